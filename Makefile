@@ -1,0 +1,52 @@
+# Each target sets itself up: a virtual environment in .venv, pinned installs, and nothing twice.
+PYTHON ?= python3
+BIN    := .venv/bin
+PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+
+.PHONY: demo test check format night bench clean
+
+demo: .venv/.base
+	@$(BIN)/discreet demo
+
+test: .venv/.dev
+	@$(BIN)/pytest -n auto -m "not night"
+
+check: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+night: .venv/.dev
+	@$(BIN)/pytest -n auto -m night
+
+bench: .venv/.bench
+	@$(BIN)/python -m benchmarks.run
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+# Debian ships pip without ensurepip; where venv cannot bring its own pip, the system's pip puts one in.
+$(BIN)/python:
+	@$(PYTHON) -m venv .venv 2>/dev/null \
+	  || { rm -rf .venv && $(PYTHON) -m venv --without-pip .venv \
+	       && $(PYTHON) -m pip --python $@ install --quiet --disable-pip-version-check pip; }
+
+.venv/.base: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing discreet into .venv ..." >&2
+	@$(PIP) -e .
+	@touch $@
+
+.venv/.dev: .venv/.base
+	@echo "installing what the tests need ..." >&2
+	@$(PIP) -e ".[dev]"
+	@touch $@
+
+.venv/.bench: .venv/.base
+	@echo "installing what the benchmarks compare with ..." >&2
+	@$(PIP) -e ".[bench]"
+	@touch $@

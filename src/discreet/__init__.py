@@ -1,0 +1,1 @@
+"""Ask a table anything; learn about no one."""

@@ -1,0 +1,1 @@
+"""Where things are wired: the command line now, Curator, server and console later."""

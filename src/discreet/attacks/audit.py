@@ -1,0 +1,35 @@
+"""An empirical lower bound on epsilon, from how often one event happens on each of two neighbours.
+
+Knows       the mechanism, and that the data is one of two neighbouring tables.
+Learns      a loss that the mechanism has at least: ln Pr[event | D] / Pr[event | D'].
+Score       each probability is replaced by its one-sided Clopper-Pearson bound, so the result is wrong
+            (above the true epsilon) with probability at most `miss`, whatever the mechanism. The event must
+            be fixed without looking at the runs that are counted here.
+Stopped by  a mechanism whose epsilon is what it says.
+
+[JUO20]     Jagielski, Ullman & Oprea, Auditing Differentially Private Machine Learning.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.stats import beta
+
+from discreet.core.errors import require
+from discreet.core.numbers import require_count, require_probability
+
+
+def epsilon_lower_bound(hits: int, neighbour_hits: int, trials: int, *, miss: float) -> float:
+    """At least this much loss is shown by `hits` against `neighbour_hits`, both out of `trials`.
+
+    >>> epsilon_lower_bound(700, 300, 1000, miss=0.05)
+    0.729...
+    """
+    require_count("epsilon_lower_bound", "trials", trials)
+    require_probability("epsilon_lower_bound", "miss", miss)
+    for name, count in (("hits", hits), ("neighbour_hits", neighbour_hits)):
+        require(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
+    at_least = float(beta.ppf(miss / 2, hits, trials - hits + 1)) if hits else 0.0
+    at_most = float(beta.isf(miss / 2, neighbour_hits + 1, trials - neighbour_hits)) if neighbour_hits < trials else 1.0
+    return max(0.0, math.log(at_least / at_most)) if at_least > 0 else 0.0

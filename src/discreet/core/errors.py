@@ -1,0 +1,65 @@
+"""What can go wrong, and whose business it is.
+
+    DiscreetError
+    ├── RequestError             depends on the request and the policy alone, raised before data is read
+    │   ├── InvalidParameterError    one parameter is out of its range            (exit code 2)
+    │   └── BudgetError              the promise does not leave room for it       (exit code 3)
+    └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
+
+A message says what is wrong, where, and what to do next. It never holds a value from the data.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class DiscreetError(Exception):
+    """The root of everything this package raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(f"{message} {hint}".strip())
+        self.message = message
+        self.hint = hint
+
+
+class RequestError(DiscreetError):
+    """Refused from text and policy alone; nothing was read, nothing is charged."""
+
+    exit_code = 2
+    code = "refused"
+
+
+class InvalidParameterError(RequestError, ValueError):
+    """A parameter lies outside the range for which the guarantee is proven."""
+
+    code = "invalid-parameter"
+
+
+class BudgetError(RequestError):
+    """The promise does not leave room for the request."""
+
+    exit_code = 3
+    code = "budget"
+
+
+class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an error of the request)
+    """The engine failed after data was read; details go to the custodian's log, not here."""
+
+    exit_code = 5
+    code = "engine-fault"
+
+
+def require(holds: bool, owner: object, name: str, value: object, wanted: str, *, hint: str = "") -> None:
+    """Refuse a parameter that is not what is `wanted`.
+
+    >>> require(False, "Promise", "group", 0, "an integer of at least 1")
+    Traceback (most recent call last):
+    discreet.core.errors.InvalidParameterError: Promise.group must be an integer of at least 1; got 0.
+    """
+    if not holds:
+        place = owner if isinstance(owner, str) else type(owner).__name__
+        raise InvalidParameterError(f"{place}.{name} must be {wanted}; got {value}.", hint=hint)

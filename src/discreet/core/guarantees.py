@@ -1,0 +1,358 @@
+"""Guarantees: what is known of a release's privacy loss, in the forms that the literature proves.
+
+The loss at an output y is ln Pr[M(D) = y] / Pr[M(D') = y] for neighbours D, D'. Each guarantee here bounds
+its distribution, says for which neighbours (`relation`), and answers three questions:
+
+cap         the largest loss that any output can have; infinite where there is none
+profile(e)  the least d such that the release is known to be (e, d)-DP
+for_group   the same release, for neighbours that differ in `size` people at once
+
+The profile is what everything else follows from: composition, belief, and the tail of a promise.
+
+[KOV15]     Kairouz, Oh & Viswanath, The Composition Theorem for Differential Privacy: randomized response
+            is the worst (epsilon, delta)-DP mechanism.
+[DRS22]     Dong, Roth & Su, Gaussian Differential Privacy.
+[BW18]      Balle & Wang, Improving the Gaussian Mechanism: the exact Gaussian profile.
+[BS16]      Bun & Steinke, Concentrated Differential Privacy.
+[CKS20]     Canonne, Kamath & Steinke, The Discrete Gaussian: the conversion from Renyi used here.
+[HM24]      Harrison & Manurangsi, Exact zCDP Characterizations: the least rho of pure DP and of Laplace.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr
+
+from discreet.core.errors import RequestError, require
+from discreet.core.numbers import (
+    Real,
+    is_real,
+    keep_fraction,
+    require_count,
+    require_nonnegative,
+    require_positive,
+)
+from discreet.core.relations import Relation
+
+
+class Guarantee(Protocol):
+    """A bound on the privacy loss of a release."""
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours it was proven for."""
+
+    @property
+    def cap(self) -> float:
+        """The largest loss any output can have."""
+
+    def profile(self, epsilon: float) -> float:
+        """The least delta for which the release is known to be (epsilon, delta)-DP."""
+
+    def for_group(self, size: int) -> Guarantee:
+        """The guarantee when `size` people change together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureDP:
+    """Every output's loss is at most epsilon.
+
+    >>> PureDP(epsilon=1.0).profile(0.0)
+    0.462...
+    """
+
+    epsilon: Real
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        require_nonnegative(self, "epsilon", self.epsilon)
+
+    @property
+    def cap(self) -> float:
+        return float(self.epsilon)
+
+    def profile(self, epsilon: float) -> float:
+        """The profile of randomized response, which is the worst [KOV15]."""
+        e = float(self.epsilon)
+        if epsilon >= e:
+            return 0.0
+        return -math.expm1(max(epsilon, -e) - e) / (1 + math.exp(-e)) if epsilon > -e else -math.expm1(epsilon)
+
+    def for_group(self, size: int) -> PureDP:
+        return replace(self, epsilon=self.epsilon * size)
+
+    @property
+    def concentrated(self) -> ZeroConcentratedDP:
+        """epsilon-DP is rho-zCDP with rho = epsilon tanh(epsilon / 2), and with no smaller rho [HM24]."""
+        return ZeroConcentratedDP(rho=self.cap * math.tanh(self.cap / 2), relation=self.relation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceDP:
+    """One value with continuous Laplace noise of scale sensitivity / epsilon; tighter than `PureDP`.
+
+    For a single value only: the profile of a vector is not the one of its L1 distance.
+    """
+
+    epsilon: Real
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        require_positive(self, "epsilon", self.epsilon)
+
+    @property
+    def cap(self) -> float:
+        return float(self.epsilon)
+
+    def profile(self, epsilon: float) -> float:
+        if epsilon >= self.cap:
+            return 0.0
+        return -math.expm1(max(epsilon, -self.cap) / 2 - self.cap / 2) if epsilon > -self.cap else -math.expm1(epsilon)
+
+    def exceeds(self, loss: float) -> float:
+        """Pr[the loss is above `loss`]: the worst loss itself is attained half of the time."""
+        if loss >= self.cap:
+            return 0.0
+        return 1.0 - math.exp((loss - self.cap) / 2) / 2 if loss >= -self.cap else 1.0
+
+    def for_group(self, size: int) -> LaplaceDP:
+        return replace(self, epsilon=self.epsilon * size)
+
+    @property
+    def concentrated(self) -> ZeroConcentratedDP:
+        """rho = epsilon + exp(-epsilon) - 1, and no smaller [HM24]."""
+        return ZeroConcentratedDP(rho=self.cap + math.expm1(-self.cap), relation=self.relation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateDP:
+    """(epsilon, delta)-DP: Pr[M(D) in S] <= exp(epsilon) Pr[M(D') in S] + delta for every set S.
+
+    It does *not* say that the loss stays below epsilon but for a probability of delta.
+    """
+
+    epsilon: Real
+    delta: Real
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        require_nonnegative(self, "epsilon", self.epsilon)
+        require(is_real(self.delta) and 0 <= self.delta < 1, self, "delta", self.delta, "a number in [0, 1)")
+
+    @property
+    def cap(self) -> float:
+        return math.inf if self.delta > 0 else float(self.epsilon)
+
+    def profile(self, epsilon: float) -> float:
+        """Leaks all with probability `delta`, else randomized response: the worst such mechanism [KOV15]."""
+        delta = float(self.delta)
+        return delta + (1 - delta) * PureDP(epsilon=self.epsilon).profile(epsilon)
+
+    def for_group(self, size: int) -> ApproximateDP:
+        e = float(self.epsilon)
+        growth = math.expm1(size * e) / math.expm1(e) if e > 0 else float(size)
+        delta = float(self.delta) * growth
+        if delta >= 1:
+            raise RequestError(
+                f"(epsilon {e:g}, delta {float(self.delta):g}) says nothing about a group of {size}: "
+                f"its delta would be {delta:.3g}.",
+                hint="Use a smaller epsilon or delta.",
+            )
+        return replace(self, epsilon=self.epsilon * size, delta=delta)
+
+    @property
+    def concentrated(self) -> ZeroConcentratedDP:
+        rho = PureDP(epsilon=self.epsilon).concentrated.rho
+        return ZeroConcentratedDP(rho=rho, delta=self.delta, relation=self.relation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianDP:
+    """No easier to tell apart than N(0, 1) and N(mu, 1): Gaussian noise of sigma = L2 sensitivity / mu."""
+
+    mu: Real
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        require_nonnegative(self, "mu", self.mu)
+
+    @property
+    def cap(self) -> float:
+        return math.inf if self.mu > 0 else 0.0
+
+    def profile(self, epsilon: float) -> float:
+        """Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) [BW18]."""
+        mu = float(self.mu)
+        if mu == 0:
+            return max(0.0, -math.expm1(epsilon))
+        above = float(log_ndtr(mu / 2 - epsilon / mu))
+        below = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+        return max(0.0, -math.exp(above) * math.expm1(below - above))
+
+    def for_group(self, size: int) -> GaussianDP:
+        return replace(self, mu=self.mu * size)
+
+    @property
+    def concentrated(self) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(rho=Fraction(self.mu) ** 2 / 2, relation=self.relation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteGaussianDP:
+    """One integer, moved by at most `shift`, with discrete Gaussian noise of parameter `variance`.
+
+    For a single integer only; a vector has the `ZeroConcentratedDP` of its L2 distance [CKS20].
+    """
+
+    variance: Fraction
+    shift: int
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "variance")
+        require_count(self, "shift", self.shift)
+
+    @property
+    def cap(self) -> float:
+        return math.inf
+
+    def profile(self, epsilon: float) -> float:
+        """Pr[Z > t] - exp(e) Pr[Z > t + shift] with t = e variance/shift - shift/2: exact sums [CKS20].
+
+        The loss at z is (2 z shift + shift**2) / (2 variance), so it is above `epsilon` just for z > t.
+        """
+        variance, shift = float(self.variance), self.shift
+        sigma = math.sqrt(variance)
+        reach = math.ceil(40 * sigma) + shift
+        first = math.floor(Fraction(epsilon) * self.variance / shift - Fraction(shift, 2)) + 1
+        if first > reach:
+            return 0.0
+        first = max(first, -reach)
+        z = np.arange(first, reach + 1, dtype=np.float64)
+        norm = float(np.exp(-np.arange(-reach, reach + 1, dtype=np.float64) ** 2 / (2 * variance)).sum())
+        here = np.exp(-(z**2) / (2 * variance))
+        there = np.exp(epsilon - (z + shift) ** 2 / (2 * variance))
+        return max(0.0, float((here - there).sum()) / norm)
+
+    def for_group(self, size: int) -> DiscreteGaussianDP:
+        return replace(self, shift=self.shift * size)
+
+    @property
+    def concentrated(self) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(rho=Fraction(self.shift) ** 2 / (2 * self.variance), relation=self.relation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiDP:
+    """The Renyi divergence of one `order` is at most `epsilon`."""
+
+    order: Real
+    epsilon: Real
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        require(is_real(self.order) and self.order > 1, self, "order", self.order, "a finite number above 1")
+        require_nonnegative(self, "epsilon", self.epsilon)
+
+    @property
+    def cap(self) -> float:
+        return math.inf if self.epsilon > 0 else 0.0
+
+    def profile(self, epsilon: float) -> float:
+        """exp((a-1)(e_a - e)) / a (1 - 1/a)**(a-1) [CKS20]."""
+        return min(1.0, math.exp(min(0.0, _log_delta(float(self.order), float(self.epsilon), epsilon))))
+
+    def for_group(self, size: int) -> Guarantee:
+        return self if size == 1 else GroupOf(member=self, size=size, relation=self.relation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroConcentratedDP:
+    """Renyi divergence at most a * rho at every order a > 1, but for a probability of `delta` [BS16]."""
+
+    rho: Real
+    delta: Real = 0
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        require_nonnegative(self, "rho", self.rho)
+        require(is_real(self.delta) and 0 <= self.delta < 1, self, "delta", self.delta, "a number in [0, 1)")
+
+    @property
+    def cap(self) -> float:
+        return 0.0 if self.rho == 0 and self.delta == 0 else math.inf
+
+    def profile(self, epsilon: float) -> float:
+        """The conversion of [CKS20] at its best order, plus delta."""
+        rho, delta = float(self.rho), float(self.delta)
+        if rho == 0:
+            concentrated = max(0.0, -math.expm1(epsilon))
+        else:
+            # ln of the order minus 1; the minimum lies near (epsilon - rho) / (2 rho)
+            start = math.log(max((epsilon - rho) / (2 * rho), 1e-3))
+            best = minimize_scalar(
+                lambda x: _log_delta(1 + math.exp(x), (1 + math.exp(x)) * rho, epsilon),
+                bounds=(start - 8, start + 8),
+                method="bounded",
+                options={"xatol": 1e-10},
+            )
+            concentrated = math.exp(min(0.0, float(best.fun)))
+        return min(1.0, delta + (1 - delta) * concentrated)
+
+    def for_group(self, size: int) -> Guarantee:
+        if size > 1 and self.delta > 0:
+            return GroupOf(member=self, size=size, relation=self.relation)
+        return replace(self, rho=self.rho * size**2)
+
+    @property
+    def concentrated(self) -> ZeroConcentratedDP:
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupOf:
+    """Any guarantee, for `size` people at once: (e, d) becomes (g e, d (exp(g e) - 1) / (exp(e) - 1))."""
+
+    member: Guarantee
+    size: int
+    relation: Relation
+
+    @property
+    def cap(self) -> float:
+        return self.member.cap * self.size
+
+    def profile(self, epsilon: float) -> float:
+        if epsilon <= 0:
+            return 1.0
+        share = epsilon / self.size
+        return min(1.0, self.member.profile(share) * math.expm1(epsilon) / math.expm1(share))
+
+    def for_group(self, size: int) -> GroupOf:
+        return replace(self, size=self.size * size)
+
+
+def restate(guarantee: Guarantee, relation: Relation) -> Guarantee:
+    """The same release, for other neighbours: a replacement is a removal and an addition.
+
+    >>> restate(PureDP(epsilon=1, relation=Relation.PRESENCE), Relation.VALUE)
+    PureDP(epsilon=2, relation=<Relation.VALUE: 'value'>)
+    """
+    if guarantee.relation is relation:
+        return guarantee
+    if relation is Relation.PRESENCE:
+        raise RequestError(
+            "A guarantee for replaced values says nothing about presence.",
+            hint="Use a mechanism that is proven for added and removed people.",
+        )
+    return replace(guarantee.for_group(2), relation=relation)  # type: ignore[type-var]
+
+
+def _log_delta(order: float, divergence: float, epsilon: float) -> float:
+    """ln of the delta that a Renyi divergence of one order allows at `epsilon` [CKS20]."""
+    return (order - 1) * (divergence - epsilon) - math.log(order) + (order - 1) * math.log1p(-1 / order)

@@ -1,0 +1,80 @@
+"""Numbers as users give them: checked once, at the door, with one clear sentence when they are not usable."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+from discreet.core.errors import InvalidParameterError, require
+
+Real = int | float | Fraction
+
+
+def is_real(value: object) -> bool:
+    """Whether `value` is a finite number (a bool is not one)."""
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def require_probability(owner: object, name: str, value: object) -> None:
+    """Refuse all but 0 < value < 1."""
+    require(is_real(value) and 0 < value < 1, owner, name, value, "a probability between 0 and 1")  # type: ignore[operator]
+
+
+def require_positive(owner: object, name: str, value: object) -> None:
+    """Refuse all but finite numbers above 0."""
+    require(is_real(value) and value > 0, owner, name, value, "a finite number above 0")  # type: ignore[operator]
+
+
+def require_nonnegative(owner: object, name: str, value: object) -> None:
+    """Refuse all but finite numbers of at least 0."""
+    require(is_real(value) and value >= 0, owner, name, value, "a finite number of at least 0")  # type: ignore[operator]
+
+
+def require_count(owner: object, name: str, value: object, *, least: int = 1) -> None:
+    """Refuse all but integers of at least `least`."""
+    holds = isinstance(value, int) and not isinstance(value, bool) and value >= least
+    require(holds, owner, name, value, f"an integer of at least {least}")
+
+
+def keep_fraction(owner: object, name: str) -> None:
+    """Check that a field of a frozen dataclass is above 0 and keep it as the exact fraction that it is."""
+    value = getattr(owner, name)
+    require_positive(owner, name, value)
+    object.__setattr__(owner, name, Fraction(value))
+
+
+def parse_number(name: str, text: str) -> float:
+    """A finite number as typed on a command line.
+
+    >>> parse_number("--epsilon", "0.5")
+    0.5
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidParameterError(f"{name} must be a finite number; got {text}.")
+    return number
+
+
+def parse_probability(name: str, text: str) -> float:
+    """A probability as typed: 5%, 0.05 or 1/20.
+
+    >>> parse_probability("--prior", "5%"), parse_probability("--prior", "1/20")
+    (0.05, 0.05)
+    """
+    match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(%|/\s*([0-9.eE+-]+))?\s*", text)
+    wanted = "a probability such as 5%, 0.05 or 1/20"
+    try:
+        if match is None:
+            raise ValueError
+        top, suffix, bottom = match.groups()
+        scale = Fraction(1) if suffix is None else Fraction(100) if suffix == "%" else Fraction(bottom)
+        value = float(Fraction(top) / scale)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise InvalidParameterError(f"{name} must be {wanted}; got {text}.") from None
+    if not 0 <= value <= 1:
+        raise InvalidParameterError(f"{name} must be {wanted}; got {text}.")
+    return value

@@ -1,0 +1,36 @@
+"""Which two tables an attacker must not tell apart; named by the secret that it keeps.
+
+value       replace-one: the tables differ in what one person's record says. Their size is the same, so it
+            may be public, and membership is not hidden.
+presence    add/remove: one person's record is there or is not. Replacing is one removal and one addition,
+            so a presence guarantee of epsilon is a value guarantee of 2 epsilon, and never the other way.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from discreet.core.errors import require
+
+
+class Relation(StrEnum):
+    """The neighbour relation that a guarantee was proven for."""
+
+    VALUE = "value"
+    PRESENCE = "presence"
+
+    @property
+    def neighbours(self) -> str:
+        """What the literature calls it."""
+        return {Relation.VALUE: "replace-one", Relation.PRESENCE: "add/remove"}[self]
+
+    @classmethod
+    def parse(cls, owner: object, name: str, value: object) -> Relation:
+        """The relation a user names, by its secret or by its neighbours.
+
+        >>> Relation.parse("Promise", "secret", "add/remove")
+        <Relation.PRESENCE: 'presence'>
+        """
+        found = [each for each in cls if value in (each.value, each.neighbours)]
+        require(bool(found), owner, name, repr(value), "'value' (replace-one) or 'presence' (add/remove)")
+        return found[0]

@@ -1,0 +1,1 @@
+"""From an exact value to a released one: one file per mechanism."""
