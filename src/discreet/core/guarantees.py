@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
-import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
+from discreet.core import lattice
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import (
     Real,
@@ -80,9 +80,9 @@ class PureDP:
     def profile(self, epsilon: float) -> float:
         """The profile of randomized response, which is the worst [KOV15]."""
         e = float(self.epsilon)
-        if epsilon >= e:
-            return 0.0
-        return -math.expm1(max(epsilon, -e) - e) / (1 + math.exp(-e)) if epsilon > -e else -math.expm1(epsilon)
+        if epsilon <= -e:
+            return -math.expm1(epsilon)
+        return -math.expm1(min(epsilon, e) - e) / (1 + math.exp(-e))
 
     def for_group(self, size: int) -> PureDP:
         return replace(self, epsilon=self.epsilon * size)
@@ -111,9 +111,9 @@ class LaplaceDP:
         return float(self.epsilon)
 
     def profile(self, epsilon: float) -> float:
-        if epsilon >= self.cap:
-            return 0.0
-        return -math.expm1(max(epsilon, -self.cap) / 2 - self.cap / 2) if epsilon > -self.cap else -math.expm1(epsilon)
+        if epsilon <= -self.cap:
+            return -math.expm1(epsilon)
+        return -math.expm1((min(epsilon, self.cap) - self.cap) / 2)
 
     def exceeds(self, loss: float) -> float:
         """Pr[the loss is above `loss`]: the worst loss itself is attained half of the time."""
@@ -223,22 +223,14 @@ class DiscreteGaussianDP:
         return math.inf
 
     def profile(self, epsilon: float) -> float:
-        """Pr[Z > t] - exp(e) Pr[Z > t + shift] with t = e variance/shift - shift/2: exact sums [CKS20].
+        """Pr[Z > t] - exp(e) Pr[Z > t + shift], t = e variance / shift - shift / 2 [CKS20, Theorem 7].
 
         The loss at z is (2 z shift + shift**2) / (2 variance), so it is above `epsilon` just for z > t.
         """
-        variance, shift = float(self.variance), self.shift
-        sigma = math.sqrt(variance)
-        reach = math.ceil(40 * sigma) + shift
-        first = math.floor(Fraction(epsilon) * self.variance / shift - Fraction(shift, 2)) + 1
-        if first > reach:
-            return 0.0
-        first = max(first, -reach)
-        z = np.arange(first, reach + 1, dtype=np.float64)
-        norm = float(np.exp(-np.arange(-reach, reach + 1, dtype=np.float64) ** 2 / (2 * variance)).sum())
-        here = np.exp(-(z**2) / (2 * variance))
-        there = np.exp(epsilon - (z + shift) ** 2 / (2 * variance))
-        return max(0.0, float((here - there).sum()) / norm)
+        first = math.floor(Fraction(epsilon) * self.variance / self.shift - Fraction(self.shift, 2)) + 1
+        _, above = lattice.tail(self.variance, first)
+        below, _ = lattice.tail(self.variance, first + self.shift)
+        return min(1.0, max(0.0, above - math.exp(epsilon) * below)) if below > 0 else above
 
     def for_group(self, size: int) -> DiscreteGaussianDP:
         return replace(self, shift=self.shift * size)
@@ -294,15 +286,8 @@ class ZeroConcentratedDP:
         if rho == 0:
             concentrated = max(0.0, -math.expm1(epsilon))
         else:
-            # ln of the order minus 1; the minimum lies near (epsilon - rho) / (2 rho)
-            start = math.log(max((epsilon - rho) / (2 * rho), 1e-3))
-            best = minimize_scalar(
-                lambda x: _log_delta(1 + math.exp(x), (1 + math.exp(x)) * rho, epsilon),
-                bounds=(start - 8, start + 8),
-                method="bounded",
-                options={"xatol": 1e-10},
-            )
-            concentrated = math.exp(min(0.0, float(best.fun)))
+            order = _best_order(rho, epsilon)
+            concentrated = math.exp(min(0.0, _log_delta(order, order * rho, epsilon)))
         return min(1.0, delta + (1 - delta) * concentrated)
 
     def for_group(self, size: int) -> Guarantee:
@@ -356,3 +341,14 @@ def restate(guarantee: Guarantee, relation: Relation) -> Guarantee:
 def _log_delta(order: float, divergence: float, epsilon: float) -> float:
     """ln of the delta that a Renyi divergence of one order allows at `epsilon` [CKS20]."""
     return (order - 1) * (divergence - epsilon) - math.log(order) + (order - 1) * math.log1p(-1 / order)
+
+
+def _best_order(rho: float, epsilon: float) -> float:
+    """Where `_log_delta` at divergence order * rho, convex in the order, has its minimum."""
+
+    def slope(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        return rho + 2 * rho * excess - epsilon - math.log1p(1 / excess)
+
+    most = 2 + max(epsilon, 0.0) / rho + 1 / math.sqrt(rho)
+    return 1 + math.exp(brentq(slope, -700.0, math.log(most), xtol=1e-9))

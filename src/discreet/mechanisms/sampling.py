@@ -175,7 +175,11 @@ def _low_part(rate: Fraction, shift: int, count: int, random: Randomness) -> Int
     open_places = np.arange(count)
     while open_places.size:
         w = (random.words(open_places.size) >> np.uint64(64 - shift)).astype(np.int64)
-        kept = _accept(w * slope, lambda i, w=w: rate * int(w[i]), random)  # type: ignore[misc]
+
+        def exponent(i: int, w: Integers = w) -> Fraction:
+            return rate * int(w[i])
+
+        kept = _accept(w.astype(np.float64) * slope, exponent, random)
         drawn[open_places[kept]] = w[kept]
         open_places = open_places[~kept]
     return drawn
@@ -211,7 +215,8 @@ def discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Int
         def exponent(i: int, y: Integers = y) -> Fraction:
             return (abs(int(y[i])) - centre) ** 2 / (2 * variance)
 
-        x = (np.abs(y) / float(centre) - 1.0).astype(np.float64) ** 2 * float(centre * centre / (2 * variance))
+        offset = np.asarray(np.abs(y) / float(centre) - 1.0, dtype=np.float64)
+        x = offset**2 * float(centre * centre / (2 * variance))
         kept = _accept(x, exponent, random)
         drawn[open_places[kept]] = y[kept]
         open_places = open_places[~kept]
@@ -246,3 +251,42 @@ def choose(
         return surely_past if surely_past == maybe_past else None
 
     return Uniform(word, random).settle(decide)
+
+
+# -- Many coins and uniform integers -------------------------------------------------------------------------
+
+
+def bernoulli_exp_many(distances: Integers, rate: Fraction, random: Randomness) -> Booleans:
+    """One coin for each i, True with probability exp(-rate d_i), d_i >= 0."""
+    return _accept(distances * float(rate), lambda i: rate * int(distances[i]), random)
+
+
+def bernoulli_odds(x: Fraction, weight: int, count: int, random: Randomness) -> Booleans:
+    """`count` coins, True with odds of weight exp(-x) to 1, x >= 0."""
+    words = random.words(count)
+    odds = weight * math.exp(-x)
+    u, bound = words * UNIT, odds / (1 + odds)
+    coins = u < bound
+
+    def decide(low: Fraction, high: Fraction, digits: int) -> int | None:
+        least, most = (weight * max(each, Fraction(0)) for each in exp_bounds(x, digits))
+        return 1 if high <= least / (1 + least) else 0 if low >= most / (1 + most) else None
+
+    for i in np.flatnonzero(np.abs(u - bound) <= MARGIN):
+        coins[i] = bool(Uniform(int(words[i]), random).settle(decide))
+    return coins
+
+
+def uniform_below(bound: int, count: int, random: Randomness) -> Integers:
+    """`count` uniform integers in [0, bound), 1 <= bound <= 2**62, by rejection."""
+    if bound == 1:
+        return np.zeros(count, np.int64)
+    spare = np.uint64(64 - (bound - 1).bit_length())
+    drawn = np.empty(count, np.int64)
+    open_places = np.arange(count)
+    while open_places.size:
+        draw = (random.words(open_places.size) >> spare).astype(np.int64)
+        kept = draw < bound
+        drawn[open_places[kept]] = draw[kept]
+        open_places = open_places[~kept]
+    return drawn

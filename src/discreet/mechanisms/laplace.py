@@ -1,0 +1,89 @@
+"""Laplace mechanism for real numbers, on a declared grid: the paper's law, without its floating point.
+
+Release     q(D) is rounded to the grid of multiples of `resolution` and gets discrete Laplace noise in
+            grid steps. As the grid is refined the law tends to the density exp(-|x| / scale) / (2 scale).
+Requires    |q(D) - q(D')| <= `sensitivity`; then the rounded values differ by at most
+            ceil(sensitivity / resolution) steps: a and b at most d steps apart, round(a) and round(b)
+            are integers at most ceil(d) apart.
+Guarantee   epsilon-DP, that of `DiscreteLaplace` on the steps. Rounding comes before the noise and is part
+            of q; the output is an integer times a constant, so its bits carry nothing more.
+Utility     Var within one step of 2 scale**2; Pr[|error| > alpha] <= exp(-(alpha - resolution / 2) / scale).
+Why a grid  A continuous law cannot be sampled by a computer; the doubles that stand for it leak [Mironov12].
+
+[DMNS06]    Dwork, McSherry, Nissim & Smith, Calibrating Noise to Sensitivity.
+[Mironov12] Mironov, On Significance of the Least Significant Bits for Differential Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import keep_fraction, require_nonnegative, require_probability
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.additive import to_grid
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace:
+    """Noise of scale `sensitivity / epsilon` on the multiples of `resolution`.
+
+    >>> Laplace(epsilon=2, sensitivity=Fraction(9, 4), resolution=Fraction(1, 1000)).scale
+    1.125
+    """
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    resolution: Fraction
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "sensitivity", "resolution"):
+            keep_fraction(self, name)
+
+    @property
+    def steps(self) -> DiscreteLaplace:
+        """The mechanism on the grid."""
+        sensitivity = math.ceil(self.sensitivity / self.resolution)
+        return DiscreteLaplace(epsilon=self.epsilon, sensitivity=sensitivity, relation=self.relation)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return self.steps.guarantee
+
+    @property
+    def scale(self) -> float:
+        """The papers' lambda (b in the chapter)."""
+        return float(self.resolution / self.steps.rate)
+
+    @property
+    def variance(self) -> float:
+        return self.steps.variance * float(self.resolution) ** 2
+
+    def density(self, x: float) -> float:
+        """The continuous law that the grid refines to."""
+        return math.exp(-abs(x) / self.scale) / (2 * self.scale)
+
+    def likelihood(self, output: float, truth: float) -> float:
+        """Proportional to Pr[M(D) = output] where q(D) = truth, for numbers on the grid."""
+        return self.density(output - truth)
+
+    def beta(self, alpha: float) -> float:
+        """At least Pr[|error| > alpha], the rounding included."""
+        require_nonnegative(self, "alpha", alpha)
+        steps = Fraction(alpha) / self.resolution - Fraction(1, 2)
+        return self.steps.beta(float(steps)) if steps >= 0 else 1.0
+
+    def half_width(self, confidence: float) -> float:
+        """answer ± this covers the value with at least `confidence`, the rounding included."""
+        require_probability(self, "confidence", confidence)
+        return float((self.steps.half_width(confidence) + Fraction(1, 2)) * self.resolution)
+
+    def release(self, value: Exact[Fraction], random: Randomness) -> Released[Fraction]:
+        released = self.steps.release(Exact(to_grid(value.secret, self.resolution)), random)
+        return Released(released.value * self.resolution, released.guarantee)

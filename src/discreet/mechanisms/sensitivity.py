@@ -1,0 +1,96 @@
+"""Global sensitivity: how far one person can move a measure, from the policy's bounds alone.
+
+A person has at most R = `rows` rows in all, spread over groups as they come; or, with `groups` C, at most
+R rows in each of at most C groups. With x in [low, high] and M = max(|low|, |high|), over all groups:
+
+                                     presence (add/remove)   value (replace-one)
+    COUNT, histogram                 L1 R      L2 R          L1 2R       L2 sqrt(2) R
+    SUM of x                         L1 R M    L2 R M        L1 2 R M    L2 R max(sqrt(2) M, high - low)
+    centred SUM of 2x - (low+high)   as SUM of a value in [-(high - low), high - low]
+    one cell only, COUNT             R                       R
+    one cell only, SUM               R M                     R max(M, high - low)
+
+With `groups`, C R stands for R in L1 and sqrt(C) R in L2.
+
+Why         Under value the person's R rows leave where they were and R others arrive: elsewhere (the changes
+            add up to 2R in L1, sqrt(2) R in L2), or in the same cell, where a sum moves from R low to R high.
+            A filter may count the rows in or out, so one cell's sum lies in R [min(0, low), max(0, high)].
+
+L2 is kept squared, so that it is an integer. A mean with a public number of rows moves by (high - low) / n;
+a median by high - low, whatever n is, which is why it is not released by adding noise of that size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.core.errors import require
+from discreet.core.numbers import require_count
+from discreet.core.relations import Relation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """The largest change between neighbours, in both norms."""
+
+    l1: int
+    squared_l2: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution:
+    """What one person may contribute: `rows` in all, or `rows` in each of `groups` groups.
+
+    >>> Contribution(rows=5).count()
+    Sensitivity(l1=10, squared_l2=50)
+    >>> Contribution(rows=1, relation=Relation.PRESENCE).sum(low=17, high=90)
+    Sensitivity(l1=90, squared_l2=8100)
+    """
+
+    rows: int
+    groups: int = 1
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        require_count(self, "rows", self.rows)
+        require_count(self, "groups", self.groups)
+
+    def count(self, *, one_cell: bool = False) -> Sensitivity:
+        """COUNT of every group (a histogram), or of one cell that stands alone."""
+        return self.sum(low=1, high=1, one_cell=one_cell)
+
+    def sum(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
+        """SUM of an integer column declared to lie in [low, high]."""
+        require(low <= high, self, "low", low, f"at most high = {high}")
+        largest = max(abs(low), abs(high))
+        if one_cell:
+            spread = max(largest, high - low) if self.relation is Relation.VALUE else largest
+            return Sensitivity(l1=self.rows * spread, squared_l2=(self.rows * spread) ** 2)
+        square = self.groups * self.rows**2
+        if self.relation is Relation.PRESENCE:
+            return Sensitivity(l1=self.groups * self.rows * largest, squared_l2=square * largest**2)
+        moved = max(2 * largest**2, (high - low) ** 2)
+        return Sensitivity(l1=2 * self.groups * self.rows * largest, squared_l2=square * moved)
+
+    def centred_sum(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
+        """SUM of 2x - (low + high), which stays on the integer grid."""
+        require(low <= high, self, "low", low, f"at most high = {high}")
+        return self.sum(low=low - high, high=high - low, one_cell=one_cell)
+
+
+def mean_of_known_rows(*, low: int, high: int, rows: int) -> Fraction:
+    """A mean where a person is one row and the number of rows is public: replace-one neighbours only.
+
+    >>> mean_of_known_rows(low=17, high=90, rows=48_842)
+    Fraction(73, 48842)
+    """
+    require(low <= high, "mean_of_known_rows", "low", low, f"at most high = {high}")
+    require_count("mean_of_known_rows", "rows", rows)
+    return Fraction(high - low, rows)
+
+
+def median(*, low: int, high: int) -> int:
+    """A median: with an odd number of rows, half at each end, one person moves it from end to end."""
+    require(low <= high, "median", "low", low, f"at most high = {high}")
+    return high - low
