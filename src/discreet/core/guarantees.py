@@ -156,8 +156,11 @@ class ApproximateDP:
 
     def for_group(self, size: int) -> ApproximateDP:
         e = float(self.epsilon)
-        growth = math.expm1(size * e) / math.expm1(e) if e > 0 else float(size)
-        delta = float(self.delta) * growth
+        if size * e > 700:
+            growth = math.inf
+        else:
+            growth = math.expm1(size * e) / math.expm1(e) if e > 0 else float(size)
+        delta = float(self.delta) * growth if self.delta > 0 else 0.0
         if delta >= 1:
             raise RequestError(
                 f"(epsilon {e:g}, delta {float(self.delta):g}) says nothing about a group of {size}: "
@@ -192,6 +195,8 @@ class GaussianDP:
         if mu == 0:
             return max(0.0, -math.expm1(epsilon))
         above = float(log_ndtr(mu / 2 - epsilon / mu))
+        if above < -745:
+            return 0.0  # below the least float; the difference that follows would be one of rounding errors
         below = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
         return max(0.0, -math.exp(above) * math.expm1(below - above))
 
@@ -351,4 +356,6 @@ def _best_order(rho: float, epsilon: float) -> float:
         return rho + 2 * rho * excess - epsilon - math.log1p(1 / excess)
 
     most = 2 + max(epsilon, 0.0) / rho + 1 / math.sqrt(rho)
-    return 1 + math.exp(brentq(slope, -700.0, math.log(most), xtol=1e-9))
+    # every order above 1 is valid; an excess below 1e-9 would be rounded away
+    least = math.log(1e-9)
+    return 1 + math.exp(brentq(slope, least, math.log(most), xtol=1e-9) if slope(least) < 0 else least)

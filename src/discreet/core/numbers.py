@@ -12,8 +12,13 @@ Real = int | float | Fraction
 
 
 def is_real(value: object) -> bool:
-    """Whether `value` is a finite number (a bool is not one)."""
-    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether `value` is a finite number that a float can hold (a bool is not one)."""
+    if not isinstance(value, int | float | Fraction) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def require_probability(owner: object, name: str, value: object) -> None:

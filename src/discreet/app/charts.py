@@ -1,0 +1,88 @@
+"""Pictures, drawn by Altair and rendered offline.
+
+Colours are those of Okabe & Ito, which people with any colour vision tell apart; text says what colour says.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import altair as alt
+import numpy as np
+import vl_convert
+
+from discreet.belief import Promise, belief, wording
+from discreet.core.errors import RequestError
+
+SUSPECTED, OTHERS, INK, FAINT = "#D55E00", "#C9CED6", "#1F2933", "#7B8794"
+PERSON = "M0,-1a.34,.34 0 1 1 -.001,0zM-.52,1v-.75a.52,.5 0 0 1 1.04,0v.75z"
+
+
+def save(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart, path: Path) -> None:
+    """Write a chart as the kind of picture that the file's ending names."""
+    specification = chart.to_json()
+    if path.suffix.lower() == ".svg":
+        content = vl_convert.vegalite_to_svg(specification).encode()
+    elif path.suffix.lower() == ".png":
+        content = vl_convert.vegalite_to_png(specification, scale=2)
+    else:
+        raise RequestError(f"A picture is a .svg or .png file; got {path.name}.", hint="Name such a file.")
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        reason = error.strerror or "the system refuses"
+        raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
+
+
+def _people(share: float, title: str, subtitle: str) -> alt.LayerChart:
+    """A hundred people, of whom 100 * share are coloured; a part of a person in a paler colour."""
+    place = {i: {"x": i % 10, "y": i // 10} for i in range(100)}
+    crowd = alt.Data(values=[place[i] for i in range(100)])
+    suspects = [{**place[i], "part": min(1.0, 100 * share - i)} for i in range(math.ceil(100 * share - 1e-9))]
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.6, 9.6]))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[9.6, -0.6]))
+    figure = {"shape": PERSON, "size": 190, "filled": True}
+    others = alt.Chart(crowd).mark_point(color=OTHERS, opacity=1, **figure).encode(x=x, y=y)
+    part = alt.Opacity("part:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0.2, 1]))
+    marked = alt.Chart(alt.Data(values=suspects)).mark_point(color=SUSPECTED, **figure)
+    coloured = marked.encode(x=x, y=y, opacity=part)
+    return (others + coloured).properties(width=200, height=220, title=alt.Title(title, subtitle=subtitle))
+
+
+def _curve(promise: Promise) -> alt.LayerChart:
+    loss = math.log(promise.gamma)
+    priors = np.unique(np.concatenate([np.linspace(0.001, 0.999, 200), [promise.prior]]))
+    points = [{"before": float(p), "after": belief(float(p), loss).highest, "same": float(p)} for p in priors]
+    percent = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], grid=True, gridColor="#EEF1F4")
+    frame = alt.Chart(alt.Data(values=points)).encode(
+        x=alt.X("before:Q", title="belief before", axis=percent, scale=alt.Scale(domain=[0, 1]))
+    )
+    bound = frame.mark_line(color=SUSPECTED, strokeWidth=2.5).encode(
+        y=alt.Y("after:Q", title="belief after, at most", axis=percent, scale=alt.Scale(domain=[0, 1]))
+    )
+    unchanged = frame.mark_line(color=FAINT, strokeDash=[4, 4]).encode(y="same:Q")
+    promised = alt.Chart(alt.Data(values=[{"before": promise.prior, "after": promise.posterior}]))
+    point = promised.mark_point(color=INK, filled=True, size=70, opacity=1).encode(x="before:Q", y="after:Q")
+    title = alt.Title("Whatever was believed before", subtitle="orange: the most it can become")
+    return (unchanged + bound + point).properties(width=240, height=220, title=title)
+
+
+def promise_picture(promise: Promise) -> alt.HConcatChart:
+    """100 people before and after, and the curve of posterior over prior."""
+    before, after = (wording.percent(share) for share in (promise.prior, promise.posterior))
+    people = [f"as {share.rstrip('%')} of 100 people" for share in (before, after)]
+    return alt.hconcat(
+        _people(promise.prior, f"Believed before: {before}", people[0]),
+        _people(promise.posterior, f"After, at most: {after}", people[1]),
+        _curve(promise),
+        spacing=40,
+    ).configure(
+        font="DejaVu Sans, Helvetica, Arial, sans-serif",
+        title=alt.TitleConfig(
+            anchor="start", color=INK, subtitleColor=FAINT, fontSize=14, subtitleFontSize=11
+        ),
+        axis=alt.AxisConfig(labelColor=FAINT, titleColor=INK, domainColor=FAINT, tickColor=FAINT),
+        view=alt.ViewConfig(stroke=None),
+        background="white",
+    )

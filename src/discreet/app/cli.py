@@ -1,0 +1,64 @@
+"""The `discreet` command: verbs are wired here, each in a module of its own.
+
+Results go to stdout, everything else to stderr. With `--json` stdout carries one object, an error too.
+Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met,
+5 engine fault.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import typer
+from rich.console import Console
+
+from discreet.app.commands import demo, promise
+from discreet.core.errors import DiscreetError
+
+app = typer.Typer(
+    name="discreet",
+    help="Ask a table anything; learn about no one.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+VERBS = {"demo": demo.run, "promise": promise.run}
+for name, run in VERBS.items():
+    app.command(name)(run)
+
+
+@app.callback()
+def verbs() -> None:
+    """Ask a table anything; learn about no one."""
+
+
+def main() -> None:
+    """Run the command line; every failure becomes one sentence and an exit code."""
+    try:
+        code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+    except DiscreetError as error:
+        code = _refuse(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
+    except typer.TyperException as error:
+        verb = next((word for word in sys.argv[1:] if word in VERBS), "")
+        hint = f"See {f'discreet {verb}'.strip()} --help."
+        message = error.format_message().rstrip(".") + "."
+        code = _refuse(message, code="usage", hint=hint, exit_code=2)
+    except (typer.Abort, KeyboardInterrupt):
+        code = _refuse("Stopped.", code="stopped", hint="", exit_code=130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    except Exception as error:
+        # The message of an unforeseen error may hold a value from the data: only its kind is shown.
+        code = _refuse(f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(message: str, *, code: str, hint: str, exit_code: int) -> int:
+    if "--json" in sys.argv[1:]:
+        print(json.dumps({"error": message, "code": code, "hint": hint}))
+    else:
+        text = f"{message} {hint}".strip()
+        Console(stderr=True, soft_wrap=True).print(f"discreet: {text}", markup=False, highlight=False)
+    return exit_code

@@ -1,0 +1,29 @@
+"""`discreet demo`: sample data, one private answer, one attack, the belief."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from discreet.app import demo, demo_view
+
+
+def run(
+    folder: Annotated[Path, typer.Option(help="Where the sample tables are kept.")] = Path("sample"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Sample data, one private answer, one attack, and what may now be believed."""
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("", total=None)
+        shown = demo.run(folder, progress=lambda text: bar.update(task, description=text))
+    if as_json:
+        print(json.dumps(demo_view.as_object(shown)))
+    else:
+        demo_view.show(Console(), shown)

@@ -1,0 +1,64 @@
+"""Sample data that the project makes itself: `census` and `hospital`, from fixed seeds.
+
+Made-up people only, so they may be shown, published and attacked freely.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.app.sample import census as _census
+from discreet.app.sample import hospital as _hospital
+from discreet.app.sample.schema import TableSchema
+from discreet.core.errors import RequestError
+
+VERSION = b"1"
+_STAMP = b"discreet.sample"
+
+SAMPLES: dict[str, tuple[TableSchema, Callable[[], pa.Table]]] = {
+    "census": (_census.SCHEMA, _census.census),
+    "hospital": (_hospital.SCHEMA, _hospital.hospital),
+}
+
+
+def write(folder: Path, progress: Callable[[str], None] | None = None) -> dict[str, Path]:
+    """Parquet files of all samples in `folder`, made where they are missing or of another version."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return {name: _written(folder / f"{name}.parquet", name, progress) for name in SAMPLES}
+    except OSError as problem:
+        raise RequestError(
+            f"sample: the folder {folder} cannot be written ({problem.strerror or 'unknown reason'}).",
+            hint="Choose another folder.",
+        ) from None
+
+
+def _written(path: Path, name: str, progress: Callable[[str], None] | None) -> Path:
+    if _stamp(path) == VERSION:
+        return path
+    schema, make = SAMPLES[name]
+    if progress is not None:
+        progress(f"making {name}: {schema.meaning}")
+    table = make()
+    # The final name appears only once the file is whole, so that an interrupted run leaves nothing to trust.
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        pq.write_table(table.replace_schema_metadata({_STAMP: VERSION}), draft, compression="zstd")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
+
+
+def _stamp(path: Path) -> bytes | None:
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowInvalid):
+        return None
+    stamp: bytes | None = metadata.get(_STAMP)
+    return stamp

@@ -1,0 +1,194 @@
+"""`census`: 48,842 made-up people shaped like Adult, one row each.
+
+How many people a workclass has and the mean of their hours follow the EGM paper's Table 1; the rest hangs
+together as it does in such a survey: age drives education and marital status, education and sex drive the
+occupation, all of them drive income. "?" is a value of its own, as in Adult, so that those who did not
+answer are counted and declared like everybody else; `occupation` is "?" just where nothing is known of
+work. Exactly 11,687 people earn more than 50K, as in Adult.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.app.sample import census_margins as margins
+from discreet.app.sample.census_margins import EDUCATIONS, MARITAL, RACES
+from discreet.app.sample.dice import Booleans, Dice, Integers, shares
+from discreet.app.sample.schema import Column, TableSchema, labels
+
+PEOPLE = 48_842
+SEED = 1994
+CLASSES = tuple(margins.WORKCLASSES)
+COUNTRIES = tuple(sorted({country for of in margins.COUNTRIES_BY_RACE.values() for country in of}))
+OCCUPATIONS = (*margins.OCCUPATIONS, "?")
+UNKNOWN_WORK = ("?", "Never-worked")
+SEXES = ("Male", "Female")
+INCOMES = ("<=50K", ">50K")
+Steps = Sequence[tuple[int, Sequence[int], Sequence[int]]]
+
+SCHEMA = TableSchema(
+    name="census",
+    meaning="made-up people shaped like the Adult survey",
+    person="row",
+    rows_per_person=1,
+    columns=(
+        Column(name="age", kind="integer", low=17, high=90, role="quasi", meaning="years, at most 90"),
+        Column(name="workclass", kind="category", values=CLASSES, role="quasi", meaning="kind of employer"),
+        Column(name="education", kind="category", values=EDUCATIONS, role="quasi", meaning="schooling"),
+        Column(name="education_num", kind="integer", low=1, high=16, role="quasi", meaning="its rank"),
+        Column(name="marital_status", kind="category", values=MARITAL, role="quasi", meaning="marriage"),
+        Column(name="occupation", kind="category", values=OCCUPATIONS, role="sensitive", meaning="work done"),
+        Column(name="race", kind="category", values=RACES, role="quasi", meaning="as the survey asks it"),
+        Column(name="sex", kind="category", values=SEXES, role="quasi", meaning="as the survey asks it"),
+        Column(name="hours_per_week", kind="integer", low=1, high=99, meaning="usual hours of work"),
+        Column(name="native_country", kind="category", values=COUNTRIES, role="quasi", meaning="birth place"),
+        Column(name="income", kind="category", values=INCOMES, role="sensitive", meaning="dollars a year"),
+    ),
+)
+
+
+def census() -> pa.Table:
+    """The table, the same on every call and every machine."""
+    dice = Dice(SEED)
+    counts = shares([people for people, _ in margins.WORKCLASSES.values()], PEOPLE)
+    workclass = dice.shuffle(np.repeat(np.arange(len(CLASSES)), counts))
+    female = dice.chance(np.array([margins.FEMALE_PER_MILLE[name] for name in CLASSES])[workclass], PEOPLE)
+    age = _ages(workclass, dice)
+    race, country = _origins(workclass, dice)
+    education = _educations(age, workclass, country, dice)
+    marital = dice.pick_each(_by_sex(margins.MARITAL_BY_AGE, age, female))
+    occupation = _occupations(education, workclass, female, dice)
+    hours = _hours(age, workclass, occupation, female, dice)
+    score = _score(
+        age=age, workclass=workclass, education=education, marital=marital, occupation=occupation, hours=hours
+    )
+    richer = _earns_more(score - 15 * female, dice)
+    return pa.table(
+        {
+            "age": pa.array(age, pa.int16()),
+            "workclass": labels(CLASSES, workclass),
+            "education": labels(EDUCATIONS, education - 1),
+            "education_num": pa.array(education, pa.int16()),
+            "marital_status": labels(MARITAL, marital),
+            "occupation": labels(OCCUPATIONS, occupation),
+            "race": labels(RACES, race),
+            "sex": labels(SEXES, female.astype(np.int64)),
+            "hours_per_week": pa.array(hours, pa.int16()),
+            "native_country": labels(COUNTRIES, country),
+            "income": labels(INCOMES, richer.astype(np.int64)),
+        }
+    )
+
+
+def _step(firsts: Sequence[int], values: Integers) -> Integers:
+    """Which step each value stands on, where a step begins at its first value."""
+    return np.searchsorted(np.array(firsts), values, side="right") - 1
+
+
+def _by_sex(table: Steps, values: Integers, female: Booleans) -> Integers:
+    """Each row's weights: of the step that its value stands on, and of its sex."""
+    steps = _step([first for first, _, _ in table], values)
+    weights = np.array([(men, women) for _, men, women in table], np.int64)
+    return np.asarray(weights[steps, female.astype(np.int64)])
+
+
+def _ages(workclass: Integers, dice: Dice) -> Integers:
+    band = dice.pick_each(np.array([margins.AGES[name] for name in CLASSES], np.int64)[workclass])
+    first = np.array(margins.AGE_BANDS)
+    return first[band] + dice.below(np.diff(first)[band], PEOPLE)
+
+
+def _origins(workclass: Integers, dice: Dice) -> tuple[Integers, Integers]:
+    public = np.array([name.endswith("-gov") for name in CLASSES])[workclass]
+    weights = np.array([margins.RACE_WEIGHTS["other"], margins.RACE_WEIGHTS["public"]], np.int64)
+    race = dice.pick_each(weights[public.astype(np.int64)])
+    by_race = [margins.COUNTRIES_BY_RACE[name] for name in RACES]
+    countries = np.array([[born.get(country, 0) for country in COUNTRIES] for born in by_race], np.int64)
+    return race, dice.pick_each(countries[race])
+
+
+def _educations(age: Integers, workclass: Integers, country: Integers, dice: Dice) -> Integers:
+    """By age; the better of two draws for some of the public and incorporated, the worse for Mexico-born."""
+    weights = np.array([row for _, row in margins.EDUCATION_BY_AGE], np.int64)
+    weights = weights[_step([first for first, _ in margins.EDUCATION_BY_AGE], age)]
+    one, other = dice.pick_each(weights), dice.pick_each(weights)
+    favoured = np.array([name.endswith("-gov") or name == "Self-emp-inc" for name in CLASSES])[workclass]
+    better = favoured & dice.chance(500, PEOPLE)
+    worse = (country == COUNTRIES.index("Mexico")) & dice.chance(800, PEOPLE)
+    least, most = np.minimum(one, other), np.maximum(one, other)
+    return 1 + np.where(worse, least, np.where(better, most, one))
+
+
+def _occupations(education: Integers, workclass: Integers, female: Booleans, dice: Dice) -> Integers:
+    nothing = [0] * len(margins.OCCUPATIONS)
+    factors = np.array([margins.OCCUPATION_FACTORS.get(name, nothing) for name in CLASSES], np.int64)
+    weights = _by_sex(margins.OCCUPATION_BY_EDUCATION, education, female) * factors[workclass]
+    unknown = np.array([name in UNKNOWN_WORK for name in CLASSES])[workclass]
+    return dice.pick_each(np.column_stack([weights, unknown.astype(np.int64)]))
+
+
+def _hours(
+    age: Integers, workclass: Integers, occupation: Integers, female: Booleans, dice: Dice
+) -> Integers:
+    """40 for most, less for the young, the old and women, more for others; then each class's mean."""
+    base = np.array([margins.HOURS_BY_CLASS[name] for name in CLASSES], np.int64)[workclass]
+    leading = np.array([name in ("Exec-managerial", "Farming-fishing") for name in OCCUPATIONS])[occupation]
+    short = base[:, 0] + 140 * female + 380 * (age < 22) + 330 * (age > 64) - 60 * leading
+    long = base[:, 1] - 150 * female - 180 * (age < 22) - 150 * (age > 64) + 130 * leading
+    kind = dice.below(1000, PEOPLE)
+    fewer, more = _drawn(margins.SHORT_HOURS, dice), _drawn(margins.LONG_HOURS, dice)
+    hours = np.where(kind < short, fewer, np.where(kind >= 1000 - long, more, 40))
+    for index, name in enumerate(CLASSES):
+        members = np.flatnonzero(workclass == index)
+        target = (margins.WORKCLASSES[name][1] * members.size + 50) // 100
+        hours[members] = _meeting(hours[members], target, fewer[members], more[members], dice)
+    return hours
+
+
+def _drawn(weights: dict[int, int], dice: Dice) -> Integers:
+    return np.array(list(weights))[dice.pick(list(weights.values()), PEOPLE)]
+
+
+def _meeting(hours: Integers, target: int, fewer: Integers, more: Integers, dice: Dice) -> Integers:
+    """Let some people work other hours, no more of them than it takes for the sum to be `target`."""
+    missing = target - int(hours.sum())
+    changes = (more if missing > 0 else fewer) - hours
+    order = dice.shuffle(np.arange(hours.size))
+    order = order[changes[order] * np.sign(missing) > 0]
+    kept = order[np.abs(np.cumsum(changes[order])) <= abs(missing)]
+    hours = hours.copy()
+    hours[kept] += changes[kept]
+    while missing := target - int(hours.sum()):
+        step = 1 if missing > 0 else -1
+        free = dice.shuffle(np.flatnonzero((hours != 40) & (hours + step >= 1) & (hours + step <= 99)))
+        hours[free[: abs(missing)]] += step
+    return hours
+
+
+def _score(
+    *,
+    age: Integers,
+    workclass: Integers,
+    education: Integers,
+    marital: Integers,
+    occupation: Integers,
+    hours: Integers,
+) -> Integers:
+    """What speaks for a high income, in hundredths of log-odds."""
+    score = 34 * (education - 9) + 3 * (hours - 40)
+    score += 230 * (marital == MARITAL.index("Married-civ-spouse"))
+    score -= (np.minimum(np.abs(age - 50), 35) ** 2 * 13) // 100 + 200 * (age < 22)
+    score += np.array(margins.INCOME_OCCUPATION)[occupation]
+    score += np.array([margins.INCOME_CLASS[name] for name in CLASSES])[workclass]
+    return np.asarray(score)
+
+
+def _earns_more(score: Integers, dice: Dice) -> Booleans:
+    """The people with the highest scores, once each has an error of their own."""
+    ranked = np.argsort(-(score + dice.bell(250, PEOPLE)), kind="stable")
+    richer = np.zeros(PEOPLE, np.bool_)
+    richer[ranked[: margins.EARNING_MORE]] = True
+    return richer

@@ -1,0 +1,159 @@
+"""`hospital`: the visits of 20,000 made-up people to a hospital in 2023, one row a visit.
+
+A person has 1 to 60 visits (a few have very many, about three on average), one age (on 1 January), sex and
+zipcode, and mostly comes back for the same disease. Diseases hang on age and sex, some on the place: the
+flu was worst around 130xx. `rows_per_person` and the bound on cost are below what the rows reach, as a
+custodian would set them: the extra visits and the dearest ones are what bounding cuts off.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.app.sample.dice import Booleans, Dice, Integers
+from discreet.app.sample.schema import Column, TableSchema, labels
+
+PEOPLE = 20_000
+SEED = 2023
+MOST_VISITS = 60
+SEXES = ("Male", "Female")
+NEW_YEAR = 19_358  # 1 January 2023, in days from 1970
+
+# group: {disease: (weight by age 0–17, 18–39, 40–64, 65 up; usual days; usual cost in dollars)}
+GROUPS: dict[str, dict[str, tuple[tuple[int, int, int, int], int, int]]] = {
+    "Cancer": {
+        "Breast cancer": ((0, 6, 40, 40), 5, 9_000),
+        "Lung cancer": ((0, 1, 22, 48), 7, 11_000),
+        "Prostate cancer": ((0, 0, 20, 60), 4, 8_000),
+        "Stomach cancer": ((0, 2, 12, 22), 7, 10_500),
+        "Leukemia": ((8, 6, 9, 16), 10, 16_000),
+    },
+    "Heart": {
+        "Heart attack": ((0, 5, 42, 80), 6, 12_000),
+        "Heart failure": ((1, 4, 34, 110), 6, 7_500),
+        "Arrhythmia": ((2, 12, 38, 70), 3, 5_000),
+        "Hypertension": ((0, 18, 80, 95), 2, 1_800),
+    },
+    "Infection": {
+        "Flu": ((130, 80, 60, 70), 2, 900),
+        "Pneumonia": ((60, 30, 45, 95), 5, 4_500),
+        "HIV": ((1, 14, 10, 2), 6, 7_000),
+        "Hepatitis B": ((2, 14, 16, 8), 4, 3_600),
+        "Gastroenteritis": ((110, 60, 40, 40), 2, 1_100),
+    },
+    "Respiratory": {
+        "Asthma": ((120, 50, 34, 22), 2, 1_500),
+        "Bronchitis": ((70, 40, 50, 60), 2, 1_300),
+        "Emphysema": ((0, 2, 22, 50), 5, 4_200),
+    },
+    "Digestive": {
+        "Gastritis": ((14, 44, 50, 34), 2, 1_400),
+        "Gastric ulcer": ((2, 20, 38, 30), 4, 3_800),
+        "Appendicitis": ((44, 34, 14, 6), 3, 4_800),
+    },
+    "Metabolic": {
+        "Diabetes": ((16, 30, 90, 85), 3, 2_200),
+        "Obesity": ((10, 34, 44, 16), 2, 2_600),
+    },
+    "Injury": {
+        "Fracture": ((110, 80, 56, 90), 3, 3_900),
+        "Concussion": ((60, 44, 18, 16), 1, 1_600),
+    },
+}
+DISEASE_GROUPS = {disease: group for group, members in GROUPS.items() for disease in members}
+DISEASES = tuple(DISEASE_GROUPS)
+CHRONIC = ("Cancer", "Heart", "Metabolic")
+PLACES = {"130": 30, "131": 22, "132": 26, "148": 14, "149": 8}
+ZIPCODES = tuple(f"{place}{number:02d}" for place in PLACES for number in range(40, 64))
+
+SCHEMA = TableSchema(
+    name="hospital",
+    meaning="made-up visits to a hospital in 2023",
+    person="person_id",
+    rows_per_person=20,
+    columns=(
+        Column(name="person_id", kind="integer", low=1, high=PEOPLE, role="identifier", meaning="who came"),
+        Column(name="admitted", kind="date", role="other", meaning="day of admission, in 2023"),
+        Column(name="age", kind="integer", low=0, high=100, role="quasi", meaning="years, on 1 January 2023"),
+        Column(name="sex", kind="category", values=SEXES, role="quasi", meaning="as the hospital asks it"),
+        Column(name="zipcode", kind="category", values=ZIPCODES, role="quasi", meaning="home, five digits"),
+        Column(name="disease", kind="category", values=DISEASES, role="sensitive", meaning="main diagnosis"),
+        Column(name="days", kind="integer", low=1, high=60, meaning="length of the stay"),
+        Column(name="cost", kind="integer", low=0, high=50_000, meaning="dollars; dearer visits are clamped"),
+    ),
+)
+
+
+def hospital() -> pa.Table:
+    """The table, ordered by day of admission; the same on every call and every machine."""
+    dice = Dice(SEED)
+    female = dice.chance(520, PEOPLE)
+    age = _ages(dice)
+    zipcode = _zipcodes(dice)
+    weights = _weights(age, female, zipcode)
+    usual = dice.pick_each(weights)
+    person = np.repeat(np.arange(PEOPLE), _visits(usual, dice))
+    disease = np.where(dice.chance(700, person.size), usual[person], dice.pick_each(weights[person]))
+    admitted = NEW_YEAR + dice.below(365, person.size)
+    days, cost = _stays(disease, age[person], dice)
+    order = np.lexsort((person, admitted))
+    person, disease = person[order], disease[order]
+    return pa.table(
+        {
+            "person_id": pa.array(person + 1, pa.int32()),
+            "admitted": pa.array(admitted[order].astype(np.int32), pa.int32()).cast(pa.date32()),
+            "age": pa.array(age[person], pa.int16()),
+            "sex": labels(SEXES, female[person].astype(np.int64)),
+            "zipcode": labels(ZIPCODES, zipcode[person]),
+            "disease": labels(DISEASES, disease),
+            "days": pa.array(days[order], pa.int16()),
+            "cost": pa.array(cost[order], pa.int32()),
+        }
+    )
+
+
+def _ages(dice: Dice) -> Integers:
+    """Ten years a step, older people oftener than they live in a town."""
+    return 10 * dice.pick([7, 6, 9, 11, 12, 14, 16, 14, 9, 2], PEOPLE) + dice.below(10, PEOPLE)
+
+
+def _zipcodes(dice: Dice) -> Integers:
+    """Within a place, the r-th zipcode has 1/r of the people of the first."""
+    each = len(ZIPCODES) // len(PLACES)
+    place = dice.pick(list(PLACES.values()), PEOPLE)
+    return place * each + dice.pick([1000 // (rank + 1) for rank in range(each)], PEOPLE)
+
+
+def _weights(age: Integers, female: Booleans, zipcode: Integers) -> Integers:
+    diseases = [facts for members in GROUPS.values() for facts in members.values()]
+    by_age = np.array([weights for weights, _, _ in diseases], np.int64)
+    weights = by_age.T[np.searchsorted([18, 40, 65], age, side="right")]
+    weights[female, DISEASES.index("Prostate cancer")] = 0
+    weights[~female, DISEASES.index("Breast cancer")] //= 40
+    flu = np.char.startswith(np.array(ZIPCODES), "130")[zipcode]
+    weights[flu, DISEASES.index("Flu")] *= 2
+    return weights
+
+
+def _visits(usual: Integers, dice: Dice) -> Integers:
+    """Weight 1/v² for v visits, and the larger of two draws for half of the chronic."""
+    weights = [1_000_000 // (v * v) for v in range(1, MOST_VISITS + 1)]
+    one, other = dice.pick(weights, PEOPLE), dice.pick(weights, PEOPLE)
+    chronic = np.array([group in CHRONIC for group in DISEASE_GROUPS.values()])[usual]
+    return 1 + np.where(chronic & dice.chance(500, PEOPLE), np.maximum(one, other), one)
+
+
+def _stays(disease: Integers, age: Integers, dice: Dice) -> tuple[Integers, Integers]:
+    """Days and cost: the usual of the disease, more for the old, with a long tail of cost."""
+    usual = [(days, cost) for members in GROUPS.values() for _, days, cost in members.values()]
+    days, cost = np.array(usual, np.int64)[disease].T
+    stay = 1 + dice.below(2 * days - 1, disease.size)
+    stay += np.where(age > 70, dice.below(4, disease.size), 0) * dice.below(3, disease.size)
+    stay = np.where(dice.chance(15, disease.size), stay * (2 + dice.below(4, disease.size)), stay)
+    # 1 / sqrt(u), u uniform: a tail of which the mean exists and the variance does not; cut at 30 times
+    tail = np.array([isqrt(100 * 100 * 1024 // (u + 1)) for u in range(1024)], np.int64)
+    factor = np.minimum(tail[dice.below(1024, disease.size)] - 60, 3_000)
+    return np.minimum(stay, 60), cost * factor // 100 + stay * (150 + dice.below(200, disease.size))

@@ -1,0 +1,51 @@
+"""What is public of a sample table: names, types, bounds, values and roles, as a policy would say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Kind = Literal["integer", "category", "date"]
+Role = Literal["identifier", "quasi", "sensitive", "other"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column; integers have bounds, categories have values, and neither is ever taken from rows."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    role: Role = "other"
+    low: int | None = None
+    high: int | None = None
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSchema:
+    """One table, and who its people are: `person` is "row" or the column that names the person."""
+
+    name: str
+    meaning: str
+    person: str
+    rows_per_person: int
+    columns: tuple[Column, ...]
+
+    def column(self, name: str) -> Column:
+        """
+        >>> from discreet.app.sample.census import SCHEMA
+        >>> SCHEMA.column("age").high
+        90
+        """
+        return next(column for column in self.columns if column.name == name)
+
+
+def labels(names: Sequence[str], index: NDArray[np.int64]) -> pa.Array:
+    """The names that indices stand for, as text."""
+    return pa.DictionaryArray.from_arrays(pa.array(index), pa.array(names, pa.string())).cast(pa.string())

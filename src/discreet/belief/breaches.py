@@ -1,0 +1,213 @@
+"""Breaches: what one output of a randomization operator does to the belief in a property.
+
+Definition  A channel has Pr[x -> y] in row x and column y; a property Q is a set of values x. There is an
+            upward breach rho1 -> rho2 when Pr[Q] <= rho1 and Pr[Q | y] > rho2 for some possible output y; a
+            downward breach rho2 -> rho1 when Pr[Q] >= rho2 and Pr[Q | y] < rho1. Both are strict, so that a
+            mechanism that just attains its promise keeps it.
+Belief      The amplification of y is max_x Pr[x -> y] / min_x Pr[x -> y]. If it is at most
+            gamma(rho1, rho2), then y breaches no property, upward or downward, under any prior [EGS03].
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.numbers import Real, require_probability
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ROUNDING = 1e-9
+ENUMERABLE = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amplification:
+    """The ratio between the likeliest and the unlikeliest cause of each output, and the largest of them."""
+
+    per_output: tuple[float, ...]
+    overall: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breach:
+    """One output after which a property is believed more, or less, than was allowed."""
+
+    output: int
+    prior: float
+    posterior: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstProperty:
+    """The property within a prior bound that one output makes most believed.
+
+    No property within the bound exceeds `limit`; up to 16 values it is the posterior itself, above that the
+    property is the best that taking likely values first finds.
+    """
+
+    values: tuple[int, ...]
+    output: int
+    prior: float
+    posterior: float
+    limit: float
+
+
+def amplification(channel: ArrayLike) -> Amplification:
+    """gamma of every output; infinite where an output rules a value out, 1 where it cannot occur.
+
+    >>> amplification([[0.75, 0.25], [0.25, 0.75]]).overall
+    3.0
+    """
+    matrix = require_channel(channel)
+    most, least = matrix.max(axis=0), matrix.min(axis=0)
+    ratios = np.divide(most, least, out=np.full(most.shape, math.inf), where=least > 0)
+    ratios[most == 0] = 1.0
+    return Amplification(per_output=tuple(ratios.tolist()), overall=float(ratios.max()))
+
+
+def posteriors(channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask) -> Floats:
+    """Pr[Q | y] for every output y; NaN where y cannot occur. `holds` says which values have the property."""
+    matrix, p, mask = _problem(channel, prior, holds)
+    joint = p[:, None] * matrix
+    total = joint.sum(axis=0)
+    hit = joint[mask].sum(axis=0)
+    missed = joint[~mask].sum(axis=0)
+    # hit / (hit + missed), not hit / total: a certain property must not be rounded to above 1
+    after: Floats = np.divide(hit, hit + missed, out=np.full(total.shape, math.nan), where=total > 0)
+    return after
+
+
+def upward_breaches(
+    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
+) -> tuple[Breach, ...]:
+    """Every output that raises a property of prior at most `rho1` above `rho2`."""
+    before, after = _beliefs(channel, prior, holds, rho1, rho2)
+    if before > rho1:
+        return ()
+    return tuple(
+        Breach(output=y, prior=before, posterior=float(after[y]))
+        for y in np.flatnonzero(after > float(rho2)).tolist()
+    )
+
+
+def downward_breaches(
+    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
+) -> tuple[Breach, ...]:
+    """Every output that lowers a property of prior at least `rho2` below `rho1`."""
+    before, after = _beliefs(channel, prior, holds, rho1, rho2)
+    if before < rho2:
+        return ()
+    return tuple(
+        Breach(output=y, prior=before, posterior=float(after[y]))
+        for y in np.flatnonzero(after < float(rho1)).tolist()
+    )
+
+
+def worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> WorstProperty | None:
+    """The most believed property, after its worst output, among those of prior at most `rho1`.
+
+    Its complement is the worst downward: from at least 1 - rho1. None if every value is more probable.
+    """
+    require_probability("worst_property", "rho1", rho1)
+    matrix, p = require_channel(channel), require_distribution("prior", prior, len(np.asarray(channel)))
+    bound = float(rho1) * (1 + ROUNDING)
+    if not np.any((p > 0) & (p <= bound)):
+        return None
+    search = _by_enumeration if p.size <= ENUMERABLE else _by_likelihood
+    possible = np.flatnonzero(p @ matrix > 0)
+    found = [search(matrix[:, y], p, bound, y) for y in possible.tolist()]
+    best = max(found, key=lambda each: each.posterior)
+    limit = max(each.limit for each in found)
+    return WorstProperty(
+        values=best.values, output=best.output, prior=best.prior, posterior=best.posterior, limit=limit
+    )
+
+
+def require_channel(channel: ArrayLike) -> Floats:
+    """A matrix whose rows are distributions, or one clear sentence."""
+    matrix = _floats("channel", channel)
+    require(matrix.ndim == 2 and matrix.size > 0, "breaches", "channel", f"shape {matrix.shape}", "a matrix")
+    holds = bool(np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=ROUNDING))
+    require(holds, "breaches", "channel", "another matrix", "rows of probabilities that sum to 1")
+    return matrix
+
+
+def require_distribution(name: str, values: ArrayLike, size: int) -> Floats:
+    """`size` probabilities that sum to 1, or one clear sentence."""
+    p = _floats(name, values)
+    require(
+        p.shape == (size,), "breaches", name, f"shape {p.shape}", f"{size} probabilities, one for each value"
+    )
+    holds = bool(np.all(p >= 0) and abs(float(p.sum()) - 1) <= ROUNDING)
+    require(holds, "breaches", name, f"a sum of {float(p.sum()):g}", "probabilities that sum to 1")
+    return p
+
+
+def _floats(name: str, values: ArrayLike) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"breaches.{name} must be numbers; got {values!r}.") from None
+
+
+def _problem(
+    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask
+) -> tuple[Floats, Floats, Mask]:
+    matrix = require_channel(channel)
+    p = require_distribution("prior", prior, matrix.shape[0])
+    mask = np.asarray(holds)
+    fits = mask.shape == p.shape and mask.dtype == np.bool_
+    require(fits, "breaches", "holds", f"shape {mask.shape}", f"{p.size} booleans, one for each value")
+    return matrix, p, mask
+
+
+def _beliefs(
+    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
+) -> tuple[float, Floats]:
+    """Pr[Q], and Pr[Q | y] for every y."""
+    require_probability("breaches", "rho1", rho1)
+    require_probability("breaches", "rho2", rho2)
+    require(rho1 < rho2, "breaches", "rho2", rho2, f"above rho1, which is {rho1}")
+    _, p, mask = _problem(channel, prior, holds)
+    return float(p[mask].sum()), posteriors(channel, prior, holds)
+
+
+def _by_enumeration(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
+    """All properties: the sums over subset i + 2**k are those over subset i and value k."""
+    weight, hit = np.zeros(1), np.zeros(1)
+    for each, joint in zip(p, p * likelihood, strict=True):
+        weight, hit = np.concatenate([weight, weight + each]), np.concatenate([hit, hit + joint])
+    best = int(np.argmax(np.where(weight <= bound, hit, -1.0)))
+    values = tuple(k for k in range(p.size) if best >> k & 1 and p[k] > 0)
+    found = float(hit[best] / hit[-1])
+    return WorstProperty(
+        values=values, output=output, prior=float(weight[best]), posterior=found, limit=found
+    )
+
+
+def _by_likelihood(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
+    """Likely values first; `limit` lets the first value that does not fit count in part."""
+    joint, left, values = p * likelihood, bound, []
+    relaxed, room = 0.0, bound
+    for k in np.argsort(-likelihood, kind="stable").tolist():
+        if 0 < p[k] <= left:
+            values.append(k)
+            left -= p[k]
+        relaxed += joint[k] * min(1.0, room / p[k]) if p[k] > 0 else 0.0
+        room = max(0.0, room - p[k])
+    return WorstProperty(
+        values=tuple(sorted(values)),
+        output=output,
+        prior=float(p[values].sum()),
+        posterior=float(joint[values].sum() / joint.sum()),
+        limit=min(1.0, float(relaxed / joint.sum())),
+    )

@@ -1,0 +1,147 @@
+"""Information: what an output says about a value, on average and at its worst.
+
+Definition  With p the prior and p_y the posterior after output y, and t f(t) convex,
+            KL^f(p_y || p) = sum over x of p(x) h(p_y(x) / p(x)),  h(t) = t f(t),  h(0) its limit;
+            worst-case information I_w^f is its largest value over the possible outputs, and mutual
+            information its mean for f = ln (nats) or log2 (bits) [EGS03].
+Belief      A property of prior at most rho1 reaches rho2 only if
+            rho1 h(rho2 / rho1) + (1 - rho1) h((1 - rho2) / (1 - rho1)) <= I_w^f.
+            The left side grows with rho2, so there is a largest rho2. Amplification bounds it as well; the
+            smaller of the two is what to report.
+Under DP    I_w <= K - 1 - ln K nats, K = epsilon / (1 - exp(-epsilon)): about epsilon**2 / 8.
+Not so      A small mutual information does not exclude breaches: the rare output that tells all hardly
+            counts in a mean.
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.belief.breaches import Floats, amplification, require_channel, require_distribution
+from discreet.belief.odds import highest
+from discreet.core.errors import InvalidParameterError
+from discreet.core.numbers import Real, require_nonnegative, require_probability
+
+Weighing = Callable[[Floats], Floats]
+
+
+def mutual_information(channel: ArrayLike, prior: ArrayLike, f: Weighing = np.log) -> float:
+    """The mean of KL^f over the outputs: in nats for `np.log`, in bits for `np.log2`."""
+    divergences, weights = _divergences(channel, prior, f)
+    return float(divergences @ weights)
+
+
+def worst_case_information(channel: ArrayLike, prior: ArrayLike, f: Weighing = np.log) -> float:
+    """The largest KL^f over the outputs that can occur.
+
+    >>> worst_case_information([[0.6, 0.4], [0.4, 0.6]], [0.5, 0.5], np.log2)
+    0.029...
+    """
+    return float(_divergences(channel, prior, f)[0].max())
+
+
+def worst_case_information_of(epsilon: Real) -> float:
+    """The most nats that any output of an epsilon-DP channel can say about one record.
+
+    >>> worst_case_information_of(1)
+    0.1233...
+    """
+    require_nonnegative("worst_case_information_of", "epsilon", epsilon)
+    e = float(epsilon)
+    if e < 1e-5:
+        return e * e / 8
+    excess = e / -math.expm1(-e) - 1
+    return excess - math.log1p(excess)
+
+
+def bound_from_information(rho1: Real, information: Real, f: Weighing = np.log) -> float:
+    """The largest posterior that a property of prior at most `rho1` can reach, given I_w^f."""
+    require_probability("bound_from_information", "rho1", rho1)
+    h = _weighed(f)
+    at_zero = _limit_at_zero(h)
+    p = float(rho1)
+
+    def implied(rho2: float) -> float:
+        ratios = np.array([rho2 / p, (1 - rho2) / (1 - p)])
+        return float(np.array([p, 1 - p]) @ _values(h, ratios, at_zero))
+
+    information = float(information)
+    if not information >= implied(p) - 1e-12:
+        raise InvalidParameterError(
+            f"bound_from_information.information must be at least {implied(p):g}; got {information:g}."
+        )
+    if information >= implied(1.0):
+        return 1.0
+    low, high = p, 1.0
+    while high - low > 1e-15 * high and low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if implied(middle) <= information else (low, middle)
+    return high
+
+
+def breach_bound(channel: ArrayLike, prior: ArrayLike, rho1: Real, f: Weighing = np.log) -> float:
+    """The smaller of the bounds from worst-case information and from amplification."""
+    gamma = amplification(channel).overall
+    by_amplification = 1.0 if math.isinf(gamma) else highest(rho1, math.log(gamma))
+    return min(by_amplification, bound_from_information(rho1, worst_case_information(channel, prior, f), f))
+
+
+def _divergences(channel: ArrayLike, prior: ArrayLike, f: Weighing) -> tuple[Floats, Floats]:
+    """KL^f after every possible output, and how probable that output is."""
+    matrix = require_channel(channel)
+    p = require_distribution("prior", prior, matrix.shape[0])
+    h = _weighed(f)
+    matrix, p = matrix[p > 0], p[p > 0]
+    outputs = p @ matrix
+    possible = outputs > 0
+    # p_y(x) / p(x) is Pr[x -> y] / Pr[y]
+    ratios = matrix[:, possible] / outputs[possible]
+    return p @ _values(h, ratios, _limit_at_zero(h)), outputs[possible]
+
+
+def _values(h: Weighing, ratios: Floats, at_zero: float) -> Floats:
+    zero = ratios <= 0
+    return np.where(zero, at_zero, h(np.where(zero, 1.0, ratios)))
+
+
+def _weighed(f: Weighing) -> Weighing:
+    """t f(t), if it is convex."""
+
+    def h(t: Floats) -> Floats:
+        return t * np.asarray(f(t), dtype=np.float64)
+
+    t = np.geomspace(1e-6, 1e6, 2001)
+    try:
+        with np.errstate(all="ignore"):
+            values = h(t)
+    except Exception:
+        raise InvalidParameterError(
+            "worst_case_information.f must be a function of arrays such as numpy.log; this one failed."
+        ) from None
+    if values.shape != t.shape or not np.all(np.isfinite(values)) or not _is_convex(t, values):
+        raise InvalidParameterError(
+            "worst_case_information.f must make t f(t) finite and convex for t > 0, as numpy.log does; "
+            "this one does not."
+        )
+    return h
+
+
+def _is_convex(t: Floats, values: Floats) -> bool:
+    """No value lies above the chord of its neighbours, but for rounding."""
+    share = (t[2:] - t[1:-1]) / (t[2:] - t[:-2])
+    chord = share * values[:-2] + (1 - share) * values[2:]
+    size = np.abs(values)
+    return bool(np.all(values[1:-1] - chord <= 1e-12 * (size[:-2] + size[1:-1] + size[2:])))
+
+
+def _limit_at_zero(h: Weighing) -> float:
+    """h(0+), which for a convex h is finite or infinite; still moving at 1e-200 is taken as infinite."""
+    with np.errstate(all="ignore"):
+        nearer, near = h(np.array([1e-300, 1e-200])).tolist()
+    settled = math.isfinite(nearer) and abs(nearer - near) <= 1e-9 * (1 + abs(nearer))
+    return float(nearer) if settled else math.inf

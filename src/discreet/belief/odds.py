@@ -1,0 +1,111 @@
+"""Odds: belief is additive in log-odds, and a privacy loss is what may be added.
+
+Definition  logit p = ln(p / (1 - p)), sigmoid its inverse. A claim of prior p whose release has a loss of at
+            most `loss` between "true" and "false" ends between sigmoid(logit p - loss) and
+            sigmoid(logit p + loss), for every property of the person, not for single values only.
+gamma       of (prior, posterior) is the factor between their odds, and ln gamma the loss that leads from one
+            to the other [EGS03].
+Gain        posterior - prior is largest at p = 1 / (1 + exp(loss / 2)), where it is tanh(loss / 4).
+Any release Before anything is released, the chance that a posterior will reach rho2 is at most rho1 / rho2,
+            whatever the mechanism: the posterior's expectation is the prior (Markov's inequality).
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from discreet.core.errors import require
+from discreet.core.numbers import Real, require_probability
+
+
+class Gain(NamedTuple):
+    """How much a belief can grow at most, and the prior at which it does."""
+
+    gain: float
+    prior: float
+
+
+def logit(p: Real) -> float:
+    """The natural logarithm of the odds of p.
+
+    >>> logit(0.5)
+    0.0
+    """
+    require_probability("logit", "p", p)
+    return math.log(p) - math.log1p(-p)
+
+
+def sigmoid(x: float) -> float:
+    """The probability whose log-odds are x; never an overflow."""
+    require(not math.isnan(x), "sigmoid", "x", x, "a number")
+    if x >= 0:
+        return 1 / (1 + math.exp(-x))
+    return math.exp(x) / (1 + math.exp(x))
+
+
+def log_gamma(prior: Real, posterior: Real) -> float:
+    """logit posterior - logit prior, without cancellation where the two are close or tiny.
+
+    >>> log_gamma(0.01, 0.05)
+    1.6506...
+    """
+    require_probability("gamma", "prior", prior)
+    require_probability("gamma", "posterior", posterior)
+    growth = (posterior - prior) / float(prior) / (1 - posterior)
+    if -0.5 < growth < math.inf:
+        return math.log1p(growth)
+    return logit(posterior) - logit(prior)
+
+
+def gamma(prior: Real, posterior: Real) -> float:
+    """The factor from the odds of `prior` to those of `posterior`.
+
+    >>> round(gamma(0.01, 0.05), 9)
+    5.210526316
+    """
+    loss = log_gamma(prior, posterior)
+    return math.exp(loss) if loss < 709 else math.inf
+
+
+def highest(prior: Real, loss: Real) -> float:
+    """The largest posterior of a claim after a release whose loss is at most `loss`.
+
+    >>> round(highest(0.01, 1.6), 4)
+    0.0476
+    """
+    p = _checked("highest", prior, loss)
+    return p / (p + (1 - p) * math.exp(-loss))
+
+
+def lowest(prior: Real, loss: Real) -> float:
+    """The smallest posterior of a claim after a release whose loss is at most `loss`."""
+    p = _checked("lowest", prior, loss)
+    shrunk = p * math.exp(-loss)
+    return shrunk / (shrunk + (1 - p))
+
+
+def largest_gain(epsilon: Real) -> Gain:
+    """The most that any belief can grow by under `epsilon`.
+
+    >>> largest_gain(4)
+    Gain(gain=0.761..., prior=0.119...)
+    """
+    _checked("largest_gain", 0.5, epsilon, name="epsilon")
+    return Gain(gain=math.tanh(epsilon / 4), prior=sigmoid(-float(epsilon) / 2))
+
+
+def chance_of_reaching(prior: Real, posterior: Real) -> float:
+    """Before the release, whatever it is: the most probable it can be that `posterior` will be reached."""
+    require_probability("chance_of_reaching", "prior", prior)
+    require_probability("chance_of_reaching", "posterior", posterior)
+    return min(1.0, prior / float(posterior))
+
+
+def _checked(owner: str, prior: Real, loss: Real, *, name: str = "loss") -> float:
+    require_probability(owner, "prior", prior)
+    holds = isinstance(loss, Real) and not isinstance(loss, bool) and loss >= 0
+    require(holds, owner, name, loss, "a number of at least 0")
+    return float(prior)

@@ -1,0 +1,167 @@
+"""The promise: what an attacker may come to believe about any one person, after everything released.
+
+Definition  A claim that is believed with at most `prior` is afterwards believed with at most `posterior`.
+            gamma = posterior (1 - prior) / (prior (1 - posterior)), and epsilon = ln gamma / group, for the
+            neighbours that differ in the secret: `value` replaces one record, `presence` adds or removes
+            it [EGS03, OYL].
+Belief      Releases that together are epsilon-DP for these neighbours keep it, for every property of up to
+            `group` people and for every prior up to `prior`, upward and downward.
+Tail        With tail > 0, the posterior may pass the cap with at most that probability if the claim is true.
+            This is a probability for each person; see `belief.tails`. With tail 0 only pure mechanisms do.
+Relations   A value promise may be served by an add/remove mechanism at half of its epsilon, as replacing is
+            one removal and one addition. A presence promise is served by add/remove mechanisms alone.
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+[OYL]       Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy.stats import norm
+
+from discreet.belief.odds import gamma, log_gamma
+from discreet.belief.tails import tail_beyond
+from discreet.belief.wording import promise_text
+from discreet.core.errors import RequestError, require
+from discreet.core.guarantees import GaussianDP, Guarantee, restate
+from discreet.core.numbers import Real, is_real, require_count, require_positive, require_probability
+from discreet.core.relations import Relation
+
+ROUNDING = 1e-12
+BISECTIONS = 48
+FINEST = 1e-6
+
+
+@dataclass(frozen=True, init=False)
+class Promise:
+    """From at most `prior` to at most `posterior`, about any one person.
+
+    >>> Promise(0.01, 0.05).epsilon
+    1.6506...
+    """
+
+    prior: float
+    posterior: float
+    secret: Relation
+    group: int
+    tail: float
+
+    def __init__(
+        self,
+        prior: Real,
+        posterior: Real,
+        *,
+        secret: Relation | str = Relation.VALUE,
+        group: int = 1,
+        tail: Real = 0.0,
+    ) -> None:
+        require_probability(self, "prior", prior)
+        require_probability(self, "posterior", posterior)
+        require(
+            float(prior) < float(posterior),
+            self,
+            "posterior",
+            posterior,
+            f"above the prior, which is {prior}",
+        )
+        relation = Relation.parse(self, "secret", secret)
+        require_count(self, "group", group)
+        require(
+            is_real(tail) and 0 <= tail < 1, self, "tail", tail, "a probability of at least 0 and below 1"
+        )
+        fields = {"prior": float(prior), "posterior": float(posterior), "secret": relation, "group": group}
+        for name, value in (fields | {"tail": float(tail)}).items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def gamma(self) -> float:
+        """The factor by which the odds of a claim may grow or shrink."""
+        return gamma(self.prior, self.posterior)
+
+    @property
+    def loss(self) -> float:
+        """ln gamma: the privacy loss that the group may have together."""
+        return log_gamma(self.prior, self.posterior)
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of each person, in the secret's own neighbour relation."""
+        return self.loss / self.group
+
+    def epsilon_for(self, relation: Relation | str) -> float:
+        """The epsilon at which a mechanism proven for `relation` may run.
+
+        >>> Promise(0.01, 0.05).epsilon_for("presence")
+        0.8253...
+        """
+        proven = Relation.parse(self, "relation", relation)
+        if proven is self.secret:
+            return self.epsilon
+        if self.secret is Relation.VALUE:
+            return self.epsilon / 2
+        raise RequestError(
+            "A promise about presence cannot be kept by a mechanism that is proven for replaced values only: "
+            "such a mechanism may show how many people there are.",
+            hint="Use a mechanism that is proven for added and removed people.",
+        )
+
+    def laplace_scale(self, sensitivity: Real) -> float:
+        """The scale of Laplace noise for a query of this L1 sensitivity, in the secret's relation."""
+        require_positive(self, "sensitivity", sensitivity)
+        return float(sensitivity) / self.epsilon
+
+    def gaussian_scale(self, sensitivity: Real) -> float:
+        """The least sigma of Gaussian noise for a query of this L2 sensitivity, in the secret's relation.
+
+        >>> round(Promise(0.01, 0.05, tail=1e-6).gaussian_scale(1), 4)
+        3.0923
+        """
+        require_positive(self, "sensitivity", sensitivity)
+        if self.tail == 0:
+            raise RequestError(
+                "Gaussian noise cannot keep a promise with tail 0: no output of it has a largest loss, "
+                "so its cap is 100%, not the posterior that was promised.",
+                hint="Allow a small tail, such as 1e-6, or use Laplace noise.",
+            )
+        if self.loss < FINEST:
+            raise RequestError(
+                f"A promise that lets the odds grow by no more than {self.loss:.1g} of themselves is finer than "
+                "the tail of Gaussian noise can be computed.",
+                hint="Use Laplace noise, or a posterior further from the prior.",
+            )
+        return self.group * float(sensitivity) / _largest_mu(self.loss, self.tail)
+
+    def admits(self, guarantee: Guarantee) -> bool:
+        """Whether everything that has this guarantee, and nothing else, may be released under the promise."""
+        try:
+            held = restate(guarantee, self.secret).for_group(self.group)
+        except RequestError:
+            return False
+        if held.cap <= self.loss * (1 + ROUNDING):
+            return True
+        return self.tail > 0 and tail_beyond(held, self.loss) <= self.tail
+
+    def explain(self, *, people: int | None = None) -> str:
+        """What is promised, in two sentences and in odds, and what is not; `people` are all in the data."""
+        if people is not None:
+            require_count(self, "people", people)
+        return promise_text(self, people)
+
+
+def _largest_mu(loss: float, tail: float) -> float:
+    """The largest Gaussian mu whose tail beyond `loss` is at most `tail`, by bisection on what was tried."""
+    z = float(norm.isf(tail))
+    root = math.sqrt(z * z + 2 * loss)
+    # where Pr[loss of the raw output > loss] is `tail`; post-processing can only demand less
+    high = 2 * loss / (root + z) if z > 0 else root - z
+    low = high
+    while tail_beyond(GaussianDP(mu=low), loss) > tail:
+        low /= 2
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        fits = tail_beyond(GaussianDP(mu=middle), loss) <= tail
+        low, high = (middle, high) if fits else (low, middle)
+    return low * (1 - ROUNDING)

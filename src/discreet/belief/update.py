@@ -1,0 +1,87 @@
+"""What an attacker may come to believe, given what is known of the privacy loss.
+
+Definition  A claim of prior p may end between sigmoid(logit p - t) and sigmoid(logit p + t). With no tail
+            allowed, t is the largest loss that any output has (infinite where there is no largest: the claim
+            can become certain). With a tail, t is the least ln gamma with tail(gamma) <= tail.
+Belief      Pr[posterior > highest | the claim is true] <= tail, and
+            Pr[posterior < lowest | the claim is false] <= tail.
+Loss        epsilon; (epsilon, delta); or any guarantee of `core.guarantees`, or of its shape: Gaussian mu,
+            zCDP rho, Renyi, a privacy-loss distribution.
+Attacker    knows all other records, or takes records as independent.
+
+See `belief.tails` for why this, and not less, is what a loss distribution says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.belief.odds import highest, log_gamma, lowest
+from discreet.belief.tails import loss_within, tail_beyond
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.guarantees import ApproximateDP, Guarantee, PureDP, restate
+from discreet.core.numbers import Real, is_real, require_probability
+from discreet.core.relations import Relation
+
+Loss = Real | tuple[Real, Real] | Guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class Belief:
+    """Where a claim of probability `prior` can end, but for a probability of `tail`."""
+
+    prior: float
+    highest: float
+    lowest: float
+    tail: float
+    secret: Relation = Relation.VALUE
+
+
+def belief(
+    prior: Real,
+    loss: Loss,
+    *,
+    posterior: Real | None = None,
+    tail: Real = 0.0,
+    secret: Relation | str | None = None,
+) -> Belief:
+    """The highest and lowest posterior but for `tail`; or how probably a cap of `posterior` is exceeded.
+
+    `secret` says what the claim is about, a value or a presence: what the loss was proven for, if not given.
+
+    >>> belief(0.01, 1.6)
+    Belief(prior=0.01, highest=0.0476..., lowest=0.0020..., tail=0.0, secret=<Relation.VALUE: 'value'>)
+    >>> belief(0.01, (1.6, 1e-6)).highest
+    1.0
+    >>> belief(0.01, (1.6, 1e-6), posterior=0.05).tail
+    2.0...e-05
+    """
+    require_probability("belief", "prior", prior)
+    require(is_real(tail) and 0 <= tail < 1, "belief", "tail", tail, "a number in [0, 1)")
+    guarantee = stated(loss, secret)
+    p, exceeded = float(prior), float(tail)
+    if posterior is None:
+        reach = loss_within(guarantee, exceeded)
+    else:
+        require_probability("belief", "posterior", posterior)
+        require(posterior > prior, "belief", "posterior", posterior, f"above the prior {p:g}")
+        require(tail == 0, "belief", "tail", tail, "left out where posterior is given: it is the answer")
+        reach = log_gamma(prior, posterior)
+        exceeded = tail_beyond(guarantee, reach)
+    top = float(posterior) if posterior is not None else highest(p, reach)
+    return Belief(prior=p, highest=top, lowest=lowest(p, reach), tail=exceeded, secret=guarantee.relation)
+
+
+def stated(loss: Loss, secret: Relation | str | None = None) -> Guarantee:
+    """A loss in any of its forms as a guarantee for `secret`."""
+    relation = None if secret is None else Relation.parse("belief", "secret", secret)
+    if isinstance(loss, tuple):
+        require(len(loss) == 2, "belief", "loss", loss, "epsilon or (epsilon, delta)")
+        return ApproximateDP(epsilon=loss[0], delta=loss[1], relation=relation or Relation.VALUE)
+    if isinstance(loss, Real):
+        return PureDP(epsilon=loss, relation=relation or Relation.VALUE)
+    if not callable(getattr(loss, "profile", None)):
+        raise InvalidParameterError(
+            f"belief.loss must be epsilon, (epsilon, delta) or a guarantee; got {loss!r}."
+        )
+    return loss if relation is None else restate(loss, relation)

@@ -1,0 +1,189 @@
+"""Promises in plain words: percentages and odds as people read them, and what is and is not promised."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from discreet.belief.odds import highest
+from discreet.core.relations import Relation
+
+CLAIMS = {
+    Relation.VALUE: ("what one person's record says", "what the records of any {group} people say together"),
+    Relation.PRESENCE: ("whether one person is in the data", "which of any {group} people are in the data"),
+}
+
+GENERAL = (
+    "What is true of people in general. If a study finds that smoking harms, everyone knows more about a "
+    "smoker, whether or not the smoker took part."
+)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """`value` in `digits` significant digits, without exponent or trailing zeros.
+
+    >>> number(5.2105263), number(0.1650681), number(99.00000001), number(48842)
+    ('5.21', '0.165', '99', '48,842')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "infinity"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(p: float) -> str:
+    """A probability as a percentage, never rounded to 0% or 100% unless it is.
+
+    >>> percent(0.04764682961988097), percent(0.9955), percent(0.05), percent(0.9999955), percent(1e-9)
+    ('4.76%', '99.55%', '5%', '99.99955%', '1 in 1,000,000,000')
+    """
+    if p in (0, 1):
+        return f"{p:.0%}"
+    if p < 1e-5:
+        return chance(p)
+    if p <= 0.9:
+        return f"{number(100 * p)}%"
+    missing = 100 * (1 - p)
+    places = max(0, 1 - math.floor(math.log10(missing) + 1e-9))
+    text = f"{100 * p:.{places}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
+def chance(p: float) -> str:
+    """A small probability as one case in so many; a larger one as a percentage.
+
+    >>> chance(1e-6), chance(0.05), chance(0.0003)
+    ('1 in 1,000,000', '5%', '1 in 3,330')
+    """
+    if p == 0 or p >= 0.001:
+        return percent(p)
+    digits = math.floor(math.log10(1 / p))
+    return f"1 in {round(1 / p, 2 - digits):,.0f}"
+
+
+def odds(p: float) -> str:
+    """The odds of p, against the smaller side.
+
+    >>> odds(0.01), odds(0.05), odds(0.75)
+    ('1 to 99', '1 to 19', '3 to 1')
+    """
+    return f"1 to {number((1 - p) / p)}" if p < 0.5 else f"{number(p / (1 - p))} to 1"
+
+
+class Promised(Protocol):
+    """What a promise says of itself."""
+
+    @property
+    def prior(self) -> float: ...
+    @property
+    def posterior(self) -> float: ...
+    @property
+    def secret(self) -> Relation: ...
+    @property
+    def group(self) -> int: ...
+    @property
+    def tail(self) -> float: ...
+    @property
+    def loss(self) -> float: ...
+
+
+def promise_text(promise: Promised, people: int | None) -> str:
+    """Two sentences, the odds, and what they do not cover; `people` are all in the data, if known."""
+    sentences = _certain(promise) if promise.tail == 0 else _probable(promise)
+    limits = [_other_secret(promise), _attacker(promise), _relatives(promise), _exceptions(promise, people)]
+    covered = [sentences, "", _in_odds(promise), "", "What this does not cover:"]
+    return "\n".join(covered + [f"- {each}" for each in [*limits, GENERAL] if each])
+
+
+def _reached(promise: Promised, times: int) -> str:
+    """Where the prior can end under a multiple of the loss."""
+    top = highest(promise.prior, times * promise.loss)
+    return percent(top) if top < 0.99999 else "as good as 100%"
+
+
+def _claim(promise: Promised) -> str:
+    one, several = CLAIMS[promise.secret]
+    return one if promise.group == 1 else several.format(group=promise.group)
+
+
+def _certain(promise: Promised) -> str:
+    before, after = percent(promise.prior), percent(promise.posterior)
+    return (
+        f"Take any claim about {_claim(promise)}: if an attacker believes it with a probability of at most "
+        f"{before} beforehand, nothing that is ever released under this promise can make that more than "
+        f"{after}. Nor can it make a claim that is believed with at least {after} seem less probable than "
+        f"{before}."
+    )
+
+
+def _probable(promise: Promised) -> str:
+    before, after, rarely = percent(promise.prior), percent(promise.posterior), chance(promise.tail)
+    return (
+        f"Take any claim about {_claim(promise)}: if it is true, and an attacker believes it with a "
+        f"probability of at most {before} beforehand, the chance that everything ever released under this "
+        f"promise makes that more than {after} is at most {rarely}. If it is false, and believed with at "
+        f"least {after}, the chance that it comes to seem less probable than {before} is at most {rarely}."
+    )
+
+
+def _in_odds(promise: Promised) -> str:
+    before, after = odds(promise.prior), odds(promise.posterior)
+    factor = number(math.exp(promise.loss)) if promise.loss < 700 else f"e^{number(promise.loss)}"
+    share = number(promise.loss / promise.group, 5)
+    whose = "" if promise.group == 1 else " of each person"
+    formula = "ln gamma" if promise.group == 1 else f"ln gamma / {promise.group}"
+    alone = "" if promise.tail == 0 else ", if no use is made of the exceptions"
+    return (
+        f"In odds: {before} becomes {after} at most, a factor gamma of {factor}. "
+        f"The budget{whose} is epsilon = {formula} = {share}{alone}."
+    )
+
+
+def _other_secret(promise: Promised) -> str:
+    if promise.secret is Relation.VALUE:
+        return "Membership. It protects what a record says; it does not hide who is in the data."
+    before, after = percent(promise.prior), _reached(promise, 2)
+    also = "" if promise.tail == 0 else "; the chance of an exception is larger, too"
+    return (
+        f"Values as well as presence. A claim about what a record says may go from {before} to {after}, "
+        f"because to change a record is to remove one and to add another{also}."
+    )
+
+
+def _attacker(promise: Promised) -> str:
+    change = {
+        Relation.VALUE: ("the person's record been blank", "these people's records been blank"),
+        Relation.PRESENCE: ("the person been left out", "these people been left out"),
+    }[promise.secret][promise.group > 1]
+    apart = "the two are close"
+    if promise.tail == 0 and promise.loss < 300:
+        factor = number(math.exp(2 * promise.loss))
+        apart = f"the odds of any claim differ between the two by a factor of {factor} at most"
+    return (
+        "Every attacker. Before and after are stated for one who knows all other records, or who takes "
+        "records as independent of each other. For anyone else the honest statement is with-you against "
+        "without-you: what they conclude from the release, and what they would have concluded had "
+        f"{change}; {apart}."
+    )
+
+
+def _relatives(promise: Promised) -> str:
+    if promise.group > 1:
+        return f"More than {promise.group} people whose records depend on each other."
+    before, after = percent(promise.prior), _reached(promise, 4)
+    shown = f": for 4 people {before} may become {after}" if promise.tail == 0 else ""
+    return (
+        "Families. A claim that is true of several people together, or of none, can be learned from all of "
+        f"them{shown}. group=4 would promise it for any 4 people together."
+    )
+
+
+def _exceptions(promise: Promised, people: int | None) -> str:
+    if promise.tail == 0:
+        return ""
+    n = people if people is not None else math.ceil(1 / promise.tail)
+    return (
+        f"Everyone at once. The chance of {chance(promise.tail)} is for each person: among {n:,} people, up "
+        f"to {number(n * promise.tail)} such breaches are to be expected."
+    )
