@@ -1,1 +1,30 @@
-"""From an exact value to a released one: one file per mechanism."""
+"""From an exact value to a released one: one file per mechanism.
+
+Being listed in `MECHANISMS` earns the family's conformance suite (tests/conformance/test_mechanisms.py).
+"""
+
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.group_selection import GroupSelection
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.median import SmoothMedian
+from discreet.mechanisms.noisy_max import NoisyMax
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.randomized_response import RandomizedResponse
+
+MECHANISMS = (
+    DiscreteLaplace,
+    Laplace,
+    DiscreteGaussian,
+    Gaussian,
+    Exponential,
+    PermuteAndFlip,
+    NoisyMax,
+    RandomizedResponse,
+    Quantile,
+    SmoothMedian,
+    GroupSelection,
+)

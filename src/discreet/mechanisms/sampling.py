@@ -258,7 +258,8 @@ def choose(
 
 def bernoulli_exp_many(distances: Integers, rate: Fraction, random: Randomness) -> Booleans:
     """One coin for each i, True with probability exp(-rate d_i), d_i >= 0."""
-    return _accept(distances * float(rate), lambda i: rate * int(distances[i]), random)
+    x = distances.astype(np.float64) * float(rate)
+    return _accept(x, lambda i: rate * int(distances[i]), random)
 
 
 def bernoulli_odds(x: Fraction, weight: int, count: int, random: Randomness) -> Booleans:

@@ -1,0 +1,72 @@
+"""Exponential mechanism: the best of several candidates, by integer scores.
+
+Release     M(D) = i with Pr[i] proportional to exp(rate * score_i(D)), rate = epsilon / (2 s); for monotone
+            scores rate = epsilon / s.
+Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbours D, D'. The candidates
+            are public. `monotone` only where between neighbours all scores rise or all fall.
+Guarantee   epsilon-DP. With w_i = exp(rate * score_i), W their sum, the loss at i is
+            ln w_i / w'_i + ln W' / W. Each term is at most rate * s, since every w'_j <= exp(rate * s) w_j.
+            In general both count: 2 rate * s = epsilon. If all scores rise from D to D', the first term is at
+            most 0 and the second at most rate * s; if all fall, the other way round: rate * s = epsilon.
+Utility     A candidate that is g behind the best has Pr[i] <= exp(-rate * g), so the pick is s or more behind
+            with probability at most (n - 1) exp(-rate * s): (ln n + t) / rate or more with at most exp(-t).
+Why exact   The pick is drawn by `mechanisms.sampling.choose`: no weight is rounded, and none underflows to 0.
+
+[MT07]      McSherry & Talwar, Mechanism Design via Differential Privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.guarantees import PureDP
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.sampling import Floats, Integers, choose
+from discreet.mechanisms.selection import gaps, keep_parameters, rate_per_score, shortfall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exponential:
+    """A candidate's odds grow with its score.
+
+    >>> Exponential(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(2)
+    array([0.12, 0.  , 0.88, 0.  ])
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool = False
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        keep_parameters(self, sensitivity=self.sensitivity, monotone=self.monotone, relation=self.relation)
+
+    @property
+    def rate(self) -> Fraction:
+        """The log-weight of one unit of score."""
+        return rate_per_score(self.epsilon, self.sensitivity, self.monotone)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return PureDP(epsilon=self.epsilon, relation=self.relation)
+
+    def probabilities(self, scores: Integers) -> Floats:
+        """Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
+        weights = np.exp(-gaps(self, scores) * float(self.rate))
+        return np.asarray(weights / weights.sum())
+
+    def likelihood(self, output: int, truth: Integers) -> float:
+        """Pr[M(D) = output] where the scores are `truth`."""
+        return float(self.probabilities(truth)[output])
+
+    def shortfall(self, candidates: int, confidence: float) -> int:
+        """With probability `confidence` or more the pick is at most this far behind the best score."""
+        return shortfall(self, self.rate, candidates, confidence)
+
+    def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
+        return Released(choose(gaps(self, scores.secret), self.rate, random), self.guarantee)

@@ -1,0 +1,55 @@
+"""Rows of one integer column, as an engine hands them over: distinct values, and how often each occurs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from discreet.core.errors import require
+from discreet.mechanisms.sampling import Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Values (in any order) and the number of rows that hold each; printing one shows nothing."""
+
+    values: Integers = field(repr=False)
+    counts: Integers = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("values", "counts"):
+            column = getattr(self, name)
+            fits = isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.int64
+            require(fits, self, name, type(column).__name__, "a one-dimensional array of int64")
+        same = self.values.size == self.counts.size
+        require(same, self, "counts", "another number", "one count for each value")
+
+    @classmethod
+    def of(cls, rows: Integers) -> Grouped:
+        """The same rows, counted.
+
+        >>> Grouped.of(np.array([3, 1, 3])).counts
+        array([1, 2])
+        """
+        values, counts = np.unique(np.asarray(rows, dtype=np.int64), return_counts=True)
+        return cls(values, counts.astype(np.int64))
+
+    def within(self, low: int, high: int) -> Grouped:
+        """The rows in increasing order, each moved into [low, high]; values without rows are left out."""
+        held = self.counts > 0
+        values, counts = np.clip(self.values[held], low, high), self.counts[held]
+        order = np.argsort(values, kind="stable")
+        values, counts = values[order], counts[order]
+        starts = np.flatnonzero(np.diff(values, prepend=low - 1))
+        return Grouped(values[starts], np.add.reduceat(counts, starts) if starts.size else counts)
+
+    def ranked(self, ranks: Integers, low: int, high: int) -> Integers:
+        """The values of these ranks, counted from 1; `low` stands below the first and `high` above the last.
+
+        For rows that `within` has put in order.
+        """
+        ends = np.cumsum(self.counts)
+        padded = np.concatenate([self.values, [high]])
+        found = padded[np.searchsorted(ends, ranks, side="left")]
+        return np.where(ranks < 1, low, found)

@@ -1,0 +1,104 @@
+"""Report noisy max: the candidate whose score is largest after integer noise, ties drawn uniformly.
+
+Release     M(D) = the i for which score_i + Z_i is largest, Z_i independent discrete Laplace noise:
+            Pr[Z = z] is proportional to exp(-rate |z|). Among equals one is drawn uniformly.
+            rate = epsilon / (2 s); for monotone scores rate = epsilon / s. The noisy scores do not leave.
+Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbours D, D'. The candidates are
+            public. `monotone` only where between neighbours all scores rise or all fall.
+Guarantee   epsilon-DP. Drawing among equals is the same as giving all candidates a random order beforehand
+            and letting the first of the equals win; fix that order and the noise of all but i. Then i wins
+            just if score_i + Z_i >= T_i, the largest over j != i of score_j + Z_j, plus 1 where j comes
+            before i. T_i moves by at most s between neighbours, like every term in it, and score_i by at most
+            s. The tail of Z, Pr[Z >= x], shrinks by at most exp(-rate) per unit of x, so i's chance changes
+            by a factor of at most exp(2 rate * s) = exp(epsilon). If all scores rise, or all fall, T_i and
+            score_i move the same way, T_i - score_i by at most s: exp(rate * s) = exp(epsilon).
+            Ties are common with integer noise; the argument holds for them because the winner of each is
+            fixed by an order that knows no data.
+Utility     The pick is g or more behind with probability at most (n - 1) Pr[Z - Z' >= g], Z and Z' two of the
+            noises; permute-and-flip does better at the same epsilon.
+
+[DR14]      Dwork & Roth, The Algorithmic Foundations of Differential Privacy, section 3.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import require_count, require_probability
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.additive import least
+from discreet.mechanisms.sampling import Floats, Integers, discrete_laplace
+from discreet.mechanisms.selection import bounded, gaps, keep_parameters, rate_per_score, shares_of_ties
+
+NEGLIGIBLE = 45
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyMax:
+    """Every score gets noise; only the winner's name leaves.
+
+    >>> NoisyMax(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(2)
+    array([0.13, 0.  , 0.87, 0.  ])
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool = False
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        keep_parameters(self, sensitivity=self.sensitivity, monotone=self.monotone, relation=self.relation)
+
+    @property
+    def rate(self) -> Fraction:
+        """The decay of the noise per unit of score."""
+        return rate_per_score(self.epsilon, self.sensitivity, self.monotone)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return PureDP(epsilon=self.epsilon, relation=self.relation)
+
+    def probabilities(self, scores: Integers) -> Floats:
+        """Pr[M(D) = i] for every i, summed over where the winner may land.
+
+        Landings that are left out, below all or above all by NEGLIGIBLE / rate, have less than exp(-45) each
+        way for every candidate.
+        """
+        behind, rate = gaps(self, scores), float(self.rate)
+        reach = math.ceil(NEGLIGIBLE / rate)
+        landings = np.arange(-reach, reach + 1)[:, None] + behind[None, :]
+        at = math.tanh(rate / 2) * np.exp(-rate * np.abs(landings))
+        tail = np.exp(-rate * np.abs(landings)) / (1 + math.exp(-rate))
+        below = np.where(landings <= 0, tail * math.exp(-rate), 1 - tail)
+        return np.asarray((at * shares_of_ties(below, at)).sum(axis=0))
+
+    def likelihood(self, output: int, truth: Integers) -> float:
+        """Pr[M(D) = output] where the scores are `truth`."""
+        return float(self.probabilities(truth)[output])
+
+    def shortfall(self, candidates: int, confidence: float) -> int:
+        """With probability `confidence` or more the pick is at most this far behind the best score."""
+        require_count(self, "candidates", candidates)
+        require_probability(self, "confidence", confidence)
+        others, miss = candidates - 1, 1 - float(confidence)
+        around = math.log(max(others, 1) / miss) / float(self.rate)
+        return least(lambda s: others * self._overtakes(s + 1) <= miss, around=math.ceil(around))
+
+    def _overtakes(self, gap: int) -> float:
+        """Pr[Z - Z' >= gap], gap >= 1; Pr[Z - Z' = g] is ((1-a) / (1+a))**2 a**g (g + (1+a*a) / (1-a*a))."""
+        a, rest = math.exp(-self.rate), -math.expm1(-self.rate)
+        mixed = (1 + a * a) / ((1 + a) * rest)
+        return math.exp(-self.rate * gap) * rest * (gap + a / rest + mixed) / (1 + a) ** 2
+
+    def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
+        kept = bounded(self, scores.secret)
+        noisy = kept + discrete_laplace(self.rate, kept.size, random)
+        winners = np.flatnonzero(noisy == noisy.max())
+        return Released(int(winners[random.below(winners.size)]), self.guarantee)

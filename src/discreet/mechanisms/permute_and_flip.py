@@ -1,0 +1,81 @@
+"""Permute-and-flip: the best of several candidates, never worse than the exponential mechanism.
+
+Release     Take the candidates in random order; stop at the first whose coin, of probability
+            p_i = exp(-rate * (best score - score_i)), shows heads. rate = epsilon / (2 s); for monotone
+            scores rate = epsilon / s. Here all coins are tossed at once and one of the heads is drawn
+            uniformly: the order is independent of the coins, so the first head in it is uniform among them,
+            and the best candidate's coin is always heads.
+Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbours D, D'. The candidates
+            are public. `monotone` only where between neighbours all scores rise or all fall.
+Guarantee   epsilon-DP. Add to each score an exponential variable of the given rate and take the largest sum:
+            score_i's sum passes the best score with probability p_i, and by memorylessness those that pass
+            are alike from there on, so the largest is uniform among them: the same law [DKS+21]. Now fix all
+            sums but i's; i wins if its own passes their largest, m, with probability
+            min(1, exp(-rate * (m - score_i))). Between neighbours m and score_i each move by at most s, so
+            the exponent by at most 2 rate * s = epsilon; if all scores rise, or all fall, m and score_i move
+            the same way, and m - score_i by at most s: rate * s = epsilon.
+Utility     Pr[i] <= p_i, so the pick is g or more behind with probability at most (n - 1) exp(-rate * g). Its
+            expected shortfall is at most that of the exponential mechanism on every input, down to half.
+Why exact   Every coin is decided by `mechanisms.sampling`; nothing is rounded.
+
+[MS20]      McKenna & Sheldon, Permute-and-Flip: A New Mechanism for Differentially Private Selection.
+[DKS+21]    Ding, Kifer, Saghaian, Steinke et al., The Permute-and-Flip Mechanism is Identical to
+            Report-Noisy-Max with Exponential Noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.guarantees import PureDP
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.sampling import Floats, Integers, bernoulli_exp_many
+from discreet.mechanisms.selection import gaps, keep_parameters, rate_per_score, shares_of_ties, shortfall
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermuteAndFlip:
+    """A candidate's coin says whether it is good enough; the first that is, is taken.
+
+    >>> PermuteAndFlip(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(3)
+    array([0.068, 0.   , 0.932, 0.   ])
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool = False
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        keep_parameters(self, sensitivity=self.sensitivity, monotone=self.monotone, relation=self.relation)
+
+    @property
+    def rate(self) -> Fraction:
+        """The log-weight of one unit of score."""
+        return rate_per_score(self.epsilon, self.sensitivity, self.monotone)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return PureDP(epsilon=self.epsilon, relation=self.relation)
+
+    def probabilities(self, scores: Integers) -> Floats:
+        """Pr[M(D) = i] for every i: heads for i, and the draw among all heads."""
+        heads = np.exp(-gaps(self, scores) * float(self.rate))
+        return np.asarray(heads * shares_of_ties(1 - heads, heads))
+
+    def likelihood(self, output: int, truth: Integers) -> float:
+        """Pr[M(D) = output] where the scores are `truth`."""
+        return float(self.probabilities(truth)[output])
+
+    def shortfall(self, candidates: int, confidence: float) -> int:
+        """With probability `confidence` or more the pick is at most this far behind the best score."""
+        return shortfall(self, self.rate, candidates, confidence)
+
+    def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
+        heads = np.flatnonzero(bernoulli_exp_many(gaps(self, scores.secret), self.rate, random))
+        return Released(int(heads[random.below(heads.size)]), self.guarantee)

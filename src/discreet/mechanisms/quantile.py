@@ -1,0 +1,153 @@
+"""Quantile by the exponential mechanism over a declared grid: MEDIAN, percentiles, and MIN and MAX.
+
+Release     M(D) = c in low .. high with Pr[c] proportional to exp(-rate * d(c)), rate = epsilon / (2 s),
+            d(c) = max(0, a (L - o) - b n, a (G + o) - (a - b) n),
+            where L rows lie below c, G above it, n are all, b / a is the probability in lowest terms and o
+            the `offset` in rows: d / a is by how many rows c misses rank (b / a) n + o.
+Requires    low, high, probability and offset are public; rows outside are moved to the nearer end. A person
+            has at most R rows, and there are fewer than 2**48 rows.
+Guarantee   epsilon-DP, by the exponential mechanism's argument, with the sensitivity of d:
+            presence    s = max(b, a - b) R. A row added below c moves the two terms by a - b and b - a, one
+                        at c by -b and b - a, one above it by -b and b: by at most max(b, a - b); removed rows
+                        move them back. The maximum of terms moves by no more than one of them.
+            value       s = a R. Up to R rows leave and up to R come. The first term rises by b at most with a
+                        row that leaves and by a - b with one that comes, falls by a - b and by b: by a R in
+                        all either way. So does the second.
+Utility     The true quantile has d = 0, so Pr[d >= t] <= (high - low) exp(-rate * t): `rank_error`. That is
+            in rows; how far it is in values depends on the data, and is not public. Ties help: a value that
+            many rows share is found by all of them.
+MIN, MAX    With probability 0 every c up to the least row has d = 0, so M would be spread evenly over low ..
+            least row. `inward` moves the target a few rows into the data, just so many that the answer is
+            inside with the stated confidence; no epsilon-DP answer can be sure of the last rows themselves.
+Why exact   Between two neighbouring distinct rows d is constant, so candidates fall into at most 2 m + 1 runs
+            for m distinct rows; `mechanisms.sampling.choose` draws a run by its exact weight, then one of its
+            values.
+
+[MT07]      McSherry & Talwar, Mechanism Design via Differential Privacy.
+[Smith11]   Smith, Privacy-Preserving Statistical Estimation with Optimal Convergence Rates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.errors import require
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import is_real, keep_fraction, require_count
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.grouped import Grouped
+from discreet.mechanisms.sampling import LARGEST, Floats, Integers, choose
+from discreet.mechanisms.selection import keep_relation, shortfall
+
+FINEST = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile:
+    """A value of the declared grid near the wanted rank.
+
+    >>> Quantile(epsilon=1, low=17, high=90, probability=0.9).rank_error(confidence=0.95)
+    14.5
+    """
+
+    epsilon: Fraction
+    low: int
+    high: int
+    probability: Fraction = Fraction(1, 2)
+    offset: int = 0
+    rows_per_person: int = 1
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "epsilon")
+        keep_range(self, self.low, self.high)
+        _keep_probability(self, self.probability)
+        whole = isinstance(self.offset, int) and not isinstance(self.offset, bool)
+        require(whole and abs(self.offset) < 1 << 48, self, "offset", self.offset, "an integer below 2**48")
+        require_count(self, "rows_per_person", self.rows_per_person)
+        keep_relation(self)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one person moves the distance d of any candidate."""
+        top, bottom = self.probability.numerator, self.probability.denominator
+        each = max(top, bottom - top) if self.relation is Relation.PRESENCE else bottom
+        return each * self.rows_per_person
+
+    @property
+    def rate(self) -> Fraction:
+        return self.epsilon / (2 * self.sensitivity)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return PureDP(epsilon=self.epsilon, relation=self.relation)
+
+    def rank_error(self, confidence: float) -> float:
+        """With probability `confidence` or more the value misses its rank by at most so many rows."""
+        missed = shortfall(self, self.rate, self.high - self.low + 1, confidence)
+        return missed / self.probability.denominator
+
+    def inward(self, confidence: float) -> Quantile:
+        """For MIN and MAX: aim so many rows inside that the answer is no further out than the last row.
+
+        That holds with probability `confidence` or more where there are at least as many rows as `offset`.
+        """
+        extreme = self.probability in (0, 1)
+        require(extreme, self, "probability", self.probability, "0 or 1 to be moved inward")
+        rows = int(self.rank_error(confidence)) + 1
+        return replace(self, offset=rows if self.probability == 0 else -rows)
+
+    def runs(self, rows: Grouped) -> tuple[Integers, Integers, Integers]:
+        """Where each run of equally good candidates starts, how many it holds, and their distance d."""
+        kept = rows.within(self.low, self.high)
+        starts = np.empty(2 * kept.values.size + 1, np.int64)
+        starts[0], starts[1::2], starts[2::2] = self.low, kept.values, kept.values + 1
+        lengths = np.diff(starts, append=self.high + 1)
+        upto = np.concatenate([[0], np.cumsum(kept.counts)])
+        below, above = np.repeat(upto, 2)[:-1], upto[-1] - np.repeat(upto, 2)[1:]
+        return starts, lengths, self._distance(below, above, int(upto[-1]))
+
+    def _distance(self, below: Integers, above: Integers, rows: int) -> Integers:
+        top, bottom = self.probability.numerator, self.probability.denominator
+        over = bottom * (below - self.offset) - top * rows
+        under = bottom * (above + self.offset) - (bottom - top) * rows
+        return np.maximum(np.maximum(over, under), 0)
+
+    def probabilities(self, rows: Grouped) -> Floats:
+        """Pr[M(D) = c] for every c in low .. high."""
+        _, lengths, distances = self.runs(rows)
+        weights = np.exp(-(distances - distances[lengths > 0].min()) * float(self.rate))
+        return np.repeat(weights / (weights * lengths).sum(), lengths)
+
+    def likelihood(self, output: int, truth: Grouped) -> float:
+        """Pr[M(D) = output] where D has the rows `truth`."""
+        return float(self.probabilities(truth)[output - self.low]) if self.low <= output <= self.high else 0.0
+
+    def release(self, rows: Exact[Grouped], random: Randomness) -> Released[int]:
+        starts, lengths, distances = self.runs(rows.secret)
+        held = lengths > 0
+        run = choose(distances[held], self.rate, random, multiplicities=lengths[held])
+        value = int(starts[held][run]) + random.below(int(lengths[held][run]))
+        return Released(value, self.guarantee)
+
+
+def keep_range(owner: object, low: object, high: object) -> None:
+    """Refuse a range that is not two integers, the lower first, within what 64 bits can subtract."""
+    for name, end in (("low", low), ("high", high)):
+        holds = isinstance(end, int) and not isinstance(end, bool) and abs(end) < LARGEST // 2
+        require(holds, owner, name, end, "an integer below 2**61")
+    require(low < high, owner, "high", high, f"above low, which is {low}")  # type: ignore[operator]
+
+
+def _keep_probability(owner: Quantile, value: object) -> None:
+    """Keep the probability as a fraction; a float counts as the decimal that it prints as."""
+    wanted = f"a probability from 0 to 1 with a denominator of at most {FINEST}"
+    require(is_real(value) and 0 <= value <= 1, owner, "probability", value, wanted)  # type: ignore[operator]
+    exact = Fraction(str(value))
+    require(exact.denominator <= FINEST, owner, "probability", value, wanted)
+    object.__setattr__(owner, "probability", exact)

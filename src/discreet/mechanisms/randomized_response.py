@@ -1,0 +1,111 @@
+"""Randomized response: one of k answers, true with a stated probability, drawn by or for each person.
+
+Release     M(x) = x with probability p = exp(epsilon) / (exp(epsilon) + k - 1), else one of the other k - 1
+            values, each with probability q = 1 / (exp(epsilon) + k - 1).
+Requires    x in 0 .. k - 1; what lies outside is moved to the nearer end. In a vector each person has one
+            entry; r entries of the same person cost r epsilon.
+Guarantee   epsilon-DP for replaced values, in the local model: no one but the person need see x. Every output
+            has probability p or q whatever x is, and p / q = exp(epsilon). Who answered is not hidden.
+Utility     The share of value v among n people is estimated without bias by (c_v / n - q) / (p - q), c_v the
+            number of answers v. If the true share is f, its variance is
+            (f p (1 - p) + (1 - f) q (1 - q)) / (n (p - q)**2), and Pr[|error| > alpha] is at most
+            2 exp(-2 n (alpha (p - q))**2), since c_v is a sum of n independent coins [Hoeffding].
+Why exact   Every coin is settled by `mechanisms.sampling`: its odds are (k - 1) exp(-epsilon) to 1 in full.
+
+[Warner65]  Warner, Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias.
+[KOV16]     Kairouz, Oh & Viswanath, Extremal Mechanisms for Local Differential Privacy: the k-ary form.
+[Hoeffding] Probability Inequalities for Sums of Bounded Random Variables.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import keep_fraction, require_count, require_nonnegative
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.sampling import Floats, Integers, bernoulli_odds, uniform_below
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse:
+    """The truth more often than any one lie, by a factor of exp(epsilon).
+
+    >>> RandomizedResponse(epsilon=1, values=2).matrix().round(3)
+    array([[0.731, 0.269],
+           [0.269, 0.731]])
+    """
+
+    epsilon: Fraction
+    values: int = 2
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "epsilon")
+        require_count(self, "values", self.values, least=2)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return PureDP(epsilon=self.epsilon, relation=Relation.VALUE)
+
+    @property
+    def truthful(self) -> float:
+        """p, the probability of the true answer."""
+        return 1 / (1 + (self.values - 1) * math.exp(-self.epsilon))
+
+    @property
+    def lie(self) -> float:
+        """q, the probability of any one other answer."""
+        return math.exp(-self.epsilon) * self.truthful
+
+    def matrix(self) -> Floats:
+        """The channel: Pr[output = column | truth = row]."""
+        channel = np.full((self.values, self.values), self.lie)
+        np.fill_diagonal(channel, self.truthful)
+        return channel
+
+    def likelihood(self, output: int, truth: int) -> float:
+        """Pr[M(truth) = output]."""
+        return self.truthful if output == truth else self.lie
+
+    def release(self, answer: Exact[int], random: Randomness) -> Released[int]:
+        one = np.array([min(max(answer.secret, 0), self.values - 1)], dtype=np.int64)
+        return Released(int(self._randomized(one, random)[0]), self.guarantee)
+
+    def release_many(self, answers: Exact[Integers], random: Randomness) -> Released[Integers]:
+        """One answer for each person, each with coins of its own."""
+        kept = np.clip(answers.secret, 0, self.values - 1)
+        return Released(self._randomized(kept, random), self.guarantee)
+
+    def _randomized(self, answers: Integers, random: Randomness) -> Integers:
+        lies = bernoulli_odds(self.epsilon, self.values - 1, answers.size, random)
+        given = answers.copy()
+        moved = 1 + uniform_below(self.values - 1, int(np.count_nonzero(lies)), random)
+        given[lies] = (given[lies] + moved) % self.values
+        return given
+
+    def estimate(self, answers: Integers) -> Floats:
+        """The unbiased estimate of every value's true share, from the released answers.
+
+        A share may come out below 0 or above 1 where people are few; what is unbiased must be able to.
+        """
+        shares = np.bincount(answers, minlength=self.values) / max(answers.size, 1)
+        return np.asarray((shares - self.lie) / (self.truthful - self.lie))
+
+    def variance(self, share: float, people: int) -> float:
+        """The variance of the estimate of a true `share` among `people`."""
+        require_count(self, "people", people)
+        p, q = self.truthful, self.lie
+        spread = share * p * (1 - p) + (1 - share) * q * (1 - q)
+        return spread / (people * (p - q) ** 2)
+
+    def beta(self, alpha: float, people: int) -> float:
+        """A bound on Pr[an estimated share is off by more than alpha]."""
+        require_nonnegative(self, "alpha", alpha)
+        require_count(self, "people", people)
+        return min(1.0, 2 * math.exp(-2 * people * (alpha * (self.truthful - self.lie)) ** 2))

@@ -1,0 +1,100 @@
+"""What all mechanisms that pick one of several candidates share.
+
+Scores are integers, higher is better, and `sensitivity` bounds how far any one of them moves between
+neighbours. *Monotone* scores are those that between any two neighbours all rise or all fall: counts under
+add/remove, never counts under replace-one, where one rises as another falls. For them the mechanisms here
+may weigh a unit of score twice as much, so `rate` is epsilon / sensitivity instead of half of that.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.errors import require
+from discreet.core.numbers import keep_fraction, require_count, require_probability
+from discreet.core.relations import Relation
+from discreet.mechanisms.additive import least
+from discreet.mechanisms.sampling import LARGEST, Floats, Integers
+
+NODES = 400
+
+
+def keep_relation(owner: object) -> None:
+    """Check the `relation` of a frozen dataclass and keep it as a `Relation`."""
+    named = getattr(owner, "relation")  # noqa: B009  (a frozen dataclass of any kind)
+    object.__setattr__(owner, "relation", Relation.parse(owner, "relation", named))
+
+
+def keep_parameters(owner: object, *, sensitivity: object, monotone: object, relation: object) -> None:
+    """Check what every choice by score declares."""
+    keep_fraction(owner, "epsilon")
+    require_count(owner, "sensitivity", sensitivity)
+    require(isinstance(monotone, bool), owner, "monotone", monotone, "True or False")
+    keep_relation(owner)
+    require(
+        not monotone or relation == Relation.PRESENCE,
+        owner,
+        "monotone",
+        monotone,
+        "False unless relation is 'presence' (add/remove)",
+        hint="A replaced value lowers one score as it raises another.",
+    )
+
+
+def rate_per_score(epsilon: Fraction, sensitivity: int, monotone: bool) -> Fraction:
+    """The log-weight of one unit of score."""
+    return epsilon / (sensitivity if monotone else 2 * sensitivity)
+
+
+def bounded(owner: object, scores: Integers) -> Integers:
+    """Scores that cannot overflow when they are subtracted.
+
+    Moving each into a fixed range brings no two of them further apart and turns no direction around, so
+    sensitivity and monotonicity stay what they are.
+    """
+    fits = isinstance(scores, np.ndarray) and scores.ndim == 1 and scores.dtype == np.int64
+    require(fits, owner, "scores", type(scores).__name__, "a one-dimensional array of int64")
+    require(scores.size > 0, owner, "scores", "none", "at least one")
+    return np.clip(scores, -LARGEST // 2, LARGEST // 2)
+
+
+def gaps(owner: object, scores: Integers) -> Integers:
+    """How far each score stays behind the best."""
+    kept = bounded(owner, scores)
+    return np.asarray(kept.max() - kept)
+
+
+def shortfall(owner: object, rate: Fraction, candidates: int, confidence: float) -> int:
+    """The least s with (candidates - 1) exp(-rate (s + 1)) <= 1 - confidence.
+
+    Where a candidate that is s behind is picked with probability at most exp(-rate s), the pick is more
+    than this behind the best with probability at most 1 - confidence.
+    """
+    require_count(owner, "candidates", candidates)
+    require_probability(owner, "confidence", confidence)
+    others, miss = candidates - 1, 1 - float(confidence)
+    around = math.log(max(others, 1) / miss) / float(rate)
+    return least(lambda s: others * math.exp(-rate * (s + 1)) <= miss, around=math.ceil(around))
+
+
+def shares_of_ties(below: Floats, at: Floats) -> Floats:
+    """For each i, the chance that i wins a uniform draw among itself and those of the others that are `at`.
+
+    Each other j is independently `at` the same level with probability at[..., j], below it with below[..., j]
+    and else above, where i cannot win. That is the integral over t in [0, 1] of the product over j != i of
+    (below_j + at_j t), because 1 / (c + 1) is the integral of t**c. The integrand is a polynomial, so
+    Gauss-Legendre quadrature is exact for up to 2 NODES candidates.
+    """
+    count = at.shape[-1]
+    nodes, weights = np.polynomial.legendre.leggauss(min(NODES, count // 2 + 1))
+    total = np.zeros(at.shape)
+    for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        factors = below + at * node
+        ones = np.ones((*at.shape[:-1], 1))
+        before = np.cumprod(np.concatenate([ones, factors[..., :-1]], axis=-1), axis=-1)
+        after = np.cumprod(np.concatenate([ones, factors[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
+        total += weight * before * after
+    return total
