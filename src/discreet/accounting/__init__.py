@@ -1,1 +1,24 @@
-"""TODO room."""
+"""Accounting: what many releases amount to, and whether one more is still within the promise.
+
+`compose` is for parameters fixed in advance (a workload, a tree, a synthesis) and for reports: it gives the
+tightest proven epsilon and names the theorem. `Accountant` is for a ledger, where questions and budgets are
+chosen along the way: a privacy filter that accepts a release only if the promise holds whatever comes next.
+"""
+
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.composition import Composition, compose, parallel
+from discreet.accounting.inversion import least_epsilon
+from discreet.accounting.loss_distribution import LossDistribution
+from discreet.accounting.optimal import RepeatedDP
+from discreet.accounting.renyi import RenyiCurve
+
+__all__ = [
+    "Accountant",
+    "Composition",
+    "LossDistribution",
+    "RenyiCurve",
+    "RepeatedDP",
+    "compose",
+    "least_epsilon",
+    "parallel",
+]

@@ -126,8 +126,10 @@ class LaplaceDP:
 
     @property
     def concentrated(self) -> ZeroConcentratedDP:
-        """rho = epsilon + exp(-epsilon) - 1, and no smaller [HM24]."""
-        return ZeroConcentratedDP(rho=self.cap + math.expm1(-self.cap), relation=self.relation)
+        """rho = epsilon + exp(-epsilon) - 1, and no smaller [HM24]; at most epsilon**2 / 2, which is used where
+        the difference would cancel."""
+        e = self.cap
+        return ZeroConcentratedDP(rho=e + math.expm1(-e) if e > 1e-3 else e * e / 2, relation=self.relation)
 
 
 @dataclass(frozen=True, kw_only=True)

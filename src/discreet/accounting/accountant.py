@@ -1,0 +1,265 @@
+"""The accountant: a privacy filter, which keeps a promise whatever is asked, and however it is chosen.
+
+Statement   Whoever chooses each release, and its budget, by looking at all earlier ones: as long as every one
+            of them was accepted, all of them together keep the promise.
+Tail 0      the sum of epsilon is at most promise.epsilon. At every output the losses add up to at most the
+            sum of their caps, along every path, so nothing has to be fixed in advance [RRUV16].
+Tail > 0    the sum of rho is at most limit.rho and the sum of delta at most limit.delta, both fixed before
+            the first release; then all are together (rho, delta)-zCDP at that limit [WRRW23, FZ21].
+            limit.delta takes the share `leak` of the tail; limit.rho is the largest with which
+            (rho, delta)-zCDP, for `group` people, keeps the promise by `belief.tails`.
+Not so      Optimal composition or a loss distribution of what was spent so far, as a stop rule: both hold for
+            parameters fixed in advance only. Nor may rho and delta be traded, nor "sum of epsilon or sum of
+            rho" be taken, whichever fits: such a rule picks its bound after seeing answers.
+Group       epsilon = ln gamma / group is each person's share, so epsilons are summed as they are. With
+            `leak` 0 a group has rho * group**2; else the more careful conversion by the profile holds.
+Rounding    Sums are exact fractions. The limit of epsilon is widened by one rounding of a double (2**-51 of
+            it), so that ten times 0.1 fits into 1.
+
+[RRUV16]    Rogers, Roth, Ullman & Vadhan, Privacy Odometers and Filters.
+[FZ21]      Feldman & Zrnic, Individual Privacy Accounting via a Rényi Filter.
+[WRRW23]    Whitehouse, Ramdas, Rogers & Wu, Fully-Adaptive Composition in Differential Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_DOWN, ROUND_UP, Context
+from fractions import Fraction
+from functools import lru_cache
+
+from scipy.optimize import brentq
+
+from discreet.belief import Belief, Promise, belief, smallest_gamma, tail
+from discreet.core.errors import BudgetError, RequestError, require
+from discreet.core.guarantees import ApproximateDP, Guarantee, LaplaceDP, PureDP, ZeroConcentratedDP, restate
+from discreet.core.numbers import Real, is_real, require_count
+from discreet.core.relations import Relation
+
+Cost = PureDP | ZeroConcentratedDP
+
+ONE_ROUNDING = Fraction(1, 2**51)
+LEAK = Fraction(1, 20)
+RATIO = 2**-0.25
+STEPS = 160
+
+
+@dataclass(frozen=True)
+class Accountant:
+    """What was spent of a promise; a value: spending returns the next one.
+
+    >>> accountant = Accountant(Promise(0.01, 0.05))
+    >>> later = accountant.spend(PureDP(epsilon=Fraction(1, 2))).spend(PureDP(epsilon=1))
+    >>> later.spent.epsilon, round(later.belief().highest, 4)
+    (Fraction(3, 2), 0.0433)
+    """
+
+    promise: Promise
+    leak: Real = field(default=LEAK, kw_only=True)
+    epsilon: Fraction = field(default=Fraction(0), kw_only=True)
+    rho: Fraction = field(default=Fraction(0), kw_only=True)
+    delta: Fraction = field(default=Fraction(0), kw_only=True)
+    events: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.promise, Promise), self, "promise", self.promise, "a Promise")
+        require(is_real(self.leak) and 0 <= self.leak < 1, self, "leak", self.leak, "a share in [0, 1)")
+        for name in ("epsilon", "rho", "delta"):
+            value = getattr(self, name)
+            require(is_real(value) and value >= 0, self, name, value, "a finite number of at least 0")
+            object.__setattr__(self, name, Fraction(value))
+        require_count(self, "events", self.events, least=0)
+
+    @classmethod
+    def after(
+        cls, promise: Promise, events: Iterable[Guarantee] | Mapping[Guarantee, int], *, leak: Real = LEAK
+    ) -> Accountant:
+        """What past events amount to. They happened, so none is refused, even above the limit."""
+        accountant = cls(promise, leak=leak)
+        for event, times in Counter(events).items():
+            accountant = accountant._charged(accountant.cost(event, times=times), times)
+        return accountant
+
+    @property
+    def pure(self) -> bool:
+        """Whether epsilon is summed, and not rho."""
+        return self.promise.tail == 0
+
+    @property
+    def limit(self) -> Cost:
+        """The largest total that keeps the promise."""
+        if self.pure:
+            return PureDP(epsilon=Fraction(self.promise.epsilon), relation=self.promise.secret)
+        return _limit(self.promise, Fraction(self.leak))
+
+    @property
+    def spent(self) -> Cost:
+        return self._stated(self.epsilon, self.rho, self.delta)
+
+    @property
+    def left(self) -> Cost:
+        limit = self.limit
+        if isinstance(limit, PureDP):
+            return self._stated(
+                max(Fraction(0), Fraction(limit.epsilon) - self.epsilon), self.rho, self.delta
+            )
+        rho, delta = Fraction(limit.rho) - self.rho, Fraction(limit.delta) - self.delta
+        return self._stated(self.epsilon, max(Fraction(0), rho), max(Fraction(0), delta))
+
+    def cost(self, guarantee: Guarantee, *, times: int = 1) -> Cost:
+        """What a release with this guarantee counts for under the promise."""
+        require_count(self, "times", times)
+        holds = isinstance(getattr(guarantee, "relation", None), Relation)
+        require(holds, self, "guarantee", guarantee, "a guarantee")
+        if self.pure:
+            epsilon = _exact_epsilon(restate(guarantee, self.promise.secret))
+            return self._stated(times * epsilon, Fraction(0), Fraction(0))
+        summed = _concentrated(guarantee, self.promise.secret)
+        return self._stated(Fraction(0), times * Fraction(summed.rho), times * Fraction(summed.delta))
+
+    def fits(self, guarantee: Guarantee, *, times: int = 1) -> bool:
+        """Whether the promise leaves room for it; a guarantee that can never be charged is refused."""
+        return self._fits(self.cost(guarantee, times=times))
+
+    def spend(self, guarantee: Guarantee, *, times: int = 1) -> Accountant:
+        """The accountant afterwards; where it does not fit, `BudgetError`, and nothing has changed."""
+        cost = self.cost(guarantee, times=times)
+        if not self._fits(cost):
+            raise self._refusal(cost)
+        return self._charged(cost, times)
+
+    def belief(self, prior: Real | None = None) -> Belief:
+        """What an attacker may believe now of a claim that had `prior` (the promise's, if not given).
+
+        With a tail, spending is rounded up to one of `STEPS` below the limit, each with a part of the tail.
+        Every step is a filter of its own, so that all readings below the promise's posterior are exceeded
+        with probability at most `tail` together, however the moments of reading were chosen.
+        """
+        start = self.promise.prior if prior is None else prior
+        nothing = PureDP(epsilon=0, relation=self.promise.secret)
+        if self.pure:
+            return belief(start, replace(nothing, epsilon=self.epsilon * self.promise.group))
+        if self.rho == 0 and self.delta == 0:
+            return belief(start, nothing)
+        if not self._within(0):
+            return belief(start, self.spent.for_group(self.promise.group), tail=self.promise.tail)
+        step = next(j for j in range(STEPS, -1, -1) if self._within(j))
+        loss = min(self.promise.loss, _loss_at_step(self.promise, Fraction(self.leak), step))
+        return replace(belief(start, replace(nothing, epsilon=loss)), tail=self.promise.tail)
+
+    def _within(self, step: int) -> bool:
+        limit = _at_step(_limit(self.promise, Fraction(self.leak)), step)
+        return self.rho <= limit.rho and self.delta <= limit.delta
+
+    def _fits(self, cost: Cost) -> bool:
+        after = self._charged(cost, 1)
+        if isinstance(cost, PureDP):
+            return after.epsilon <= Fraction(self.promise.epsilon) * (1 + ONE_ROUNDING)
+        return after._within(0)
+
+    def _charged(self, cost: Cost, times: int) -> Accountant:
+        if isinstance(cost, PureDP):
+            return replace(self, epsilon=self.epsilon + Fraction(cost.epsilon), events=self.events + times)
+        rho, delta = self.rho + Fraction(cost.rho), self.delta + Fraction(cost.delta)
+        return replace(self, rho=rho, delta=delta, events=self.events + times)
+
+    def _stated(self, epsilon: Fraction, rho: Fraction, delta: Fraction) -> Cost:
+        """An amount, as the guarantee that it is."""
+        if self.pure:
+            return PureDP(epsilon=epsilon, relation=self.promise.secret)
+        return ZeroConcentratedDP(rho=rho, delta=delta, relation=self.promise.secret)
+
+    def _refusal(self, cost: Cost) -> BudgetError:
+        left, limit = _amount(self.left, ROUND_DOWN), _amount(self.limit, ROUND_DOWN)
+        return BudgetError(
+            f"spend: this costs {_amount(cost, ROUND_UP)} for {self.promise.secret.neighbours} neighbours; "
+            f"left under the promise is {left}, of {limit} in all.",
+            hint=f"Ask for less: whatever costs at most {left} is accepted.",
+        )
+
+
+@lru_cache(maxsize=256)
+def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
+    """The largest rho that keeps the promise beside a delta of the tail's share `leak`."""
+    # what a delta adds to the tail, for the whole group, is then at most `leak` of it at some epsilon
+    grown = math.expm1(promise.loss) / math.expm1(promise.epsilon)
+    delta = leak * Fraction(promise.tail * -math.expm1(-promise.loss) / grown)
+
+    def total(rho: float) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(rho=rho, delta=delta, relation=promise.secret)
+
+    def excess(log_rho: float) -> float:
+        return math.log(tail(total(math.exp(log_rho)).for_group(promise.group), promise.gamma) / promise.tail)
+
+    low = high = math.log(promise.loss)
+    while excess(low) > 0:
+        low -= 1
+    while excess(high) <= 0:
+        high += 1
+    rho = math.exp(brentq(excess, low, high, xtol=1e-10))
+    while not promise.admits(total(rho)):
+        rho *= 1 - 1e-9
+    return total(rho)
+
+
+def _at_step(limit: ZeroConcentratedDP, step: int) -> ZeroConcentratedDP:
+    """The limit itself, or a part of it."""
+    part = Fraction(RATIO**step)
+    return replace(limit, rho=Fraction(limit.rho) * part, delta=Fraction(limit.delta) * part)
+
+
+@lru_cache(maxsize=4096)
+def _loss_at_step(promise: Promise, leak: Fraction, step: int) -> float:
+    """ln of the odds factor that a filter at this step exceeds with at most its part of the tail.
+
+    The parts of all steps but the limit itself, (1 - RATIO) / RATIO * RATIO**step, add up to less than 1.
+    """
+    if step == 0:
+        return promise.loss
+    filtered = _at_step(_limit(promise, leak), step).for_group(promise.group)
+    part = promise.tail * (1 - RATIO) * RATIO ** (step - 1)
+    return math.log(smallest_gamma(filtered, part))
+
+
+def _exact_epsilon(guarantee: Guarantee) -> Fraction:
+    """The cap, without rounding where the guarantee states it as a number."""
+    if isinstance(guarantee, PureDP | LaplaceDP):
+        return Fraction(guarantee.epsilon)
+    if isinstance(guarantee, ApproximateDP) and guarantee.delta == 0:
+        return Fraction(guarantee.epsilon)
+    if math.isinf(guarantee.cap):
+        raise RequestError(
+            f"A release with {type(guarantee).__name__} cannot be charged to a promise with tail 0: "
+            "its loss has no cap, so an attacker could become certain.",
+            hint="Use a pure mechanism, such as discrete Laplace, or allow a small tail, such as 1e-6.",
+        )
+    return Fraction(math.nextafter(guarantee.cap, math.inf))
+
+
+def _concentrated(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedDP:
+    """rho and delta of a release, for `relation`."""
+    stated = restate(guarantee, relation)
+    if not hasattr(stated, "concentrated") and hasattr(guarantee, "concentrated"):
+        stated = restate(guarantee.concentrated, relation)
+    if not hasattr(stated, "concentrated"):
+        raise RequestError(
+            f"A release with {type(guarantee).__name__} has no rho for {relation.neighbours} neighbours, "
+            "so it cannot be summed under a promise with a tail.",
+            hint="Use a mechanism that states epsilon, mu or rho for the promise's own neighbours.",
+        )
+    found: ZeroConcentratedDP = stated.concentrated
+    return found
+
+
+def _amount(cost: Cost, rounding: str) -> str:
+    """In six digits; what is left is rounded down, so that what is printed can be spent."""
+
+    def digits(value: Real) -> str:
+        return f"{Context(prec=6, rounding=rounding).create_decimal_from_float(float(value)).normalize():g}"
+
+    if isinstance(cost, PureDP):
+        return f"epsilon {digits(cost.epsilon)}"
+    return f"rho {digits(cost.rho)}" + (f" and delta {digits(cost.delta)}" if cost.delta > 0 else "")

@@ -1,0 +1,282 @@
+"""Composition theorems: what several releases, with parameters fixed in advance, amount to together.
+
+sequential          epsilons and deltas add up; also for parameters that are chosen along the way
+advanced            e = sqrt(2 ln(1/s) sum of e_i**2) + sum of e_i (exp(e_i) - 1), d = s + sum of d_i [DRV10]
+optimal             k equal (e0, d0): exact, no bound can be smaller [KOV15]
+gaussian            mu**2 adds up, and the sum is Gaussian again: exact [DRS22]
+concentrated        rho and delta add up [BS16]
+renyi               the divergences of each order add up, by dp-accounting [Mironov17]
+loss distribution   the laws of the loss are convolved, whatever they are; pessimistic [SMM19]
+single              one release: its own profile
+
+Requires    The numbers (how many, which epsilon, which mechanism) do not depend on what was released; which
+            question each release answers may. All are for the same neighbours.
+Parallel    Each release reads a part of its own, and a person is in at most one part. Adding or removing her
+            changes one part: the largest epsilon. Replacing her record may take her out of one part and into
+            another: the two largest epsilons together, and not less, and only if every release is proven for
+            added and removed people (one proven for replaced values may show how large its part is).
+
+[DRV10]     Dwork, Rothblum & Vadhan, Boosting and Differential Privacy.
+[KOV15]     Kairouz, Oh & Viswanath, The Composition Theorem for Differential Privacy.
+[DRS22]     Dong, Roth & Su, Gaussian Differential Privacy.
+[BS16]      Bun & Steinke, Concentrated Differential Privacy.
+[Mironov17] Mironov, Rényi Differential Privacy.
+[SMM19]     Sommer, Meiser & Mohammadi, Privacy Loss Classes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.inversion import least_epsilon
+from discreet.accounting.loss_distribution import LossDistribution
+from discreet.accounting.optimal import RepeatedDP
+from discreet.accounting.renyi import renyi
+from discreet.core.errors import InvalidParameterError, RequestError, require
+from discreet.core.guarantees import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    LaplaceDP,
+    PureDP,
+    ZeroConcentratedDP,
+    restate,
+)
+from discreet.core.numbers import Real, is_real
+from discreet.core.relations import Relation
+
+Events = Mapping[Guarantee, int]
+
+TINY = Fraction(1, 10**30)
+"""A smaller rho is rounded up to this: its conversion would only be noise."""
+
+Theorem = Callable[[Events, Relation, float], Guarantee | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """The tightest (epsilon, delta) that is proven, by which theorem, and what the others give."""
+
+    epsilon: float
+    delta: float
+    theorem: str
+    guarantee: Guarantee
+    alternatives: Mapping[str, float]
+
+
+def compose(
+    guarantees: Iterable[Guarantee] | Mapping[Guarantee, int],
+    *,
+    delta: Real,
+    relation: Relation | str | None = None,
+) -> Composition:
+    """All of them together, as (epsilon, delta)-DP for the `delta` asked for.
+
+    Guarantees for different neighbours are refused, unless `relation` names the one to restate them for.
+
+    >>> found = compose([LaplaceDP(epsilon=0.01)] * 1_000, delta=1e-6)
+    >>> found.theorem, round(found.epsilon, 4)
+    ('loss distribution', 1.3629)
+    """
+    require(is_real(delta) and 0 <= delta < 1, "compose", "delta", delta, "a number in [0, 1)")
+    events, shared = _events(guarantees, relation)
+    if not events:
+        nothing = PureDP(epsilon=0, relation=shared)
+        return Composition(
+            epsilon=0.0,
+            delta=float(delta),
+            theorem="sequential",
+            guarantee=nothing,
+            alternatives={"sequential": 0.0},
+        )
+    theorems = THEOREMS if delta > 0 else {"sequential": THEOREMS["sequential"]}
+    found = {name: each for name, prove in theorems.items() if (each := prove(events, shared, float(delta)))}
+    epsilons = {name: _epsilon(each, float(delta)) for name, each in found.items()}
+    best = min(epsilons, key=lambda name: epsilons[name], default=None)
+    if best is None or math.isinf(epsilons[best]):
+        raise RequestError(
+            f"compose: these guarantees have no epsilon at delta {float(delta):g}.",
+            hint="Ask for a larger delta than they leak together, or use pure mechanisms.",
+        )
+    return Composition(
+        epsilon=epsilons[best],
+        delta=float(delta),
+        theorem=best,
+        guarantee=found[best],
+        alternatives=epsilons,
+    )
+
+
+def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guarantee:
+    """Releases from parts that share no person; see Parallel above.
+
+    >>> parts = [PureDP(epsilon=e, relation=Relation.PRESENCE) for e in (1, 2, 3)]
+    >>> parallel(parts, "presence").cap, parallel(parts, "value").cap
+    (3.0, 5.0)
+    """
+    wanted = Relation.parse("parallel", "relation", relation)
+    parts = [_checked("parallel", each) for each in guarantees]
+    if not all(each.relation is Relation.PRESENCE for each in parts):
+        raise RequestError(
+            "parallel: a release that is proven for replaced values only may show how large its part is.",
+            hint="Use mechanisms that are proven for added and removed people.",
+        )
+    changed = 1 if wanted is Relation.PRESENCE else 2
+    bounds = [_bounds(each) for each in parts]
+    if all(each is not None for each in bounds):
+        epsilon, delta = (_largest(changed, (each[i] for each in bounds if each)) for i in (0, 1))
+        return _approximate(epsilon, delta, wanted)
+    sums = [getattr(each, "concentrated", None) for each in parts]
+    if all(each is not None for each in sums):
+        rho = _largest(changed, (Fraction(each.rho) for each in sums if each))
+        leak = _largest(changed, (Fraction(each.delta) for each in sums if each))
+        return ZeroConcentratedDP(rho=rho, delta=leak, relation=wanted)
+    raise RequestError(
+        "parallel: a guarantee has neither an epsilon nor a rho.", hint="Compose it sequentially."
+    )
+
+
+def sequential(events: Events, relation: Relation, delta: float = 0.0) -> Guarantee | None:
+    """Sums of epsilon and of delta, exact; None where a loss has no cap."""
+    del delta
+    bounds = [(n, found) for each, n in events.items() if (found := _bounds(each)) is not None]
+    if len(bounds) < len(events):
+        return None
+    leak = sum((n * found[1] for n, found in bounds), Fraction(0))
+    return (
+        _approximate(sum((n * found[0] for n, found in bounds), Fraction(0)), leak, relation)
+        if leak < 1
+        else None
+    )
+
+
+def advanced(events: Events, relation: Relation, delta: float) -> ApproximateDP | None:
+    """What is left of `delta` after the events' own pays for the square root."""
+    bounds = [(n, found) for each, n in events.items() if (found := _bounds(each)) is not None]
+    slack = Fraction(delta) - sum((n * found[1] for n, found in bounds), Fraction(0))
+    if len(bounds) < len(events) or slack <= 0 or any(e > 100 for _, (e, _) in bounds):
+        return None
+    squares = math.fsum(n * float(e) ** 2 for n, (e, _) in bounds)
+    drift = math.fsum(n * float(e) * math.expm1(e) for n, (e, _) in bounds)
+    epsilon = math.sqrt(-2 * math.log(slack) * squares) + drift
+    return ApproximateDP(epsilon=epsilon, delta=delta, relation=relation)
+
+
+def optimal(events: Events, relation: Relation, delta: float = 0.0) -> RepeatedDP | None:
+    """Equal (epsilon, delta) only; a Laplace counts as its epsilon."""
+    del delta
+    bounds = {_bounds(each) for each in events}
+    if len(bounds) > 1 or (each := bounds.pop()) is None:
+        return None
+    return RepeatedDP(epsilon=each[0], delta=each[1], times=sum(events.values()), relation=relation)
+
+
+def gaussian(events: Events, relation: Relation, delta: float = 0.0) -> GaussianDP | None:
+    del delta
+    parts = [math.sqrt(n) * float(each.mu) for each, n in events.items() if isinstance(each, GaussianDP)]
+    return GaussianDP(mu=math.hypot(*parts), relation=relation) if len(parts) == len(events) else None
+
+
+def concentrated(events: Events, relation: Relation, delta: float = 0.0) -> ZeroConcentratedDP | None:
+    del delta
+    sums = [(n, each.concentrated) for each, n in events.items() if hasattr(each, "concentrated")]
+    if len(sums) < len(events):
+        return None
+    rho = sum((n * max(Fraction(each.rho), TINY) for n, each in sums), Fraction(0))
+    leak = sum((n * Fraction(each.delta) for n, each in sums), Fraction(0))
+    return ZeroConcentratedDP(rho=rho, delta=leak, relation=relation) if leak < 1 else None
+
+
+def loss_distribution(events: Events, relation: Relation, delta: float = 0.0) -> LossDistribution | None:
+    del relation, delta
+    return LossDistribution.total(events) if all(map(LossDistribution.knows, events)) else None
+
+
+def _single(events: Events, relation: Relation, delta: float) -> Guarantee | None:
+    del relation, delta
+    return next(iter(events)) if sum(events.values()) == 1 else None
+
+
+THEOREMS: Mapping[str, Theorem] = {
+    "sequential": sequential,
+    "single": _single,
+    "optimal": optimal,
+    "gaussian": gaussian,
+    "loss distribution": loss_distribution,
+    "renyi": lambda events, relation, delta: renyi(events, relation),
+    "concentrated": concentrated,
+    "advanced": advanced,
+}
+
+
+def _events(
+    guarantees: Iterable[Guarantee] | Mapping[Guarantee, int], relation: Relation | str | None
+) -> tuple[Events, Relation]:
+    """Equal guarantees counted, all for one relation."""
+    counted = Counter(guarantees)
+    for each, times in counted.items():
+        _checked("compose", each)
+        require(
+            isinstance(times, int) and times >= 0,
+            "compose",
+            "guarantees",
+            times,
+            "counted in integers of at least 0",
+        )
+    counted = +counted
+    if relation is not None:
+        wanted = Relation.parse("compose", "relation", relation)
+        restated: Counter[Guarantee] = Counter()
+        for each, times in counted.items():
+            restated[restate(each, wanted)] += times
+        return restated, wanted
+    found = {each.relation for each in counted}
+    if len(found) > 1:
+        raise RequestError(
+            "compose: some of these guarantees are for replaced values and some for added or removed people.",
+            hint="Name the relation to restate them for; only value can be, from presence.",
+        )
+    return counted, found.pop() if found else Relation.VALUE
+
+
+def _checked(place: str, guarantee: Guarantee) -> Guarantee:
+    if not (isinstance(getattr(guarantee, "relation", None), Relation) and hasattr(guarantee, "profile")):
+        raise InvalidParameterError(f"{place}.guarantees must be guarantees; got {guarantee!r}.")
+    return guarantee
+
+
+def _bounds(guarantee: Guarantee) -> tuple[Fraction, Fraction] | None:
+    """Exact (epsilon, delta), where that is how the guarantee is stated or where its loss has a cap."""
+    match guarantee:
+        case PureDP(epsilon=e) | LaplaceDP(epsilon=e):
+            return Fraction(e), Fraction(0)
+        case ApproximateDP(epsilon=e, delta=d):
+            return Fraction(e), Fraction(d)
+        case RepeatedDP(epsilon=e, delta=d, times=k):
+            return k * Fraction(e), k * Fraction(d)
+    return (Fraction(guarantee.cap), Fraction(0)) if math.isfinite(guarantee.cap) else None
+
+
+def _approximate(epsilon: Fraction, delta: Fraction, relation: Relation) -> Guarantee:
+    if delta > 0:
+        return ApproximateDP(epsilon=epsilon, delta=delta, relation=relation)
+    return PureDP(epsilon=epsilon, relation=relation)
+
+
+def _largest(count: int, values: Iterable[Fraction]) -> Fraction:
+    return sum(heapq.nlargest(count, values), Fraction(0))
+
+
+def _epsilon(guarantee: Guarantee, delta: float) -> float:
+    """Stated epsilons are kept as they are; of other guarantees the least that holds."""
+    match guarantee:
+        case PureDP(epsilon=e):
+            return float(e)
+        case ApproximateDP(epsilon=e, delta=d):
+            return float(e) if d <= delta else math.inf
+    return least_epsilon(guarantee, delta)
