@@ -80,6 +80,9 @@ def test_a_breach_is_strict() -> None:
     assert upward_breaches(response, [0.25, 0.75], [True, False], 0.25, 0.5) == ()
     (breach,) = upward_breaches(response, [0.25, 0.75], [True, False], 0.25, 0.499)
     assert (breach.output, breach.prior, breach.posterior) == (0, 0.25, 0.5)
+    assert downward_breaches(response, [0.25, 0.75], [False, True], 0.5, 0.75) == ()
+    (fall,) = downward_breaches(response, [0.25, 0.75], [False, True], 0.501, 0.75)
+    assert (fall.output, fall.prior, fall.posterior) == (0, 0.75, 0.5)
     assert upward_breaches(response, [0.26, 0.74], [True, False], 0.25, 0.4) == ()
 
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from discreet.belief import smallest_gamma, tail
 from discreet.belief.tails import loss_within, tail_beyond
-from discreet.core.errors import InvalidParameterError
+from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
     DiscreteGaussianDP,
@@ -110,7 +110,7 @@ def test_tail_covers_a_published_threshold_that_the_raw_loss_does_not(
     least = brentq(too_telling, 0, 60)
     passed = float(norm.sf(least - 1, scale=sigma))
     assert passed == pytest.approx(breach, rel=5e-3)
-    assert tail(GaussianDP(mu=1 / sigma), gamma) == pytest.approx(passed, rel=1e-9)
+    assert tail(GaussianDP(mu=1 / sigma), gamma) == pytest.approx(passed, rel=1e-9, abs=0)
     assert norm.sf(sigma * math.log(gamma) - 1 / (2 * sigma)) == pytest.approx(raw, rel=5e-3)
 
 
@@ -121,7 +121,7 @@ def test_tail_of_approximate_dp_is_delta_over_the_distance(epsilon: float, delta
     stated = delta / -math.expm1(-more)
     assert bound <= stated * (1 + 1e-9)
     if stated < 0.5:
-        assert bound == pytest.approx(stated, rel=1e-9)
+        assert bound == pytest.approx(stated, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda each: type(each).__name__)
@@ -172,3 +172,23 @@ def test_a_tail_must_be_below_one(bad: float) -> None:
         InvalidParameterError, match=r"^smallest_gamma\.tail must be a number in \[0, 1\); got "
     ):
         smallest_gamma(PureDP(epsilon=1), bad)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "epsilon", "delta"),
+    [
+        (ZeroConcentratedDP(rho=0.05), -60.0, 1.0),
+        (ZeroConcentratedDP(rho=2_000), 1.0, 1.0),
+        (GaussianDP(mu=1e-9), 500.0, 0.0),
+        (ApproximateDP(epsilon=1, delta=0).for_group(1_000), 1_000.0, 0.0),
+    ],
+)
+def test_profiles_are_answered_far_from_their_scale(
+    guarantee: Guarantee, epsilon: float, delta: float
+) -> None:
+    assert guarantee.profile(epsilon) == pytest.approx(delta, abs=1e-6)
+
+
+def test_a_delta_that_grows_beyond_all_floats_is_refused_for_the_group() -> None:
+    with pytest.raises(RequestError, match="says nothing about a group of 1000"):
+        ApproximateDP(epsilon=1, delta=1e-300).for_group(1_000)

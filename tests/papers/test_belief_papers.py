@@ -50,7 +50,7 @@ def rows(name: str) -> list[tuple[float, ...]]:
 
 
 def seven_digits(value: float) -> object:
-    return pytest.approx(value, rel=1e-6)
+    return pytest.approx(value, rel=1e-6, abs=0)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ likely stays below rho. One with another prior does not, so it never sets a para
 [LC11]      Lee & Clifton, How Much Is Enough? Choosing epsilon for Differential Privacy.
 [LC12]      Lee & Clifton, Differential Identifiability.
 [ND15]      Naldi & D'Acquisto, Differential Privacy: An Estimation Theory-Based Method for Choosing Epsilon.
-[KR24]      Kazan & Reiter, on prior-to-posterior risk of membership and attribute, NeurIPS 2024.
+[KR24]      Kazan & Reiter, Prior-itizing Privacy: A Bayesian Approach to Setting the Privacy Budget, 2024.
 [EGM]       The Epsilon Generation Model; papers/ lists what it gets wrong.
 """
 

@@ -128,8 +128,8 @@ class Promise:
             )
         if self.loss < FINEST:
             raise RequestError(
-                f"A promise that lets the odds grow by no more than {self.loss:.1g} of themselves is finer than "
-                "the tail of Gaussian noise can be computed.",
+                f"A promise that lets the odds grow by no more than {self.loss:.1g} of themselves is finer "
+                "than the tail of Gaussian noise can be computed.",
                 hint="Use Laplace noise, or a posterior further from the prior.",
             )
         return self.group * float(sensitivity) / _largest_mu(self.loss, self.tail)

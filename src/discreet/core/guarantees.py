@@ -126,9 +126,9 @@ class LaplaceDP:
 
     @property
     def concentrated(self) -> ZeroConcentratedDP:
-        """rho = epsilon + exp(-epsilon) - 1, and no smaller [HM24]; at most epsilon**2 / 2, which is used where
-        the difference would cancel."""
+        """rho = epsilon + exp(-epsilon) - 1, and no smaller [HM24]."""
         e = self.cap
+        # where the difference would cancel, epsilon**2 / 2 is above it by a part in three thousand at most
         return ZeroConcentratedDP(rho=e + math.expm1(-e) if e > 1e-3 else e * e / 2, relation=self.relation)
 
 
