@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 
 import typer
 from rich.console import Console
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-VERBS = {"demo": demo.run, "promise": promise.run}
+VERBS: dict[str, Callable[..., None]] = {"demo": demo.run, "promise": promise.run}
 for name, run in VERBS.items():
     app.command(name)(run)
 
