@@ -24,7 +24,7 @@ def epsilon_lower_bound(hits: int, neighbour_hits: int, trials: int, *, miss: fl
     """At least this much loss is shown by `hits` against `neighbour_hits`, both out of `trials`.
 
     >>> epsilon_lower_bound(700, 300, 1000, miss=0.05)
-    0.729...
+    0.710...
     """
     require_count("epsilon_lower_bound", "trials", trials)
     require_probability("epsilon_lower_bound", "miss", miss)
