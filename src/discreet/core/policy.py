@@ -1,0 +1,244 @@
+"""Policy: what the custodian declares of the tables, once, before any question is asked.
+
+Everything that bounds, sensitivities and group keys are computed from stands here, and nothing of it comes
+from the data. Where the data disagrees it is clamped, not reported: a number beyond its bounds moves to the
+nearer one, a category that is not declared becomes missing, rows beyond a person's bound are left out.
+
+The models check each entry by itself and what entries say of each other; `app.policies` reads them from YAML
+and names file, line and way out for whatever is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from discreet.core.numbers import parse_probability
+from discreet.core.relations import Relation
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]*")
+WIDEST = 2**53
+
+
+class Kind(StrEnum):
+    """What a column holds."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    CATEGORY = "category"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    BOOLEAN = "boolean"
+
+
+class Role(StrEnum):
+    """What a column is to an attacker."""
+
+    IDENTIFIER = "identifier"
+    QUASI = "quasi"
+    SENSITIVE = "sensitive"
+    OTHER = "other"
+
+
+BOUNDS: dict[Kind, tuple[tuple[type, ...], str]] = {
+    Kind.INTEGER: ((int, Decimal), "numbers"),
+    Kind.DECIMAL: ((int, Decimal), "numbers"),
+    Kind.DATE: ((date,), "dates"),
+    Kind.TIMESTAMP: ((date,), "times without a zone"),
+}
+
+
+def _is_bound(kind: Kind, bound: object) -> bool:
+    if kind not in BOUNDS or not isinstance(bound, BOUNDS[kind][0]):
+        return False
+    if isinstance(bound, datetime):
+        return kind is Kind.TIMESTAMP and bound.tzinfo is None
+    return not isinstance(bound, Decimal) or _is_moderate(bound)
+
+
+def _is_moderate(number: Decimal) -> bool:
+    """Whether a decimal is small and short enough to be turned into a fraction."""
+    return number.is_finite() and abs(number.adjusted()) <= 30 and len(number.as_tuple().digits) <= 60
+
+
+def _in_order(low: Any, high: Any) -> bool:
+    if isinstance(low, date) and isinstance(high, date):
+        return low.isoformat() <= high.isoformat()
+    return bool(low <= high)
+
+
+def _probability(value: object) -> object:
+    return parse_probability("it", str(value))
+
+
+Probability = Annotated[float, BeforeValidator(_probability)]
+
+
+class Strict(BaseModel):
+    """Frozen, and refuses keys that it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Terms(Strict):
+    """The terms of the promise; `belief.Promise` is made of them."""
+
+    prior: Probability
+    posterior: Probability
+    secret: Relation = Relation.VALUE
+    group: int = Field(default=1, ge=1)
+    tail: Probability = 0.0
+
+
+class Column(Strict):
+    """One column: its kind, its public bounds or values, its role."""
+
+    type: Kind = Kind.TEXT
+    role: Role = Role.OTHER
+    low: int | Decimal | date | datetime | None = None
+    high: int | Decimal | date | datetime | None = None
+    resolution: Decimal | None = None
+    values: tuple[str, ...] | None = None
+    nulls: bool = False
+    hierarchy: str | None = None
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        return [str(each) for each in value] if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Column:
+        bounded = self.type in (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high go together: declare both")
+        if self.low is not None and not bounded:
+            raise ValueError(f"low and high have no meaning for type {self.type.value}")
+        if not all(bound is None or _is_bound(self.type, bound) for bound in (self.low, self.high)):
+            raise ValueError(f"low and high must be {BOUNDS[self.type][1]} for type {self.type.value}")
+        if self.low is not None and self.high is not None and not _in_order(self.low, self.high):
+            raise ValueError("low must not be above high")
+        if self.values is not None and self.type is not Kind.CATEGORY:
+            raise ValueError("values go with type category")
+        if self.values is not None and (not self.values or len(set(self.values)) < len(self.values)):
+            raise ValueError("values must be a list of different values")
+        if self.resolution is not None and self.type is not Kind.DECIMAL:
+            raise ValueError("resolution goes with type decimal")
+        if self.resolution is not None and not (self.resolution > 0 and _is_moderate(self.resolution)):
+            raise ValueError("resolution must be above 0, such as 0.01")
+        if self.type is Kind.DECIMAL and self.low is not None and self.resolution is None:
+            raise ValueError("a decimal with bounds needs a resolution, such as 0.01")
+        if self.type in (Kind.INTEGER, Kind.DECIMAL) and max(map(abs, self.grid or (0, 0))) >= WIDEST:
+            raise ValueError("bounds must stay below 2**53 steps of the resolution")
+        if self.grid is not None and self.grid[0] > self.grid[1]:
+            raise ValueError("no multiple of the resolution lies between low and high")
+        return self
+
+    @property
+    def step(self) -> Fraction:
+        """One step of the grid on which the column's numbers stand."""
+        return Fraction(self.resolution) if self.resolution is not None else Fraction(1)
+
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        """The bounds of a number in steps, or None where it has none."""
+        if self.type not in (Kind.INTEGER, Kind.DECIMAL) or self.low is None or self.high is None:
+            return None
+        low, high = (Fraction(bound) for bound in (self.low, self.high))  # type: ignore[arg-type]
+        return -((-low) // self.step), high // self.step
+
+
+class Link(Strict):
+    """A foreign key: every value of the column is a key of the other table, which has it at most once."""
+
+    table: str
+    column: str
+
+
+class Table(Strict):
+    """One table: where it is, who its people are, what one person may contribute.
+
+    `person` is "row", the column that names the person, or "none" for a public table that is about nobody.
+    """
+
+    source: str
+    person: str = "row"
+    rows_per_person: int = Field(default=1, ge=1)
+    groups_per_person: int | None = Field(default=None, ge=1)
+    rows: int | None = Field(default=None, ge=1)
+    links: dict[str, Link] = Field(default_factory=dict)
+    columns: dict[str, Column]
+
+    @field_validator("links", mode="before")
+    @classmethod
+    def _dotted(cls, value: Any) -> Any:
+        """`patient: patients.id` is short for a table and a column."""
+        if not isinstance(value, dict):
+            return value
+        return {
+            name: dict(zip(("table", "column"), link.rsplit(".", 1), strict=False))
+            if isinstance(link, str)
+            else link
+            for name, link in value.items()
+        }
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Table:
+        if self.person in ("row", "none") and (
+            self.rows_per_person != 1 or self.groups_per_person is not None
+        ):
+            raise ValueError(
+                "where a person is a row, rows_per_person is 1 and there is no groups_per_person"
+            )
+        if self.person not in ("row", "none") and self.person not in self.columns:
+            raise ValueError(f"person names the column {self.person}, which is not declared under columns")
+        if self.rows is not None and self.person != "row":
+            raise ValueError("rows, a public number of rows, goes with person: row")
+        missing = [name for name in self.links if name not in self.columns]
+        if missing:
+            raise ValueError(f"links names the column {missing[0]}, which is not declared under columns")
+        for name in self.columns:
+            if not WORD.fullmatch(name) or name.startswith("_discreet"):
+                raise ValueError(f"the column name {name!r} must be letters, digits, blanks and . - _")
+        return self
+
+
+class Analyst(Strict):
+    """Somebody who may ask, within a share of the budget."""
+
+    share: Probability
+
+
+class Policy(Strict):
+    """The whole of it."""
+
+    promise: Terms | None = None
+    tables: dict[str, Table]
+    hierarchies: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    analysts: dict[str, Analyst] = Field(default_factory=dict)
+    ledger: str = "ledger.db"
+    store: str | None = None
+    data_version: str = "1"
+    epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    engine: Literal["duckdb"] = "duckdb"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Policy:
+        for name, table in self.tables.items():
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise ValueError(f"the table name {name!r} must be letters, digits and underscores")
+            for column, link in table.links.items():
+                if link.table not in self.tables or link.column not in self.tables[link.table].columns:
+                    raise ValueError(
+                        f"{name}.{column} links to {link.table}.{link.column}, which is not declared"
+                    )
+        if sum(analyst.share for analyst in self.analysts.values()) > 1 + 1e-9:
+            raise ValueError("the analysts' shares add up to more than 100%")
+        return self

@@ -1,0 +1,143 @@
+"""The aggregates that can be answered, from sqlglot's nodes to measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.sql.expressions import Expression
+from discreet.sql.refusal import refuse, shown
+from discreet.sql.rows import RowScope
+from discreet.sql.scalars import scalar
+from discreet.sql.types import Family
+
+SIMPLE: dict[type[exp.Expression], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Median: "median",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Mode: "mode",
+}
+QUANTILES = (exp.PercentileCont, exp.Quantile)
+NUMERIC = (
+    "sum",
+    "avg",
+    "median",
+    "quantile",
+    "min",
+    "max",
+    "var_samp",
+    "var_pop",
+    "stddev_samp",
+    "stddev_pop",
+)
+SHOWN = (
+    "COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, "
+    "VARIANCE, VAR_POP, STDDEV, STDDEV_POP, MODE"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One aggregate of a question: `function` of `argument` over the rows of which `condition` holds."""
+
+    function: str
+    argument: Expression | None = None
+    condition: Expression | None = None
+    probability: Fraction = Fraction(1, 2)
+    of_people: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        return self.argument is not None and self.argument.type.bounded
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    return isinstance(node, exp.AggFunc | exp.WithinGroup | exp.Filter)
+
+
+def measure(node: exp.Expression, scope: RowScope) -> Measure:
+    """The measure that an aggregate call is, or a refusal."""
+    condition = None
+    written = node
+    if isinstance(node, exp.Filter):
+        condition = scalar(node.expression.this, scope)
+        node = node.this
+    if isinstance(node, exp.WithinGroup):
+        return _within_group(node, scope, condition)
+    if isinstance(node, QUANTILES):
+        probability = _probability(node.args.get("quantile") or node.expression, node)
+        argument = _numeric("quantile", scalar(node.this, scope), written)
+        return Measure(function="quantile", argument=argument, condition=condition, probability=probability)
+    function = SIMPLE.get(type(node))
+    if function is None or node.expressions:
+        refuse(f"the aggregate «{shown(written)}» is not answered.", f"Use one of {SHOWN}.")
+    if isinstance(node.this, exp.Star):
+        return Measure(function="count", condition=condition)
+    if isinstance(node.this, exp.Distinct):
+        return _distinct(function, node.this, scope, condition, written)
+    argument = scalar(node.this, scope)
+    if function in NUMERIC:
+        argument = _numeric(function, argument, written)
+    return Measure(function=function, argument=argument, condition=condition)
+
+
+def _distinct(
+    function: str,
+    distinct: exp.Distinct,
+    scope: RowScope,
+    condition: Expression | None,
+    written: exp.Expression,
+) -> Measure:
+    if function != "count" or len(distinct.expressions) != 1:
+        refuse(f"«{shown(written)}» is not answered.", "DISTINCT stands in COUNT(DISTINCT x) alone.")
+    if scope.person_of(distinct.expressions[0]) is not None:
+        return Measure(function="count_distinct", condition=condition, of_people=True)
+    argument = scalar(distinct.expressions[0], scope)
+    return Measure(function="count_distinct", argument=argument, condition=condition)
+
+
+def _within_group(node: exp.WithinGroup, scope: RowScope, condition: Expression | None) -> Measure:
+    ordered = node.expression.expressions
+    if len(ordered) != 1:
+        refuse(f"«{shown(node)}» orders by several columns.", "Order by one.")
+    argument = scalar(ordered[0].this, scope)
+    if isinstance(node.this, exp.Mode):
+        return Measure(function="mode", argument=argument, condition=condition)
+    if not isinstance(node.this, QUANTILES):
+        refuse(f"the aggregate «{shown(node)}» is not answered.", f"Use one of {SHOWN}.")
+    probability = _probability(node.this.this, node)
+    if ordered[0].args.get("desc"):
+        probability = 1 - probability
+    argument = _numeric("quantile", argument, node)
+    return Measure(function="quantile", argument=argument, condition=condition, probability=probability)
+
+
+def _probability(node: exp.Expression | None, written: exp.Expression) -> Fraction:
+    try:
+        value = Fraction(str(node.this)) if isinstance(node, exp.Literal) else Fraction(-1)
+    except ValueError:
+        value = Fraction(-1)
+    if not 0 <= value <= 1 or value.denominator > 10_000:
+        refuse(f"«{shown(written)}» needs a constant from 0 to 1.", "Use four digits at most: 0.9, 0.9975.")
+    return value
+
+
+def _numeric(function: str, argument: Expression, written: exp.Expression) -> Expression:
+    if argument.type.family is not Family.NUMBER:
+        refuse(f"«{shown(written)}» needs a number, not a {argument.type.family.value}.", "Name a number.")
+    if not argument.type.bounded:
+        refuse(
+            f"«{shown(written)}» needs bounds, and «{shown(written.this or written)}» has none.",
+            "Declare low and high in the policy, or write LEAST(GREATEST(x, low), high).",
+        )
+    return argument

@@ -1,0 +1,146 @@
+"""From a plan to its answer: the engine counts, mechanisms decide, the rest is arithmetic on the released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.engine import Engine
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.mechanisms.group_selection import Groups
+from discreet.mechanisms.sampling import Integers
+from discreet.sql import estimates
+from discreet.sql.estimates import Estimate, Released
+from discreet.sql.plan import Output, Plan
+from discreet.sql.values import Counted
+
+Afterwards = Callable[[str, Mapping[str, pa.Table]], pa.Table]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """The columns that were asked for, and the intervals of those that are measures."""
+
+    table: pa.Table
+    intervals: Mapping[str, tuple[list[float | None], list[float | None]]]
+
+
+def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterwards) -> Release:
+    """Count, release, estimate, and do what the question does with the released table."""
+    counts = engine.count(plan.statement)
+    places = _shown_groups(plan, counts, random)
+    released = {
+        name: Released(
+            numbers=vector.noise.release_many(_column(counts, name, places), random).value, noise=vector.noise
+        )
+        for name, vector in plan.vectors.items()
+    }
+    keys = _keys(plan, counts, places)
+    columns: dict[str, Any] = dict(keys)
+    for output in plan.outputs:
+        if output.column in plan.counted:
+            columns[output.column] = _picked(plan.counted[output.column], plan, engine, keys, random)
+            columns[f"{output.column}.low"] = columns[f"{output.column}.high"] = pa.nulls(
+                len(columns[output.column]), pa.float64()
+            )
+        else:
+            columns |= _measured(output, estimate(output, released, plan.confidence))
+    return _split(afterwards(plan.after, {"released": pa.table(columns)}))
+
+
+def estimate(output: Output, released: Mapping[str, Released], confidence: float) -> Estimate:
+    """The measure's value and interval in every group."""
+    parts, function, on = [released[name] for name in output.parts], output.measure.function, output.on
+    if on is None:
+        return estimates.count(parts[0], confidence)
+    if function == "sum":
+        if len(parts) == 1:
+            return estimates.total(parts[0], on.step, confidence)
+        return estimates.total_of_mean(parts[0], parts[1], on, confidence)
+    if function == "avg":
+        rows = parts[1] if output.known_rows is None else output.known_rows
+        return estimates.mean(parts[0], rows, on, confidence)
+    sample, root = function.endswith("_samp"), function.startswith("stddev")
+    return estimates.variance(tuple(parts), on, confidence, sample=sample, root=root)
+
+
+def _measured(output: Output, found: Estimate) -> dict[str, pa.Array]:
+    return {
+        output.column: _array(found.values),
+        f"{output.column}.low": _array(found.low),
+        f"{output.column}.high": _array(found.high),
+    }
+
+
+def _array(values: np.ndarray[Any, Any]) -> pa.Array:
+    """NaN, which is "cannot be told", becomes NULL."""
+    return pa.array(values, from_pandas=True)
+
+
+def _column(counts: Exact[pa.Table], name: str, places: Integers | None) -> Exact[Integers]:
+    numbers = counts.secret[name].to_numpy().astype(np.int64, copy=False)
+    return Exact(numbers if places is None else numbers[places])
+
+
+def _shown_groups(plan: Plan, counts: Exact[pa.Table], random: Randomness) -> Integers | None:
+    """Which groups may be shown, where the policy does not declare them: chosen privately."""
+    if plan.selection is None:
+        return None
+    people = _column(counts, "people", None).secret
+    groups = Exact(Groups(keys=np.arange(people.size), people=people))
+    return np.sort(plan.selection.release(groups, random).value.keys)
+
+
+def _keys(plan: Plan, counts: Exact[pa.Table], places: Integers | None) -> dict[str, pa.ChunkedArray]:
+    """The groups' keys: declared by the policy, or selected privately just now."""
+    table = counts.secret if places is None else counts.secret.take(pa.array(places))
+    return {column.name: _plain(table[column.name]) for column, _ in plan.question.keys}
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+
+
+def _picked(
+    counted: Counted, plan: Plan, engine: Engine, keys: Mapping[str, pa.ChunkedArray], random: Randomness
+) -> pa.Array:
+    """One value for each group, by the exponential mechanism over that group's own counts."""
+    table = engine.count(counted.statement).secret
+    values, counts = (table[name].to_numpy().astype(np.int64, copy=False) for name in ("v", "n"))
+    names = [column.name for column, _ in plan.question.keys]
+    if not names:
+        return _shown_values(counted, [counted.pick(values, counts, random)])
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for place, key in enumerate(zip(*(_plain(table[name]).to_pylist() for name in names), strict=True)):
+        found.setdefault(key, []).append(place)
+    picked = []
+    for key in zip(*(keys[name].to_pylist() for name in names), strict=True):
+        where = np.array(found.get(key, []), dtype=np.int64)
+        picked.append(counted.pick(values[where], counts[where], random))
+    return _shown_values(counted, picked)
+
+
+def _shown_values(counted: Counted, picked: list[int]) -> pa.Array:
+    if counted.on is None:
+        return pa.array([counted.domain[place] for place in picked])
+    if counted.on.step == 1:
+        return pa.array(picked, pa.int64())
+    return pa.array([float(place * counted.on.step) for place in picked])
+
+
+def _split(table: pa.Table) -> Release:
+    """The asked columns apart from the intervals that came along."""
+    names = set(table.column_names)
+    measured = [name for name in table.column_names if {f"{name}.low", f"{name}.high"} <= names]
+    companions = {f"{name}.{end}" for name in measured for end in ("low", "high")}
+    return Release(
+        table=table.select([name for name in table.column_names if name not in companions]),
+        intervals={
+            name: (table[f"{name}.low"].to_pylist(), table[f"{name}.high"].to_pylist()) for name in measured
+        },
+    )

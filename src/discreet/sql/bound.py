@@ -1,0 +1,67 @@
+"""Bounding contributions: where a person's rows are cut, decided from text and policy alone.
+
+by rank      the prepared store ranks each person's rows, so keeping the first R is a filter. One person then
+             has at most R rows in all groups together.
+by question  where the policy bounds groups, or where a filter would waste the ranked rows: bounding comes
+             after the filter, by windows over each person's rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from discreet.core.policy import Policy
+from discreet.core.relations import Relation
+from discreet.mechanisms.sensitivity import Contribution
+from discreet.sql.resolve import Question
+from discreet.sql.tree import Bounded, Filter, People, Project, Rows, Scan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounding:
+    """A question whose rows are bounded, what one person can then contribute, and how it is done."""
+
+    question: Question
+    contribution: Contribution
+    rule: str
+
+
+def bound(question: Question, policy: Policy, relation: Relation) -> Bounding:
+    """The same question with every person's rows bounded."""
+    scan = _chain(question.rows)
+    if scan is None or scan.people is not People.COLUMN:
+        rule = "a person is one row" if question.rows.people is People.ROW else "by rank"
+        contribution = Contribution(rows=question.rows.rows, relation=relation)
+        return Bounding(question=question, contribution=contribution, rule=rule)
+    table = policy.tables[scan.table]
+    groups = table.groups_per_person if question.keys else None
+    if groups is None and not _filters(question.rows):
+        contribution = Contribution(rows=scan.rows, relation=relation)
+        return Bounding(question=question, contribution=contribution, rule="by rank")
+    most = table.rows_per_person if groups is not None else scan.rows
+    keys = tuple(key for _, key in question.keys)
+    bounded = Bounded(source=_unbounded(question.rows), most=most, groups=groups, keys=keys)
+    contribution = Contribution(rows=most, groups=groups or 1, relation=relation)
+    return Bounding(question=replace(question, rows=bounded), contribution=contribution, rule="by question")
+
+
+def _chain(node: Rows) -> Scan | None:
+    """The one table under filters and projections alone."""
+    while isinstance(node, Filter | Project):
+        node = node.source
+    return node if isinstance(node, Scan) else None
+
+
+def _filters(node: Rows) -> bool:
+    while isinstance(node, Filter | Project):
+        if isinstance(node, Filter):
+            return True
+        node = node.source
+    return False
+
+
+def _unbounded(node: Rows) -> Rows:
+    if isinstance(node, Filter | Project):
+        return replace(node, source=_unbounded(node.source))
+    assert isinstance(node, Scan)
+    return replace(node, kept=None)

@@ -1,0 +1,287 @@
+"""From a question to the SQL that an engine runs on the prepared store, and on the released table.
+
+What the engine returns is small and whole: for every group the keys and one integer per primitive, in the
+order of the keys. Groups of declared domains are all there, empty ones too, because the domain is written
+out from the policy and the counts are joined to it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.core.policy import Column as Declared
+from discreet.core.policy import Kind, Policy
+from discreet.sql import emit
+from discreet.sql.emit import quoted
+from discreet.sql.expressions import Column, Expression, columns
+from discreet.sql.resolve import After, Question
+from discreet.sql.tree import (
+    PERSON,
+    RANK,
+    Bounded,
+    Filter,
+    Join,
+    People,
+    PerPerson,
+    Project,
+    Rows,
+    Scan,
+    scans,
+)
+
+LARGEST_DOMAIN = 1 << 20
+
+
+# -- Rows -------------------------------------------------------------------------------------------------
+
+
+def rows(node: Rows) -> str:
+    """The rows of a tree as a subquery's text."""
+    if isinstance(node, Scan):
+        return _scan(node)
+    if isinstance(node, Filter):
+        return f"SELECT * FROM ({rows(node.source)}) AS s WHERE {emit.value(node.condition)}"
+    if isinstance(node, Project):
+        outputs = [
+            f"{_passed(expression)} AS {quoted(column.name)}"
+            for column, expression in zip(node.columns, node.expressions, strict=True)
+        ]
+        return f"SELECT {', '.join(outputs + _hidden(node))} FROM ({rows(node.source)}) AS s"
+    if isinstance(node, PerPerson):
+        outputs = [
+            f"{_total(*total)} AS {quoted(column.name)}"
+            for column, total in zip(node.columns, node.totals, strict=True)
+        ]
+        hidden = [quoted(PERSON), f"1 AS {quoted(RANK)}"]
+        return (
+            f"SELECT {', '.join(outputs + hidden)} FROM ({rows(node.source)}) AS s GROUP BY {quoted(PERSON)}"
+        )
+    return _bounded(node) if isinstance(node, Bounded) else _join(node)
+
+
+def _bounded(node: Bounded) -> str:
+    person, rank = quoted(PERSON), quoted(RANK)
+    if node.groups is None:
+        kept = f"row_number() OVER (PARTITION BY {person} ORDER BY {rank}) <= {node.most}"
+        return f"SELECT * FROM ({rows(node.source)}) AS s QUALIFY {kept}"
+    keys = ", ".join([person, *(emit.value(key) for key in node.keys)])
+    first = f"SELECT *, min({rank}) OVER (PARTITION BY {keys}) AS first FROM ({rows(node.source)}) AS s"
+    kept_groups = f"dense_rank() OVER (PARTITION BY {person} ORDER BY first) <= {node.groups}"
+    kept_rows = f"row_number() OVER (PARTITION BY {keys} ORDER BY {rank}) <= {node.most}"
+    return f"SELECT * EXCLUDE (first) FROM ({first}) AS f QUALIFY {kept_groups} AND {kept_rows}"
+
+
+def _scan(node: Scan) -> str:
+    outputs = [
+        f"{quoted(name)} AS {quoted(column.name)}"
+        for name, column in zip(node.stored, node.columns, strict=True)
+    ]
+    text = f"SELECT {', '.join(outputs + _hidden(node)) or '1 AS one'} FROM {quoted(node.table)}"
+    return text if node.kept is None else f"{text} WHERE {quoted(RANK)} <= {node.kept}"
+
+
+def _hidden(node: Rows) -> list[str]:
+    return [quoted(PERSON), quoted(RANK)] if node.people is People.COLUMN else []
+
+
+def _passed(expression: Expression) -> str:
+    """A column that is only renamed keeps its steps."""
+    return quoted(expression.name) if isinstance(expression, Column) else emit.value(expression)
+
+
+def _total(function: str, argument: Expression | None, condition: Expression | None) -> str:
+    inner = "*" if argument is None else emit.value(argument)
+    if isinstance(argument, Column) and function in ("sum", "min", "max"):
+        inner = _passed(argument)
+    return f"{function}({inner}){_filter(condition)}"
+
+
+def _filter(condition: Expression | None) -> str:
+    return "" if condition is None else f" FILTER (WHERE {emit.value(condition)})"
+
+
+def _join(node: Join) -> str:
+    """By person: ranks multiply. By a link: a key that the public table has twice counts once."""
+    word = "LEFT JOIN" if node.outer else "JOIN"
+    names = [
+        f"{side}.{quoted(c.name)}" for side, n in (("l", node.left), ("r", node.right)) for c in n.columns
+    ]
+    left, right = rows(node.left), rows(node.right)
+    if node.keys is None:
+        rank = f"l.{quoted(RANK)} * {1 + node.right.rows} + coalesce(r.{quoted(RANK)}, 0) AS {quoted(RANK)}"
+        hidden = [f"l.{quoted(PERSON)}", rank]
+        condition = f"l.{quoted(PERSON)} = r.{quoted(PERSON)}"
+    else:
+        hidden = [f"l.{name}" for name in _hidden(node.left)]
+        here, there = (emit.value(key) for key in node.keys)
+        right = f"SELECT * FROM ({right}) AS s QUALIFY row_number() OVER (PARTITION BY {there}) = 1"
+        condition = f"{here} = {there}"
+    return f"SELECT {', '.join(names + hidden)} FROM ({left}) AS l {word} ({right}) AS r ON {condition}"
+
+
+# -- Groups -----------------------------------------------------------------------------------------------
+
+
+def domain_size(question: Question, policy: Policy) -> int | None:
+    """How many groups there can be at most, by the policy; None where a key's domain is not declared."""
+    size = 1
+    for _, declared in _base_columns(question, policy):
+        here = _size(declared)
+        if here is None:
+            return None
+        size *= here
+    return size
+
+
+def declared_column(column: Column, question: Question, policy: Policy) -> Declared | None:
+    """What the policy says of the stored column that a column is, possibly renamed."""
+    tables = {scan.alias: policy.tables[scan.table] for scan in scans(question.rows)}
+    origin = _origins(question.rows).get(column.name)
+    return None if origin is None else tables[origin[0]].columns[origin[1]]
+
+
+def _base_columns(question: Question, policy: Policy) -> list[tuple[Column, Declared | None]]:
+    """The stored columns that the keys are computed from; None for one that a subquery computes."""
+    found = {column.name: column for _, key in question.keys for column in columns(key)}
+    return [(column, declared_column(column, question, policy)) for column in found.values()]
+
+
+def _origins(node: Rows) -> dict[str, tuple[str, str]]:
+    """Internal names of columns that are stored columns, possibly renamed: table alias and stored name."""
+    if isinstance(node, Scan):
+        return {c.name: (node.alias, name) for c, name in zip(node.columns, node.stored, strict=True)}
+    if isinstance(node, Join):
+        return _origins(node.left) | _origins(node.right)
+    inner = _origins(node.source)
+    if isinstance(node, Project):
+        return {
+            column.name: inner[expression.name]
+            for column, expression in zip(node.columns, node.expressions, strict=True)
+            if isinstance(expression, Column) and expression.name in inner
+        }
+    return inner if isinstance(node, Filter | Bounded) else {}
+
+
+def _size(declared: Declared | None) -> int | None:
+    if declared is None:
+        return None
+    extra = 1 if declared.nulls else 0
+    if declared.type is Kind.BOOLEAN:
+        return 2 + extra
+    if declared.values is not None:
+        return len(declared.values) + extra
+    if declared.grid is not None:
+        return declared.grid[1] - declared.grid[0] + 1 + extra
+    if declared.type is Kind.DATE and declared.low is not None and declared.high is not None:
+        return (declared.high - declared.low).days + 1 + extra  # type: ignore[operator,union-attr]
+    return None
+
+
+def _domain(column: Column, declared: Declared) -> str:
+    """All values of a declared column, as the store would hold them."""
+    if declared.type is Kind.BOOLEAN:
+        values = "[FALSE, TRUE]"
+    elif declared.values is not None:
+        values = f"[{', '.join(emit.literal(value) for value in declared.values)}]"
+    elif declared.grid is not None:
+        values = f"range({declared.grid[0]}, {declared.grid[1] + 1})"
+    else:
+        first, last = emit.literal(declared.low), emit.literal(declared.high)
+        days = f"range({first}, {last} + INTERVAL 1 DAY, INTERVAL 1 DAY)"
+        values = f"list_transform({days}, lambda d: CAST(d AS DATE))"
+    nulls = f"list_append({values}, NULL)" if declared.nulls else values
+    return f"(SELECT unnest({nulls}) AS {quoted(column.name)})"
+
+
+def keys_domain(question: Question, policy: Policy) -> str:
+    """Every combination of keys that the policy allows, once."""
+    sources = [
+        f"{_domain(column, declared)} AS d{place}"
+        for place, (column, declared) in enumerate(_base_columns(question, policy))
+        if declared is not None
+    ]
+    outputs = ", ".join(f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys)
+    return f"SELECT DISTINCT {outputs} FROM {' CROSS JOIN '.join(sources)}"
+
+
+def grouped(question: Question, policy: Policy, aggregates: dict[str, str], *, declared: bool) -> str:
+    """One row for each group: its keys k0, k1 … and the aggregates under their names."""
+    names = [quoted(column.name) for column, _ in question.keys]
+    keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
+    totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
+    source = rows(question.rows)
+    if not names:
+        return f"SELECT {', '.join(totals)} FROM ({source}) AS s"
+    counts = f"SELECT {', '.join(keys + totals)} FROM ({source}) AS s GROUP BY ALL"
+    order = ", ".join(names)
+    if not declared:
+        return f"SELECT * FROM ({counts}) AS g ORDER BY {order}"
+    match = " AND ".join(f"d.{name} IS NOT DISTINCT FROM g.{name}" for name in names)
+    shown = [f"d.{name}" for name in names]
+    filled = [f"coalesce(g.{quoted(name)}, 0) AS {quoted(name)}" for name in aggregates]
+    return (
+        f"SELECT {', '.join(shown + filled)} FROM ({keys_domain(question, policy)}) AS d "
+        f"LEFT JOIN ({counts}) AS g ON {match} ORDER BY {', '.join(shown)}"
+    )
+
+
+# -- Measures ---------------------------------------------------------------------------------------------
+
+
+def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
+    """A bounded expression as a whole number of steps; outside of its bounds it moves to the nearer one."""
+    if isinstance(argument, Column) and argument.scaled and argument.type.step == step:
+        return quoted(argument.name)
+    if argument.type.integral and step == 1:
+        return f"CAST(greatest({low}, least({high}, {emit.value(argument)})) AS BIGINT)"
+    value = f"CAST({emit.value(argument)} AS DOUBLE) * {step.denominator} / {step.numerator}"
+    return (
+        f"CAST(round(greatest({low}, least({high}, CASE WHEN isfinite({value}) THEN {value} END))) AS BIGINT)"
+    )
+
+
+# -- After the release ------------------------------------------------------------------------------------
+
+
+def after(stages: tuple[After, ...], measures: int) -> str:
+    """The SELECTs over the released table, one within the other.
+
+    A column that is a measure, renamed at most, brings its interval along as name.low and name.high.
+    """
+    source, measured = "released", {f"m{place}" for place in range(measures)}
+    for stage in stages:
+        inner = source
+        if stage.totals or stage.keys:
+            keys = [f"{emit.value(key)} AS {quoted(f'g{place}')}" for place, key in enumerate(stage.keys)]
+            totals = [
+                f"{name}({'*' if argument is None else emit.value(argument)}) AS {quoted(column.name)}"
+                for column, name, argument in stage.totals
+            ]
+            group = " GROUP BY ALL" if keys else ""
+            inner = f"(SELECT {', '.join(keys + totals)} FROM {inner}{group}) AS totals"
+        outputs = [f"{_released(e, stage)} AS {quoted(name)}" for name, e in stage.outputs]
+        kept = {} if stage.totals or stage.keys else _renamed(stage, measured)
+        for name, old in kept.items():
+            outputs += [f"{quoted(f'{old}.{end}')} AS {quoted(f'{name}.{end}')}" for end in ("low", "high")]
+        measured = set(kept)
+        text = f"SELECT {', '.join(outputs)} FROM {inner}"
+        if stage.having is not None:
+            text += f" WHERE {_released(stage.having, stage)}"
+        if stage.order:
+            by = [f"{_released(e, stage)}{' DESC' if down else ''} NULLS LAST" for e, down in stage.order]
+            text += f" ORDER BY {', '.join(by)}"
+        if stage.limit is not None:
+            text += f" LIMIT {stage.limit}"
+        source = f"({text}) AS answer"
+    return source.removesuffix(" AS answer")[1:-1]
+
+
+def _renamed(stage: After, measured: set[str]) -> dict[str, str]:
+    return {name: e.name for name, e in stage.outputs if isinstance(e, Column) and e.name in measured}
+
+
+def _released(expression: Expression, stage: After) -> str:
+    """Group keys of an outer query are columns of its inner one."""
+    if expression in stage.keys:
+        return quoted(f"g{stage.keys.index(expression)}")
+    return emit.value(expression)

@@ -1,0 +1,54 @@
+"""Expressions of a plan: our own small tree. The analyst's text ends where these begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from discreet.sql.types import Type
+
+Scalar = int | Decimal | str | bool | date | datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of what the expression is computed over, by its name there.
+
+    A `scaled` one holds a number of steps of its type's grid, as the prepared store does.
+    """
+
+    name: str
+    type: Type
+    scaled: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Literal:
+    """A constant of the question."""
+
+    value: Scalar
+    type: Type
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A function of the allow-list, applied; `options` are constants that belong to it (a date part)."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+    options: tuple[str, ...] = ()
+
+
+Expression = Column | Literal | Call
+
+
+def columns(expression: Expression) -> Iterator[Column]:
+    """Every column that the expression reads."""
+    if isinstance(expression, Column):
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from columns(argument)

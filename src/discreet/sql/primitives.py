@@ -1,0 +1,140 @@
+"""What the engine is asked for each measure: integers per group with a known sensitivity, or counted values.
+
+    COUNT(*), COUNT(x)      the rows, or those where x is known
+    COUNT(DISTINCT x)       different values, or people; one person adds at most as many as rows
+    SUM(x)                  x in steps of its grid; from the next two where AVG(x) is asked too
+    AVG(x)                  the centred sum, 2x - (low + high) in steps, and the count unless it is public
+    VARIANCE, STDDEV        these two and the centred squares
+    MEDIAN, QUANTILE, MIN, MAX, MODE    how often each value occurs
+
+Primitives that several measures need are asked, and paid for, once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from discreet.mechanisms.sensitivity import Contribution, Sensitivity
+from discreet.sql import emit
+from discreet.sql.aggregates import Measure
+from discreet.sql.compile import steps
+from discreet.sql.emit import quoted
+from discreet.sql.expressions import Expression
+from discreet.sql.refusal import refuse
+from discreet.sql.tree import PERSON, People
+
+FINEST = 1_000_000
+WIDEST = 1 << 40
+MOST = 1 << 61
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A bounded expression in whole steps: low .. high, `step` each."""
+
+    argument: Expression
+    step: Fraction
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        return self.high - self.low
+
+    @property
+    def text(self) -> str:
+        return steps(self.argument, self.step, self.low, self.high)
+
+    @property
+    def centred(self) -> str:
+        return f"(2 * {self.text} - {self.low + self.high})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Primitive:
+    """One integer for each group: `text` is its aggregate, `sensitivity` what one person moves."""
+
+    text: str
+    sensitivity: Sensitivity
+    unit: Fraction = Fraction(1)
+
+
+def grid(argument: Expression) -> Grid:
+    """The grid of a bounded number; one that has none gets a millionth of its range, in round decimals."""
+    kind = argument.type
+    if kind.low is None or kind.high is None:
+        refuse("an aggregate needs bounds.", "Declare low and high in the policy.")
+    step = kind.step
+    if step is None:
+        step, span = Fraction(1), max(kind.high - kind.low, abs(kind.low), abs(kind.high), Fraction(1, 10**9))
+        while span / step < FINEST:
+            step /= 10
+        while span / step > 10 * FINEST:
+            step *= 10
+    low, high = floor(kind.low / step), ceil(kind.high / step)
+    if max(abs(low), abs(high)) > WIDEST:
+        refuse(
+            "an aggregate's bounds are too wide for its grid.",
+            "Declare narrower bounds or a coarser resolution.",
+        )
+    return Grid(argument=argument, step=step, low=low, high=high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """Makes the primitives of one question; `one_cell` where nothing is grouped."""
+
+    contribution: Contribution
+    one_cell: bool
+    people: People
+
+    def count(self, measure: Measure) -> Primitive:
+        inner = "*" if measure.argument is None else emit.value(measure.argument)
+        text = f"count({inner}){_where(measure)}"
+        return Primitive(text=text, sensitivity=self.contribution.count(one_cell=self.one_cell))
+
+    def distinct(self, measure: Measure) -> Primitive:
+        if measure.of_people:
+            inner = quoted(PERSON)
+        else:
+            assert measure.argument is not None
+            inner = emit.value(measure.argument)
+        text = f"count(DISTINCT {inner}){_where(measure)}"
+        contribution = self.contribution
+        if measure.of_people and self.one_cell:
+            contribution = Contribution(rows=1, relation=contribution.relation)
+        return Primitive(text=text, sensitivity=contribution.count(one_cell=self.one_cell))
+
+    def total(self, measure: Measure, on: Grid) -> Primitive:
+        text = _sum(on.text, measure)
+        moved = self.contribution.sum(low=on.low, high=on.high, one_cell=self.one_cell)
+        return Primitive(text=text, sensitivity=moved, unit=on.step)
+
+    def centred(self, measure: Measure, on: Grid) -> Primitive:
+        text = _sum(on.centred, measure)
+        moved = self.contribution.centred_sum(low=on.low, high=on.high, one_cell=self.one_cell)
+        return Primitive(text=text, sensitivity=moved, unit=on.step / 2)
+
+    def squares(self, measure: Measure, on: Grid) -> Primitive:
+        """Sum of 2 y**2 - w**2 for centred y in [-w, w]: again centred, in [-w**2, w**2]."""
+        if on.width > 1 << 25:
+            refuse(
+                "a variance of so wide a range does not fit.",
+                "Declare narrower bounds or a coarser resolution.",
+            )
+        square = f"(2 * {on.centred} * {on.centred} - {on.width**2})"
+        text = _sum(square, measure)
+        moved = self.contribution.sum(low=-(on.width**2), high=on.width**2, one_cell=self.one_cell)
+        return Primitive(text=text, sensitivity=moved, unit=on.step**2)
+
+
+def _sum(text: str, measure: Measure) -> str:
+    """A sum in 128 bits, cut off at 2**61: cutting moves two sums no further apart, and nothing overflows."""
+    total = f"coalesce(sum({text}){_where(measure)}, 0)"
+    return f"CAST(greatest(-{MOST}, least({MOST}, {total})) AS BIGINT)"
+
+
+def _where(measure: Measure) -> str:
+    return "" if measure.condition is None else f" FILTER (WHERE {emit.value(measure.condition)})"

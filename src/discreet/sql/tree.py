@@ -1,0 +1,144 @@
+"""Rows on their way to an aggregate: what is read, joined, filtered and computed, and how many a person has.
+
+Every node knows its columns by internal names that are unique in the plan, whether its rows belong to
+people (`people`: the hidden column PERSON names them, or each row is one), and `rows`, the most rows that one
+person can have in it. That number is the whole privacy content of the tree: bounding makes it true, and
+sensitivity is computed from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from discreet.sql.expressions import Column, Expression
+
+PERSON, RANK = "_discreet_person", "_discreet_rank"
+
+
+class People(StrEnum):
+    """Whom the rows of a node are about."""
+
+    ROW = "row"
+    COLUMN = "column"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """A table of the prepared store: `kept` rows of each person by rank, or all if bounded later."""
+
+    table: str
+    alias: str
+    columns: tuple[Column, ...]
+    stored: tuple[str, ...]
+    people: People
+    rows: int
+    kept: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """The rows of which the condition is true."""
+
+    source: Rows
+    condition: Expression
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.source.columns
+
+    @property
+    def people(self) -> People:
+        return self.source.people
+
+    @property
+    def rows(self) -> int:
+        return self.source.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """The rows with other columns: each a computed expression, under a new name."""
+
+    source: Rows
+    columns: tuple[Column, ...]
+    expressions: tuple[Expression, ...]
+
+    @property
+    def people(self) -> People:
+        return self.source.people
+
+    @property
+    def rows(self) -> int:
+        return self.source.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join:
+    """Rows of `left` beside those of `right` that have the same person or the linked key."""
+
+    left: Rows
+    right: Rows
+    keys: tuple[Expression, Expression] | None
+    outer: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def people(self) -> People:
+        return self.left.people if self.left.people is not People.NOBODY else self.right.people
+
+    @property
+    def rows(self) -> int:
+        """By the person both sides multiply; a linked key is found once on the right."""
+        return self.left.rows * self.right.rows if self.keys is None else self.left.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerPerson:
+    """One row for each person: totals over at most `source.rows` rows, which are exact and stay inside."""
+
+    source: Rows
+    columns: tuple[Column, ...]
+    totals: tuple[tuple[str, Expression | None, Expression | None], ...]
+
+    people = People.COLUMN
+    rows = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded:
+    """Of each person at most `most` rows, or `most` in each of `groups` groups, the first ones by rank.
+
+    Ranks come from a keyed hash of the person's own rows, so who else is in the data changes nothing.
+    """
+
+    source: Rows
+    most: int
+    groups: int | None
+    keys: tuple[Expression, ...]
+
+    people = People.COLUMN
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.source.columns
+
+    @property
+    def rows(self) -> int:
+        return self.most * (self.groups or 1)
+
+
+Rows = Scan | Filter | Project | Join | PerPerson | Bounded
+
+
+def scans(node: Rows) -> list[Scan]:
+    """Every table that is read."""
+    if isinstance(node, Scan):
+        return [node]
+    if isinstance(node, Join):
+        return scans(node.left) + scans(node.right)
+    return scans(node.source)
