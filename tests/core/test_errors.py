@@ -10,12 +10,18 @@ from discreet.core.values import Exact, Released
 
 
 @pytest.mark.parametrize(
-    ("kind", "exit_code"), [(RequestError, 2), (InvalidParameterError, 2), (BudgetError, 3), (EngineFault, 5)]
+    ("kind", "exit_code"), [(RequestError, 2), (InvalidParameterError, 2), (BudgetError, 3)]
 )
 def test_each_family_has_its_exit_code(kind: type[DiscreetError], exit_code: int) -> None:
     error = kind("What is wrong.", hint="What to do.")
     assert error.exit_code == exit_code
     assert str(error) == "What is wrong. What to do."
+
+
+def test_a_fault_tells_its_number_and_nothing_else() -> None:
+    fault = EngineFault("The engine could not finish.", incident="00ff")
+    assert fault.exit_code == 5
+    assert str(fault) == "The engine could not finish. The custodian's log has the details under incident 00ff."
 
 
 def test_an_invalid_parameter_is_also_a_value_error() -> None:

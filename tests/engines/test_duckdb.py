@@ -12,8 +12,11 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb import DuckDB, run_released
 from discreet.engines.faults import TEXT, guarded
+from discreet.engines.ranking import KEYS
+from discreet.engines.store import PreparedStore, prepare
+from tests.engines.stores import policy_of
 
 PEOPLE = pa.table({"name": ["Ada", "Bo", "Cyd", "Di"], "team": ["x", "y", "x", "x"], "age": [30, 40, 50, 61]})
 
@@ -190,3 +193,84 @@ def test_nothing_is_left_on_disk_after_closing(
         (folder,) = spills.iterdir()
         assert folder.stat().st_mode & 0o077 == 0, "only this user can read what is spilled"
     assert list(spills.iterdir()) == []
+
+
+# Over a prepared store
+
+POLICY = {
+    "name": {"role": "identifier"},
+    "team": {"type": "category", "values": ["x", "y"]},
+    "age": {"type": "integer"},
+}
+
+
+@pytest.fixture(params=["file", "memory"])
+def prepared(request: pytest.FixtureRequest, people: Path) -> PreparedStore:
+    policy = policy_of(people, POLICY, name="people", person="name")
+    return prepare(policy, people.parent / "store" if request.param == "file" else None)
+
+
+def test_a_store_is_counted_by_any_number_of_engines_at_once(prepared: PreparedStore) -> None:
+    sql = "SELECT team, count(*) AS n FROM people WHERE _discreet_rank <= 1 GROUP BY team ORDER BY team"
+    with DuckDB.open(prepared) as one, DuckDB.open(prepared) as other:
+        assert one.count(sql).secret.to_pylist() == [{"team": "x", "n": 3}, {"team": "y", "n": 1}]
+        one.close()
+        assert other.count(sql).secret.num_rows == 2
+
+
+@pytest.mark.parametrize("sql", [sql for sql in READS if "PEOPLE" not in sql])
+def test_nothing_outside_the_store_can_be_read(prepared: PreparedStore, people: Path, sql: str) -> None:
+    with DuckDB.open(prepared) as engine, pytest.raises(EngineFault):
+        engine.count(sql.format(people=people))
+
+
+@pytest.mark.parametrize("sql", [sql for sql in COMMANDS if sql and not sql.startswith(("SELECT", "DROP"))])
+def test_the_connection_to_a_store_itself_refuses_what_the_engine_never_sends(
+    prepared: PreparedStore, people: Path, sql: str
+) -> None:
+    with DuckDB.open(prepared) as engine, pytest.raises(EngineFault):
+        _run_past_the_check(engine, sql.format(people=people, folder=people.parent))
+
+
+def test_a_select_cannot_change_a_store(prepared: PreparedStore) -> None:
+    with DuckDB.open(prepared) as engine:
+        with pytest.raises(EngineFault):
+            engine.count("WITH gone AS (DELETE FROM people RETURNING age) SELECT count(*) FROM gone")
+        assert engine.count("SELECT count(*) AS n FROM people").secret.to_pylist() == [{"n": 4}]
+
+
+def test_the_key_of_a_store_cannot_be_asked_for(prepared: PreparedStore) -> None:
+    with DuckDB.open(prepared) as engine:
+        for key in KEYS:
+            assert engine.count(f"SELECT getvariable('{key}') AS k").secret.to_pylist() == [{"k": None}]
+
+
+# Over released tables
+
+RELEASED = pa.table({"team": ["x", "y"], "n": [3, 1]})
+
+
+def test_released_tables_are_computed_on() -> None:
+    sql = "SELECT a.team, a.n - b.n AS d FROM a JOIN b USING (team) ORDER BY d DESC LIMIT 1"
+    found = run_released(sql, {"a": RELEASED, "b": pa.table({"team": ["y", "x"], "n": [0, 0]})})
+    assert found.to_pylist() == [{"team": "x", "d": 3}]
+
+
+def test_each_computation_on_released_tables_sees_its_own() -> None:
+    run_released("SELECT * FROM released", {"released": RELEASED, "other": RELEASED})
+    with pytest.raises(EngineFault):
+        run_released("SELECT * FROM other", {"released": RELEASED})
+    assert run_released("SELECT * FROM released", {"released": RELEASED.slice(0, 1)}).num_rows == 1
+
+
+@pytest.mark.parametrize("sql", [*READS, "SELECT * FROM people"])
+def test_released_tables_are_all_that_is_reached(engine: Engine, people: Path, sql: str) -> None:
+    PEOPLE_OF_THIS_PROCESS = PEOPLE  # noqa: F841, N806  (a replacement scan would find it)
+    with pytest.raises(EngineFault):
+        run_released(sql.format(people=people), {"released": RELEASED})
+
+
+@pytest.mark.parametrize("sql", ["DROP TABLE released", "SELECT 1; SELECT 2", "ATTACH 'x.db'", ""])
+def test_released_tables_take_one_select(sql: str) -> None:
+    with pytest.raises(RequestError, match="run_released: the engine runs one SELECT"):
+        run_released(sql, {"released": RELEASED})

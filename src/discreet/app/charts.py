@@ -15,7 +15,7 @@ import vl_convert
 from discreet.belief import Promise, belief, wording
 from discreet.core.errors import RequestError
 
-SUSPECTED, OTHERS, INK, FAINT = "#D55E00", "#C9CED6", "#1F2933", "#7B8794"
+SUSPECTED, BLUE, OTHERS, INK, FAINT = "#D55E00", "#0072B2", "#C9CED6", "#1F2933", "#7B8794"
 PERSON = "M0,-1a.34,.34 0 1 1 -.001,0zM-.52,1v-.75a.52,.5 0 0 1 1.04,0v.75z"
 
 
@@ -72,16 +72,22 @@ def promise_picture(promise: Promise) -> alt.HConcatChart:
     """100 people before and after, and the curve of posterior over prior."""
     before, after = (wording.percent(share) for share in (promise.prior, promise.posterior))
     people = [f"as {share.rstrip('%')} of 100 people" for share in (before, after)]
-    return alt.hconcat(
-        _people(promise.prior, f"Believed before: {before}", people[0]),
-        _people(promise.posterior, f"After, at most: {after}", people[1]),
-        _curve(promise),
-        spacing=40,
-    ).configure(
+    return styled(
+        alt.hconcat(
+            _people(promise.prior, f"Believed before: {before}", people[0]),
+            _people(promise.posterior, f"After, at most: {after}", people[1]),
+            _curve(promise),
+            spacing=40,
+        )
+    )
+
+
+def styled(chart: alt.Chart) -> alt.Chart:
+    """What all pictures share."""
+    title = alt.TitleConfig(anchor="start", color=INK, subtitleColor=FAINT, fontSize=14, subtitleFontSize=11)
+    return chart.configure(
         font="DejaVu Sans, Helvetica, Arial, sans-serif",
-        title=alt.TitleConfig(
-            anchor="start", color=INK, subtitleColor=FAINT, fontSize=14, subtitleFontSize=11
-        ),
+        title=title,
         axis=alt.AxisConfig(labelColor=FAINT, titleColor=INK, domainColor=FAINT, tickColor=FAINT),
         view=alt.ViewConfig(stroke=None),
         background="white",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
-from discreet.app.commands import demo, promise
+from discreet.app.commands import ask, demo, init, ledger, promise
 from discreet.core.errors import DiscreetError
 
 app = typer.Typer(
@@ -24,7 +24,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-VERBS: dict[str, Callable[..., None]] = {"demo": demo.run, "promise": promise.run}
+VERBS: dict[str, Callable[..., None]] = {
+    "ask": ask.run_ask,
+    "demo": demo.run,
+    "init": init.run,
+    "ledger": ledger.run,
+    "plan": ask.run_plan,
+    "promise": promise.run,
+}
 for name, run in VERBS.items():
     app.command(name)(run)
 

@@ -47,10 +47,15 @@ class BudgetError(RequestError):
 
 
 class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an error of the request)
-    """The engine failed after data was read; details go to the custodian's log, not here."""
+    """The engine failed after data was read; the custodian's log has the details under `incident`."""
 
     exit_code = 5
     code = "engine-fault"
+
+    def __init__(self, message: str, *, incident: str = "unnumbered") -> None:
+        hint = f"The custodian's log has the details under incident {incident}."
+        super().__init__(message, hint=hint)
+        self.incident = incident
 
 
 def require(holds: bool, owner: object, name: str, value: object, wanted: str, *, hint: str = "") -> None:

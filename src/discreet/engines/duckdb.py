@@ -1,19 +1,23 @@
-"""DuckDB, in memory, over files: the engine of a laptop, a demo and a test.
+"""DuckDB: the engine of a laptop, a demo and a test, over files or over a prepared store.
 
 Sources     Parquet and CSV files, loaded as tables when the engine is opened, so that it sees one state of
             the data for its whole life. Views that read the files later would need them in `allowed_paths`,
             and DuckDB lets COPY write to a path that it may read.
+Store       what `store.prepare` made, attached read-only.
 Shut off    after loading: no external access (files, ATTACH, COPY, extensions, replacement scans), and a
             locked configuration. On top of it `count` takes one SELECT, in a read-only transaction: DuckDB
             lets a SELECT write through a data-modifying WITH.
 On disk     what does not fit in memory goes to a folder that only this user can read, removed at the end.
+Released    `run_released` computes on tables that have left, in a database that holds nothing else.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,44 +27,46 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.values import Exact
+from discreet.engines.connection import connect, literal, path_literal, quoted, shut_off
 from discreet.engines.faults import guarded
+from discreet.engines.store import PreparedStore
 
 READERS = {
     ".parquet": "read_parquet({path})",
     ".csv": "read_csv({path}, sample_size = -1)",
 }
+ATTACHED, ARRIVING = "_discreet_store", "_discreet_arriving"
 
 
 class DuckDB:
-    """An `Engine` over the named files.
+    """An `Engine` over the named files, or over a prepared store.
 
     >>> with DuckDB({}) as engine:
     ...     engine.count("SELECT 1")
     Exact()
     """
 
-    def __init__(self, sources: Mapping[str, Path]) -> None:
-        statements = [_load(name, path) for name, path in sources.items()]
+    def __init__(self, sources: Mapping[str, Path] | PreparedStore) -> None:
+        opening = _opening(sources)
         self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
         try:
-            self._connection = guarded(lambda: _opened(statements, self._spill.name))
+            if isinstance(sources, PreparedStore) and sources.memory is not None:
+                self._connection = guarded(sources.memory.cursor)
+            else:
+                self._connection = guarded(lambda: _opened(opening, self._spill.name))
         except BaseException:
             self._spill.cleanup()
             raise
 
+    @classmethod
+    def open(cls, store: PreparedStore) -> Self:
+        """An engine over what was prepared; any number of them may be open at once."""
+        return cls(store)
+
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
-        statements = guarded(lambda: duckdb.extract_statements(sql))
-        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise RequestError("count: the engine runs one SELECT at a time.", hint="Send one SELECT.")
-        return guarded(lambda: Exact(self._counted(sql)))
-
-    def _counted(self, sql: str) -> pa.Table:
-        self._connection.execute("BEGIN TRANSACTION READ ONLY")
-        try:
-            return self._connection.sql(sql).to_arrow_table()
-        finally:
-            self._connection.execute("ROLLBACK")
+        _require_one_select("count", sql)
+        return guarded(lambda: Exact(_selected(self._connection, sql)))
 
     def close(self) -> None:
         self._connection.close()
@@ -75,23 +81,63 @@ class DuckDB:
         self.close()
 
 
-def _opened(statements: list[str], spill: str) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "allow_community_extensions": False,
-            "temp_directory": spill,
-        },
-    )
+def run_released(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
+    """One SELECT over released tables, in a database that holds nothing else and reaches nothing else.
+
+    >>> run_released("SELECT max(n) AS n FROM released", {"released": pa.table({"n": [1, 2]})}).to_pylist()
+    [{'n': 2}]
+    """
+    _require_one_select("run_released", sql)
+
+    def work() -> pa.Table:
+        with _scratch(os.getpid()).cursor() as connection:
+            for name, table in released.items():
+                connection.register(ARRIVING, table)
+                # Temporary tables are the cursor's own, and go when it closes.
+                connection.execute(f"CREATE TEMP TABLE {quoted(name)} AS FROM {ARRIVING}")
+                connection.unregister(ARRIVING)
+            return _selected(connection, sql)
+
+    return guarded(work)
+
+
+@cache
+def _scratch(_process: int) -> duckdb.DuckDBPyConnection:
+    """An empty database for released tables: opening one takes longer than most questions to it."""
+    return _opened([], spill="")
+
+
+def _require_one_select(verb: str, sql: str) -> None:
+    statements = guarded(lambda: duckdb.extract_statements(sql))
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        raise RequestError(f"{verb}: the engine runs one SELECT at a time.", hint="Send one SELECT.")
+
+
+def _selected(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
-        for statement in (*statements, "SET enable_external_access = false", "SET lock_configuration = true"):
+        return connection.sql(sql).to_arrow_table()
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _opened(statements: list[str], spill: str) -> duckdb.DuckDBPyConnection:
+    connection = connect(spill=spill)
+    try:
+        for statement in statements:
             connection.execute(statement)
+        shut_off(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _opening(sources: Mapping[str, Path] | PreparedStore) -> list[str]:
+    if not isinstance(sources, PreparedStore):
+        return [_load(name, path) for name, path in sources.items()]
+    file = literal(str(sources.path))
+    return [f"ATTACH {file} AS {ATTACHED} (READ_ONLY)", f"USE {ATTACHED}"]
 
 
 def _load(name: str, path: Path) -> str:
@@ -110,10 +156,4 @@ def _load(name: str, path: Path) -> str:
         raise RequestError(
             f"DuckDB: source {name} is {path}, and there is no such file.", hint="Check its path."
         )
-    return f'CREATE TABLE "{name}" AS SELECT * FROM {reader.format(path=_literal(path))}'
-
-
-def _literal(path: Path) -> str:
-    """The path as SQL text; glob characters stand in brackets, so that one name means one file."""
-    plain = re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
-    return "'" + plain.replace("'", "''") + "'"
+    return f'CREATE TABLE "{name}" AS SELECT * FROM {reader.format(path=path_literal(path))}'

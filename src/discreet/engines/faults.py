@@ -1,7 +1,8 @@
 """What becomes of a driver's error: a constant text for the analyst, the details for the custodian's log.
 
 A driver's message may quote values, and whether it fails may depend on them, so nothing of it is passed on:
-neither its text nor the exception itself, not even as the cause.
+neither its text nor the exception itself, not even as the cause. The package's own errors hold nothing of
+the data, so they pass.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from discreet.core.errors import EngineFault
+from discreet.core.errors import DiscreetError, EngineFault
 from discreet.core.randomness import Randomness
 
 T = TypeVar("T")
@@ -26,8 +27,10 @@ def guarded(work: Callable[[], T]) -> T:
     """Do the driver's work, or raise an `EngineFault` that tells only an incident's number."""
     try:
         return work()
+    except DiscreetError:
+        raise
     except Exception as error:
         incident = f"{Randomness().bits(48):012x}"
         CUSTODIAN.error("incident %s: %s: %s", incident, type(error).__name__, error)
     # Raised outside of the handler, so that the driver's error does not ride along as its context.
-    raise EngineFault(TEXT, hint=f"The custodian's log has the details under incident {incident}.")
+    raise EngineFault(TEXT, incident=incident)

@@ -49,15 +49,17 @@ def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterward
                 len(columns[output.column]), pa.float64()
             )
         else:
-            columns |= _measured(output, estimate(output, released, plan.confidence))
+            columns |= _measured(output, estimate(output, released, plan.confidence, raw=plan.raw))
     return _split(afterwards(plan.after, {"released": pa.table(columns)}))
 
 
-def estimate(output: Output, released: Mapping[str, Released], confidence: float) -> Estimate:
+def estimate(
+    output: Output, released: Mapping[str, Released], confidence: float, *, raw: bool = False
+) -> Estimate:
     """The measure's value and interval in every group."""
     parts, function, on = [released[name] for name in output.parts], output.measure.function, output.on
     if on is None:
-        return estimates.count(parts[0], confidence)
+        return estimates.count(parts[0], confidence, raw=raw)
     if function == "sum":
         if len(parts) == 1:
             return estimates.total(parts[0], on.step, confidence)

@@ -50,10 +50,11 @@ def each(confidence: float, parts: int) -> float:
     return 1 - (1 - confidence) / parts
 
 
-def count(primitive: Released, confidence: float) -> Estimate:
-    """A count: whole and not negative."""
-    low, high = (np.maximum(end, 0).astype(np.float64) for end in primitive.within(confidence))
-    return Estimate(values=np.maximum(primitive.numbers, 0), low=low, high=high)
+def count(primitive: Released, confidence: float, *, raw: bool = False) -> Estimate:
+    """A count: whole, and not negative unless asked `raw`."""
+    least = np.iinfo(np.int64).min if raw else 0
+    low, high = (np.maximum(end, least).astype(np.float64) for end in primitive.within(confidence))
+    return Estimate(values=np.maximum(primitive.numbers, least), low=low, high=high)
 
 
 def total(primitive: Released, unit: Fraction, confidence: float) -> Estimate:

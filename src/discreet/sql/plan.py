@@ -78,7 +78,7 @@ class Plan:
     statement: str
     after: str
     confidence: float
-    policy_version: str = ""
+    raw: bool = False
 
     @property
     def guarantee(self) -> Guarantee:
@@ -92,8 +92,8 @@ class Plan:
 
     @property
     def key(self) -> str:
-        """The same for the same question, epsilon, noise, bounds and policy, however it was written."""
-        meaning = (self.question, self.epsilon, self.bounding.rule, self.confidence, self.policy_version)
+        """The same for the same question, epsilon, noise and bounds, however it was written."""
+        meaning = (self.question, self.epsilon, self.bounding.rule, self.confidence, self.raw)
         noise = tuple((name, each.noise) for name, each in sorted(self.vectors.items()))
         return hashlib.sha256(repr((meaning, noise, tuple(self.counted.items()))).encode()).hexdigest()
 
@@ -110,9 +110,12 @@ def plan(
     epsilon: Real,
     leak: Real = 0,
     confidence: float = CONFIDENCE,
-    policy_version: str = "",
+    raw: bool = False,
 ) -> Plan:
-    """The plan of a question, or a refusal; reads no data. `leak` is the delta that the ledger allows."""
+    """The plan of a question, or a refusal; reads no data.
+
+    `leak` is the delta that the ledger allows in all; `raw` leaves negative counts as they are.
+    """
     require_positive("ask", "epsilon", epsilon)
     require_probability("ask", "confidence", confidence)
     budget = Fraction(epsilon)
@@ -161,7 +164,7 @@ def plan(
         statement=compiled.grouped(question, policy, aggregates or {"one": "1"}, declared=declared),
         after=compiled.after(question.after, len(question.measures)),
         confidence=confidence,
-        policy_version=policy_version,
+        raw=raw,
     )
 
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from discreet.app import demo, demo_view
+from discreet.app.commands.progress import spinner
 
 
 def run(
@@ -18,11 +18,8 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Sample data, one private answer, one attack, and what may now be believed."""
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("", total=None)
-        shown = demo.run(folder, progress=lambda text: bar.update(task, description=text))
+    with spinner() as tell:
+        shown = demo.run(folder, progress=tell)
     if as_json:
         print(json.dumps(demo_view.as_object(shown)))
     else:

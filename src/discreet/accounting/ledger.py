@@ -1,0 +1,287 @@
+"""The ledger: what was promised, reserved and spent, on the disk before any data is read.
+
+Cap         One per promise, over all tables, data versions and policy versions: sums only grow, and nothing
+            resets them. Analysts' shares subdivide it. Whether a question fits is decided by the
+            `Accountant`, a privacy filter, so questions and budgets may be chosen by looking at all answers.
+Share       An analyst's accountant counts the others' shares as spent. Acceptance and refusal therefore
+            depend on that analyst's own questions alone, and say nothing about what others asked. New shares
+            must leave everybody what they have spent.
+Reserve     In one transaction that holds the write lock: read the sums, decide, write entry and sums. Refused
+            questions leave no trace.
+Outcome     Settled, faulted or orphaned (whoever reserved it is gone): the charge stays. A fault suspends the
+            analyst until the custodian clears it.
+Repeat      An analyst's settled answer is given again to the same analyst for nothing; never another's.
+Sums        Kept beside the entries, so that reserving takes as long after 10,000 of them; `verify` compares.
+Exceptions  Releases that are not differentially private are noted, and named wherever the ledger says what
+            an attacker may believe: no bound holds for everything ever released once there is one.
+Holds       Questions, parameters, released answers and incident numbers. No value that was not released.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from discreet.accounting.accountant import LEAK, Accountant, Cost
+from discreet.accounting.book import ENTRY, EVERYBODY, Book, now
+from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
+from discreet.accounting.ledger_file import LedgerFile
+from discreet.accounting.notation import amount, knows, on_grid, write
+from discreet.accounting.sentences import standing
+from discreet.accounting.shares import exact_shares, within_share
+from discreet.belief import Belief, Promise
+from discreet.core.errors import BudgetError, DiscreetError, InvalidParameterError, RequestError, require
+from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
+from discreet.core.numbers import Real, require_count
+
+SOLE_ANALYST = "analyst"
+INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Ledger:
+    """The book of one promise. Without `analysts` the shares stay as they are; at first, all to one analyst.
+
+    >>> with Ledger(":memory:", Promise(0.01, 0.05), analysts={"alice": 0.5, "bob": 0.5}) as ledger:
+    ...     entry = ledger.reserve("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=0.5))
+    ...     settled = ledger.settle(entry, b"48843")
+    ...     print(ledger.sentence())
+    Who gave a claim about one person 1% before may now give it at most 1.64% (promise: 5%).
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        promise: Promise,
+        *,
+        analysts: Mapping[str, Real] | None = None,
+        leak: Real = LEAK,
+    ) -> None:
+        self._nothing = Accountant(promise, leak=leak)
+        shares = None if analysts is None else exact_shares(analysts)
+        self._reserved: set[int] = set()
+        self._file = LedgerFile(path)
+        try:
+            with self._writing() as book:
+                book.found()
+                book.divide(shares or book.shares() or {SOLE_ANALYST: Fraction(1)})
+                book.compare_totals()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def promise(self) -> Promise:
+        return self._nothing.promise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """What was reserved here and is still open becomes an orphan; its charge stays."""
+        if self._reserved:
+            mark = "UPDATE entry SET state = 'orphaned' WHERE id = ? AND state = 'reserved'"
+            with suppress(DiscreetError), self._writing() as book:
+                book.rows.executemany(mark, [(each,) for each in self._reserved])
+            self._reserved.clear()
+        self._file.close()
+
+    def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
+        """Charge a question before its data is read; `BudgetError` where the analyst's share has no room."""
+        _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
+        cost = self._nothing.cost(guarantee)
+        # a law of the loss is not written down; what it is charged for holds of the release as well
+        stated = write(guarantee if knows(guarantee) else cost)
+        charge = _on_grid(cost)
+        with self._writing() as book:
+            account = book.account(analyst)
+            if account.incident is not None:
+                raise RequestError(
+                    f"reserve: {analyst} is suspended since incident {account.incident}.",
+                    hint="The custodian looks into it, and then clears it.",
+                )
+            own, everything = book.spent(analyst), book.spent(EVERYBODY)
+            if not within_share(own, account.share).fits(charge) or not everything.fits(charge):
+                raise self._refusal(account, charge)
+            book.charge(analyst, own.spend(charge))
+            book.charge(EVERYBODY, everything.spend(charge))
+            entry = book.insert(analyst, question_key, question_text, stated, charge)
+        self._reserved.add(entry.id)
+        return entry
+
+    def settle(self, entry: Entry, answer: bytes, metadata: Mapping[str, object] | None = None) -> Entry:
+        """Keep the released answer, to be given again for nothing."""
+        require(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
+        text = _as_json("settle.metadata", metadata or {})
+        with self._finishing(entry, "settle") as book:
+            values = (answer, text, entry.id)
+            book.rows.execute(
+                "UPDATE entry SET state = 'settled', answer = ?, metadata = ? WHERE id = ?", values
+            )
+            return book.entry(entry.id)
+
+    def fault(self, entry: Entry, incident: str) -> Entry:
+        """Note that the engine failed, under a number that the custodian's log explains, and suspend."""
+        named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
+        # what was given instead may be a message that holds data, so it is not repeated
+        require(named, "fault", "incident", "another text", "a number such as 20240229-7f3a")
+        with self._finishing(entry, "fault") as book:
+            book.rows.execute(
+                "UPDATE entry SET state = 'faulted', incident = ? WHERE id = ?", (incident, entry.id)
+            )
+            book.rows.execute("UPDATE account SET incident = ? WHERE analyst = ?", (incident, entry.analyst))
+            return book.entry(entry.id)
+
+    def clear(self, analyst: str) -> None:
+        """Let a suspended analyst ask again."""
+        with self._writing() as book:
+            book.account(analyst)
+            book.rows.execute("UPDATE account SET incident = NULL WHERE analyst = ?", (analyst,))
+
+    def stored(self, analyst: str, question_key: str) -> Stored | None:
+        """What this analyst was answered to this question, if it was; it costs nothing."""
+        query = (
+            f"SELECT answer, metadata, {ENTRY} FROM entry"
+            " WHERE analyst = ? AND question_key = ? AND state = 'settled' ORDER BY id LIMIT 1"
+        )
+        with self._reading() as book:
+            row = book.rows.execute(query, (analyst, question_key)).fetchone()
+            if row is None:
+                return None
+            return Stored(entry=book.as_entry(row[2:]), answer=row[0], metadata=json.loads(row[1]))
+
+    def note_release(
+        self, name: str, description: str, certificate: Mapping[str, object] | None = None
+    ) -> OpenRelease:
+        """Note something published without differential privacy: from now on it is named in `sentence`."""
+        _require_text("note_release", name=name, description=description)
+        text = _as_json("note_release.certificate", certificate or {})
+        with self._writing() as book:
+            before = book.spent(EVERYBODY).events
+            book.rows.execute(
+                "INSERT INTO release (time, after, name, description, certificate) VALUES (?, ?, ?, ?, ?)",
+                (now(), before, name, description, text),
+            )
+            return book.releases()[-1]
+
+    def entries(self, analyst: str | None = None) -> list[Entry]:
+        """All that was charged, or one analyst's part, in order."""
+        with self._reading() as book:
+            return book.entries(analyst)
+
+    def releases(self) -> list[OpenRelease]:
+        """What was published without differential privacy."""
+        with self._reading() as book:
+            return book.releases()
+
+    def accounts(self) -> list[Account]:
+        """Everybody who has a share, or had one."""
+        with self._reading() as book:
+            return [book.account(name) for name in book.shares()]
+
+    def account(self, analyst: str) -> Account:
+        """One analyst's share, and what was spent and is left of it."""
+        with self._reading() as book:
+            return book.account(analyst)
+
+    def accountant(self, analyst: str | None = None) -> Accountant:
+        """What was spent in all, or by one analyst, as a value to reckon with."""
+        with self._reading() as book:
+            return book.spent(EVERYBODY if analyst is None else analyst)
+
+    def spent(self, analyst: str | None = None) -> Cost:
+        return self.accountant(analyst).spent
+
+    def left(self, analyst: str | None = None) -> Cost:
+        """What the promise leaves, or one analyst's share of it."""
+        with self._reading() as book:
+            return book.spent(EVERYBODY).left if analyst is None else book.account(analyst).left
+
+    def belief(self, prior: Real | None = None) -> Belief:
+        """What an attacker who sees every answer may now believe; see `releases` for what it leaves out."""
+        return self.accountant().belief(prior)
+
+    def staircase(self, prior: Real | None = None, *, most: int = 500) -> list[tuple[int, Belief]]:
+        """What could be believed after so many entries: after each of them, or at `most` moments."""
+        require_count("staircase", "most", most)
+        with self._reading() as book:
+            moments = book.moments(most)
+        return [(moment.events, moment.belief(prior)) for moment in moments]
+
+    def sentence(self, prior: Real | None = None) -> str:
+        """What the ledger comes to, in words."""
+        with self._reading() as book:
+            spent, releases = book.spent(EVERYBODY), book.releases()
+        return standing(self.promise, spent.belief(prior), releases)
+
+    def verify(self) -> None:
+        """Compare all sums with the entries they are of; a ledger that contradicts itself is refused."""
+        with self._reading() as book:
+            if book.rows.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+                raise self._file.damaged("its pages do not fit together")
+            book.compare_totals()
+            book.compare_entries()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Book]:
+        with self._file.reading() as connection:
+            yield Book(connection, self._file, self._nothing)
+
+    @contextmanager
+    def _writing(self, *, after_data: bool = False) -> Iterator[Book]:
+        with self._file.writing(after_data=after_data) as connection:
+            yield Book(connection, self._file, self._nothing)
+
+    @contextmanager
+    def _finishing(self, entry: Entry, verb: str) -> Iterator[Book]:
+        """Only what is still reserved can come to an end, and only once."""
+        require(isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger")
+        with self._writing(after_data=True) as book:
+            found = book.rows.execute(
+                "SELECT state FROM entry WHERE id = ? AND analyst = ? AND question_key = ?",
+                (entry.id, entry.analyst, entry.question_key),
+            ).fetchone()
+            if found is None or found[0] != State.RESERVED:
+                state = "not of this ledger" if found is None else f"{found[0]} already"
+                raise RequestError(f"{verb}: entry {entry.id} is {state}.", hint="Reserve, then settle once.")
+            yield book
+        self._reserved.discard(entry.id)
+
+    def _refusal(self, account: Account, charge: Cost) -> BudgetError:
+        """What is left of the analyst's own share, and nothing about the others."""
+        left, whole = amount(account.left), amount(within_share(self._nothing, account.share).left)
+        return BudgetError(
+            f"reserve: this costs {amount(charge, up=True)} for {self.promise.secret.neighbours} neighbours; "
+            f"left to {account.analyst} is {left}, of a share of {whole}.",
+            hint=f"Ask for less: whatever costs at most {left} is accepted.",
+        )
+
+
+def _on_grid(cost: Cost) -> Cost:
+    if isinstance(cost, PureDP):
+        return PureDP(epsilon=on_grid(cost.epsilon), relation=cost.relation)
+    return ZeroConcentratedDP(rho=on_grid(cost.rho), delta=on_grid(cost.delta), relation=cost.relation)
+
+
+def _require_text(owner: str, **values: object) -> None:
+    for name, value in values.items():
+        holds = isinstance(value, str) and bool(value.strip()) and "\0" not in value
+        require(holds, owner, name, repr(value), "a text that is not empty")
+
+
+def _as_json(place: str, value: Mapping[str, object]) -> str:
+    try:
+        return json.dumps(dict(value), allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError):
+        # what was given instead may hold data
+        raise InvalidParameterError(f"{place} must be a mapping that JSON can hold; it is not.") from None

@@ -1,0 +1,165 @@
+"""Notation: how guarantees and exact numbers are written into a ledger, and read again without loss.
+
+Form        {"type": "GaussianDP", "mu": "1/20", "relation": "value"}: the kind, and each of its parameters as
+            an exact fraction; a double is the fraction that it is. What is read equals what was written.
+Kinds       Those of `core.guarantees`, and repeated releases. A kind that is not known (written by a newer
+            version) is refused, never guessed.
+Grid        Charges stand on a grid of 1 / GRID. All doubles, decimals of 18 places and fractions of
+            denominators up to 1,000 are on it, so their sums are exact. Anything else is charged at most
+            2**-256 too much, so that sums stay short however many they are of.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields
+from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting.accountant import Cost
+from discreet.accounting.optimal import RepeatedDP
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import (
+    ApproximateDP,
+    DiscreteGaussianDP,
+    GaussianDP,
+    GroupOf,
+    Guarantee,
+    LaplaceDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from discreet.core.numbers import Real
+from discreet.core.relations import Relation
+
+KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        PureDP,
+        LaplaceDP,
+        ApproximateDP,
+        GaussianDP,
+        DiscreteGaussianDP,
+        RenyiDP,
+        ZeroConcentratedDP,
+        GroupOf,
+        RepeatedDP,
+    )
+}
+WHOLE = ("shift", "size", "times")
+LONGEST = 8192
+ROUNDING = Fraction(1, 10**12)
+GRID = math.lcm(*range(1, 1001)) * 10**18 * 2**1074
+FINEST = 2**256
+
+
+def write(guarantee: Guarantee) -> str:
+    """A guarantee as text.
+
+    >>> write(PureDP(epsilon=0.5))
+    '{"type": "PureDP", "epsilon": "1/2", "relation": "value"}'
+    """
+    return json.dumps(_written(guarantee))
+
+
+def read(text: str) -> Guarantee:
+    """The guarantee that was written.
+
+    >>> read('{"type": "PureDP", "epsilon": "1/2", "relation": "value"}')
+    PureDP(epsilon=Fraction(1, 2), relation=<Relation.VALUE: 'value'>)
+    """
+    try:
+        found: Guarantee = _read(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
+        raise RequestError(
+            "A guarantee in this ledger is not one.",
+            hint="Restore the file from a backup; until then treat the promise as spent.",
+        ) from None
+    return found
+
+
+def knows(guarantee: Guarantee) -> bool:
+    """Whether this kind of guarantee can be written."""
+    member = getattr(guarantee, "member", None)
+    return KINDS.get(type(guarantee).__name__) is type(guarantee) and (member is None or knows(member))
+
+
+def fraction_text(value: Real) -> str:
+    """An exact number as text; one that no mechanism needs is refused."""
+    exact = Fraction(value)
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > LONGEST:
+        raise RequestError(
+            f"A guarantee's numbers must be fractions of at most {LONGEST} bits.",
+            hint="Round it to a number with fewer digits.",
+        )
+    return str(exact)
+
+
+def on_grid(value: Real) -> Fraction:
+    """The same, if it is on the grid of charges; else rounded up.
+
+    >>> on_grid(Fraction(1, 997)) == Fraction(1, 997), on_grid(Fraction(1, 1009)) > Fraction(1, 1009)
+    (True, True)
+    """
+    exact = Fraction(value)
+    if GRID % exact.denominator == 0:
+        return exact
+    return Fraction(-(-exact.numerator * FINEST // exact.denominator), FINEST)
+
+
+def amount(cost: Cost, *, up: bool = False) -> str:
+    """In six digits; what is left is rounded down, so that what is printed can be spent.
+
+    >>> amount(PureDP(epsilon=Fraction(2, 3))), amount(PureDP(epsilon=Fraction(2, 3)), up=True)
+    ('epsilon 0.666666', 'epsilon 0.666667')
+    """
+    if isinstance(cost, PureDP):
+        return f"epsilon {_digits(cost.epsilon, up)}"
+    return f"rho {_digits(cost.rho, up)}" + (
+        f" and delta {_digits(cost.delta, up)}" if cost.delta > 0 else ""
+    )
+
+
+def _digits(value: Real, up: bool) -> str:
+    exact = Fraction(value)
+    top, bottom = Decimal(exact.numerator), Decimal(exact.denominator)
+    nearest = Context(prec=6).divide(top, bottom)
+    # the double that is read from 0.3 is not above itself, though it is below 3/10
+    fits = exact * (1 - ROUNDING) <= Fraction(nearest) if up else Fraction(float(nearest)) <= exact
+    rounding = ROUND_UP if up else ROUND_DOWN
+    shown = nearest if fits else Context(prec=6, rounding=rounding).divide(top, bottom)
+    return f"{shown.normalize():g}"
+
+
+def _written(guarantee: Guarantee) -> dict[str, Any]:
+    text: dict[str, Any] = {"type": type(guarantee).__name__}
+    for field in fields(guarantee):  # type: ignore[arg-type]
+        value = getattr(guarantee, field.name)
+        if field.name == "member":
+            text[field.name] = _written(value)
+        elif field.name == "relation":
+            text[field.name] = value.value
+        else:
+            text[field.name] = fraction_text(value)
+    return text
+
+
+def _read(text: dict[str, Any]) -> Any:
+    name = text.pop("type")
+    if name not in KINDS:
+        raise RequestError(
+            f"This ledger holds a guarantee of the kind {name}, which this version does not know.",
+            hint="Open it with the version that wrote it, or a newer one.",
+        )
+    values: dict[str, object] = {}
+    for key, value in text.items():
+        if key == "member":
+            values[key] = _read(value)
+        elif key == "relation":
+            values[key] = Relation(value)
+        else:
+            values[key] = int(value) if key in WHOLE else Fraction(value)
+    return KINDS[name](**values)

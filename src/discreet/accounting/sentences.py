@@ -1,0 +1,47 @@
+"""What a ledger comes to, in words that do not say less than it knows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from discreet.accounting.entries import OpenRelease
+from discreet.belief import Belief, Promise
+from discreet.belief.wording import chance, percent
+from discreet.core.relations import Relation
+
+ABOUT = {
+    Relation.VALUE: ("one person", "any {group} people together"),
+    Relation.PRESENCE: ("whether one person is in the data", "which of any {group} people are in the data"),
+}
+
+
+def standing(promise: Promise, belief: Belief, releases: Sequence[OpenRelease] = ()) -> str:
+    """What an attacker may believe now; once there are open `releases`, of which answers alone it is true."""
+    one, several = ABOUT[promise.secret]
+    about = one if promise.group == 1 else several.format(group=promise.group)
+    # of the promise's own prior; another prior has another ceiling
+    ceiling = f" (promise: {percent(promise.posterior)})" if belief.prior == promise.prior else ""
+    claim = "a claim" if belief.tail == 0 else "a true claim"
+    bound = (
+        f"ho gave {claim} about {about} {percent(belief.prior)} before may now give it at most "
+        f"{percent(_upward(promise, belief))}{ceiling}"
+    )
+    if belief.tail > 0:
+        bound += f"; the chance that it becomes more is at most {chance(belief.tail)}"
+    if not releases:
+        return f"W{bound}."
+    named = ", ".join(f"{each.name} ({each.description})" for each in releases)
+    verb = "was" if len(releases) == 1 else "were"
+    return (
+        f"From the differentially private answers alone, w{bound}. But {named} {verb} published too, without "
+        "differential privacy: of everything ever released together no such bound holds."
+    )
+
+
+def _upward(promise: Promise, belief: Belief) -> float:
+    """Rounded up in the third digit, so that `at most` stays true; a rounding error is none."""
+    if belief.prior == promise.prior and math.isclose(belief.highest, promise.posterior, rel_tol=1e-9):
+        return promise.posterior
+    step = 10.0 ** (math.floor(math.log10(belief.highest)) - 2)
+    return min(1.0, math.ceil(belief.highest / step - 1e-9) * step)

@@ -1,0 +1,90 @@
+"""Shares: how analysts divide one cap, so that none of them notices what the others spend.
+
+Within      An analyst's accountant has all other shares spent already. What is left of it is share * limit
+            minus the analyst's own spending, and the filter's own rule decides.
+Room        What each has spent, or may spend, whichever is more, fits under the cap for all together. So no
+            analyst is ever refused because of another, and the cap holds.
+Exact       A share is the decimal that was written: ten times 0.1 is 1. Shares that exceed 100% by a rounding
+            error are scaled down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.accounting.accountant import Accountant
+from discreet.core.errors import RequestError, require
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import Real, is_real
+
+PLACES = 10**18
+SLACK = Fraction(1, 10**9)
+
+
+def exact_shares(analysts: Mapping[str, Real]) -> dict[str, Fraction]:
+    """The shares as fractions that add up to at most 1."""
+    require(bool(analysts), "Ledger", "analysts", "none", "at least one analyst with a share")
+    shares: dict[str, Fraction] = {}
+    for name, share in analysts.items():
+        named = isinstance(name, str) and name.isprintable() and name == name.strip() and 0 < len(name) <= 100
+        require(named, "Ledger", "analysts", repr(name), "named by a text of 1 to 100 printable characters")
+        holds = is_real(share) and 0 <= share <= 1
+        require(holds, "Ledger", f"analysts[{name}]", share, "a share between 0 and 1")
+        shares[name] = Fraction(str(share))
+    total = sum(shares.values(), Fraction(0))
+    if total > 1 + SLACK:
+        raise RequestError(
+            f"The analysts' shares add up to {float(total):.4%}; there is 100% to divide.",
+            hint="Lower some of them in the policy.",
+        )
+    scale = max(total, Fraction(1))
+    return {name: Fraction(share * PLACES // scale, PLACES) for name, share in shares.items()}
+
+
+def within_share(spent: Accountant, share: Fraction) -> Accountant:
+    """The accountant of one analyst: all that is not this share counts as spent."""
+    return _plus(spent, _part(spent, 1 - share))
+
+
+def require_room(
+    nothing: Accountant, shares: Mapping[str, Fraction], spent: Mapping[str, Accountant]
+) -> None:
+    """Refuse shares that would give away again what somebody has spent."""
+    together, beyond = nothing, Fraction(0)
+    for name, share in shares.items():
+        own, part = spent.get(name, nothing), _part(nothing, share)
+        taken = {each: max(most, getattr(own, each)) for each, most in part.items()}
+        together = _plus(together, taken)
+        if taken != part:
+            beyond += _used(own)
+    if not together.fits(nothing.spent):
+        over = [name for name, share in shares.items() if _used(spent.get(name, nothing)) > share]
+        raise RequestError(
+            f"These shares divide again what is already spent: {', '.join(over)} spent more than this.",
+            hint=f"Let the shares of all others add up to at most {_floor(1 - beyond)}.",
+        )
+
+
+def _part(accountant: Accountant, share: Fraction) -> dict[str, Fraction]:
+    """A part of the cap, in each of the sums that it bounds."""
+    limit = accountant.limit
+    if isinstance(limit, PureDP):
+        return {"epsilon": share * Fraction(limit.epsilon)}
+    return {"rho": share * Fraction(limit.rho), "delta": share * Fraction(limit.delta)}
+
+
+def _plus(accountant: Accountant, amounts: Mapping[str, Fraction]) -> Accountant:
+    return replace(accountant, **{name: getattr(accountant, name) + more for name, more in amounts.items()})
+
+
+def _used(spent: Accountant) -> Fraction:
+    """The part of the cap that is spent, in the sum where it is largest."""
+    whole = _part(spent, Fraction(1))
+    return max(getattr(spent, name) / most if most else Fraction(0) for name, most in whole.items())
+
+
+def _floor(share: Fraction) -> str:
+    """A percentage that does not promise too much."""
+    return f"{float(max(Fraction(0), share) * 10_000 // 1) / 100:g}%"

@@ -1,0 +1,114 @@
+"""An answer: the released table, its intervals, what it cost and what may now be believed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from discreet.belief import Belief
+from discreet.core.errors import RequestError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Ends = tuple[list[float | None], list[float | None]]
+NOTE = (
+    "Each interval covers the clamped and bounded quantity of its group; it does not hold what clamping and "
+    "bounding changed."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What may leave; `belief` is what an attacker may believe after everything so far, this included."""
+
+    table: pa.Table
+    intervals: Mapping[str, Ends]
+    confidence: float
+    epsilon: float
+    belief: Belief
+    entry: int
+    repeated: bool
+    sentence: str
+
+    def to_arrow(self) -> pa.Table:
+        return self.table
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.table.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        try:
+            import polars as pl
+        except ImportError:
+            raise RequestError("polars is not installed.", hint="Run pip install polars.") from None
+        frame = pl.from_arrow(self.table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    @property
+    def rows(self) -> list[list[object]]:
+        return [list(row.values()) for row in self.table.to_pylist()]
+
+    def as_object(self) -> dict[str, object]:
+        """The machine-readable form."""
+        return {
+            "columns": self.table.column_names,
+            "rows": [[_plain(value) for value in row] for row in self.rows],
+            "intervals": {
+                name: [list(pair) for pair in zip(low, high, strict=True)]
+                for name, (low, high) in self.intervals.items()
+            },
+            "confidence": self.confidence,
+            "epsilon": self.epsilon,
+            "belief": {
+                "prior": self.belief.prior,
+                "posterior": self.belief.highest,
+                "tail": self.belief.tail,
+            },
+            "entry": self.entry,
+            "repeated": self.repeated,
+            "sentence": self.sentence,
+            "note": NOTE,
+        }
+
+    def as_csv(self) -> str:
+        """The table with the ends of its intervals beside the measures."""
+        from pyarrow import csv
+
+        columns: dict[str, Any] = {}
+        for name in self.table.column_names:
+            columns[name] = self.table[name]
+            if name in self.intervals:
+                columns[f"{name}.low"], columns[f"{name}.high"] = (pa.array(e) for e in self.intervals[name])
+        sink = io.BytesIO()
+        csv.write_csv(pa.table(columns), sink)
+        return sink.getvalue().decode()
+
+
+def packed(table: pa.Table, intervals: Mapping[str, Ends]) -> bytes:
+    """Table and intervals as the ledger keeps them."""
+    sink = io.BytesIO()
+    noted = table.replace_schema_metadata({"intervals": json.dumps(dict(intervals))})
+    with pa.ipc.new_stream(sink, noted.schema) as writer:
+        writer.write_table(noted)
+    return sink.getvalue()
+
+
+def unpacked(content: bytes) -> tuple[pa.Table, dict[str, Ends]]:
+    """What was `packed`."""
+    table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
+    kept = json.loads((table.schema.metadata or {}).get(b"intervals", b"{}"))
+    intervals = {name: (low, high) for name, (low, high) in kept.items()}
+    return table.replace_schema_metadata(None), intervals
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, date | datetime) else value

@@ -1,0 +1,137 @@
+"""How plans and answers look on a console and as a picture."""
+
+from __future__ import annotations
+
+import math
+
+import altair as alt
+from rich.console import Console
+from rich.table import Table
+
+from discreet.app.answers import NOTE, Answer
+from discreet.app.charts import BLUE, FAINT, INK, styled
+from discreet.app.curator import Proposal
+from discreet.belief import Promise
+from discreet.belief.wording import number, percent
+from discreet.core.errors import RequestError
+
+MOST_ROWS = 200
+MOST_BARS = 40
+
+
+def show_proposal(console: Console, proposal: Proposal) -> None:
+    """Cost, error, belief before and after, neighbours, groups."""
+    plan, promise = proposal.plan, proposal.plan.promise
+    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+    for heading in ("measure", "noise", f"error, {plan.confidence:.0%}"):
+        table.add_column(heading)
+    for each in proposal.expected_error:
+        error = f"± {number(each.error95)}" if each.error95 is not None else each.note
+        table.add_row(each.name, each.mechanism, error)
+    console.print(table)
+    groups = "selected privately" if plan.groups is None else f"{plan.groups:,}, as declared"
+    facts = [
+        ("cost", f"epsilon {number(proposal.cost)} of {number(promise.epsilon)}"),
+        (
+            "belief",
+            f"{percent(proposal.before.prior)} → {_change(proposal)} (promise: {percent(promise.posterior)})",
+        ),
+        ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
+        ("bounding", plan.bounding.rule),
+    ]
+    _facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
+
+
+def _change(proposal: Proposal) -> str:
+    if proposal.repeated:
+        return f"{percent(proposal.before.highest)}, as before: the answer is stored and costs nothing"
+    return f"at most {percent(proposal.after.highest)} after it ({percent(proposal.before.highest)} before)"
+
+
+def show_answer(console: Console, answer: Answer, promise: Promise) -> None:
+    """The table with ± beside each measure, then cost and belief."""
+    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+    for name in answer.table.column_names:
+        table.add_column(name, justify="right" if name in answer.intervals else "left")
+    for place, row in enumerate(answer.rows[:MOST_ROWS]):
+        cells = zip(answer.table.column_names, row, strict=True)
+        table.add_row(*(_cell(answer, name, place, value) for name, value in cells))
+    console.print(table)
+    if answer.table.num_rows > MOST_ROWS:
+        console.print(f"… {answer.table.num_rows - MOST_ROWS:,} more rows; --csv prints all.", style="dim")
+    if answer.intervals:
+        console.print(f"± at {answer.confidence:.0%}. {NOTE}", style="dim", highlight=False)
+    charge = f"epsilon {number(answer.epsilon)}"
+    if answer.repeated:
+        charge = "nothing: the same question was answered before"
+    _facts(console, [("cost", f"{charge} (entry {answer.entry})"), ("belief", answer.sentence)])
+
+
+def _cell(answer: Answer, name: str, place: int, value: object) -> str:
+    shown = "" if value is None else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        shown = f"{value:,}" if name in answer.intervals else shown
+    if isinstance(value, float):
+        shown = f"{value:,.{_digits(answer, name, place, value)}f}"
+    ends = answer.intervals.get(name)
+    if ends is None or ends[0][place] is None or ends[1][place] is None:
+        return shown
+    low, high = ends[0][place], ends[1][place]
+    assert low is not None
+    assert high is not None
+    if value is None:
+        return "cannot be told"
+    half = max(high - float(value), float(value) - low)  # type: ignore[arg-type]
+    return f"{shown} ± {half:,.{_places(half)}f}" if isinstance(value, float) else f"{shown} ± {half:,.0f}"
+
+
+def _digits(answer: Answer, name: str, place: int, value: float) -> int:
+    ends = answer.intervals.get(name)
+    if ends is None or ends[0][place] is None or ends[1][place] is None:
+        return 3
+    return _places(max(ends[1][place] - value, value - ends[0][place]))  # type: ignore[operator]
+
+
+def _places(half: float) -> int:
+    """Two digits of the error, as many of the value."""
+    return min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
+
+
+def _facts(console: Console, facts: list[tuple[str, str]]) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold")
+    grid.add_column()
+    for name, text in facts:
+        grid.add_row(name, text)
+    console.print()
+    console.print(grid)
+
+
+def picture(answer: Answer) -> alt.Chart:
+    """Bars with error bars: the first measure over the columns that are none."""
+    measured = [name for name in answer.table.column_names if name in answer.intervals]
+    keys = [name for name in answer.table.column_names if name not in answer.intervals]
+    if not measured:
+        raise RequestError(
+            "There is no measure to draw.", hint="Select one as it is: SELECT key, COUNT(*) …."
+        )
+    name = measured[0]
+    low, high = answer.intervals[name]
+    values = answer.table[name].to_pylist()
+    labels = [" · ".join(str(row[key]) for key in keys) or "all" for row in answer.table.to_pylist()]
+    rows = [
+        {"key": label, "value": value, "low": start, "high": end}
+        for label, value, start, end in zip(labels, values, low, high, strict=True)
+        if value is not None
+    ][:MOST_BARS]
+    frame = alt.Chart(alt.Data(values=rows)).encode(
+        y=alt.Y("key:N", sort=None, title=" · ".join(keys) or None)
+    )
+    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X("value:Q", title=name))
+    errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    note = alt.Title(
+        f"{name}, ± at {answer.confidence:.0%}",
+        subtitle=f"epsilon {number(answer.epsilon)}",
+        subtitleColor=FAINT,
+    )
+    return styled((bars + errors).properties(width=420, title=note))

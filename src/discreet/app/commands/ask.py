@@ -1,0 +1,97 @@
+"""`discreet plan` and `discreet ask`: what a question would cost; its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from discreet.app import ask_view
+from discreet.app.charts import save
+from discreet.app.commands.progress import spinner
+from discreet.app.curator import Curator
+from discreet.core.numbers import parse_number, parse_probability
+
+Sql = Annotated[str, typer.Argument(help="The question, as SQL.")]
+PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
+Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
+Epsilon = Annotated[str | None, typer.Option(help="What the question may cost.")]
+Share = Annotated[str | None, typer.Option(help="Instead: a share of the promise, such as 5%.")]
+Within = Annotated[str | None, typer.Option(help="Instead: the least cost for an error within ± this.")]
+Confidence = Annotated[str, typer.Option(help="How sure intervals are.")]
+Raw = Annotated[bool, typer.Option("--raw", help="Leave negative counts as they are.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+POLICY = Path("privacy.yaml")
+
+
+def run_plan(
+    sql: Sql,
+    policy: PolicyFile = POLICY,
+    analyst: Analyst = None,
+    epsilon: Epsilon = None,
+    share: Share = None,
+    within: Within = None,
+    confidence: Confidence = "95%",
+    raw: Raw = False,
+    as_json: AsJson = False,
+) -> None:
+    """What a question would cost and how wrong its answer may be. Costs nothing."""
+    with _opened(policy, analyst) as curator:
+        proposal = curator.plan(sql, **_cost(epsilon, share, within, confidence), raw=raw)  # type: ignore[arg-type]
+    if as_json:
+        print(json.dumps(proposal.as_object()))
+    else:
+        ask_view.show_proposal(Console(), proposal)
+
+
+def run_ask(
+    sql: Sql,
+    policy: PolicyFile = POLICY,
+    analyst: Analyst = None,
+    epsilon: Epsilon = None,
+    share: Share = None,
+    within: Within = None,
+    confidence: Confidence = "95%",
+    raw: Raw = False,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
+) -> None:
+    """The answer to a question, with error bars, its cost, and what may now be believed."""
+    with _opened(policy, analyst) as curator:
+        options = _cost(epsilon, share, within, confidence)
+        answer = curator.ask(sql, **options, raw=raw)
+        promise = curator.promise
+    if plot is not None:
+        save(ask_view.picture(answer), plot)
+    if as_json:
+        print(json.dumps(answer.as_object()))
+    elif as_csv:
+        print(answer.as_csv(), end="")
+    else:
+        ask_view.show_answer(Console(), answer, promise)
+
+
+def _cost(
+    epsilon: str | None, share: str | None, within: str | None, confidence: str
+) -> dict[str, float | None]:
+    return {
+        "epsilon": None if epsilon is None else parse_number("--epsilon", epsilon),
+        "share": None if share is None else parse_probability("--share", share),
+        "within": None if within is None else parse_number("--within", within.lstrip("±")),
+        "confidence": parse_probability("--confidence", confidence),
+    }
+
+
+@contextmanager
+def _opened(policy: Path, analyst: str | None) -> Iterator[Curator]:
+    """The curator; preparing the store, which is done once, shows its progress."""
+    with spinner() as tell:
+        curator = Curator.open(policy, analyst=analyst, progress=tell)
+    with curator:
+        yield curator

@@ -1,0 +1,196 @@
+"""`discreet ledger`: what was asked, what it cost, what is left, and what an attacker may now believe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from discreet.accounting.accountant import Cost
+from discreet.accounting.entries import Account, Entry, OpenRelease, State
+from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_file import MEMORY
+from discreet.accounting.notation import amount, write
+from discreet.app.charts import save
+from discreet.app.ledger_chart import ledger_picture
+from discreet.app.policies import load, promise_of
+from discreet.belief import Belief
+from discreet.belief.wording import number
+from discreet.core.guarantees import PureDP
+from discreet.core.policy import Policy
+
+SHOWN = 50
+STYLES = {State.RESERVED: "dim", State.SETTLED: "", State.FAULTED: "red", State.ORPHANED: "yellow"}
+
+
+def run(
+    policy: Annotated[Path, typer.Option(help="The policy whose ledger it is.")] = Path("privacy.yaml"),
+    analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked and may spend.")] = None,
+    clear: Annotated[
+        str | None, typer.Option(metavar="ANALYST", help="Let an analyst ask again after a fault.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the staircase into a .svg or .png file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """What was spent, what is left, and what an attacker may now believe."""
+    with open_ledger(load(policy)) as ledger:
+        ledger.verify()
+        if clear is not None:
+            ledger.clear(clear)
+        if plot is not None:
+            save(ledger_picture(ledger), plot)
+        if as_json:
+            print(json.dumps(as_object(ledger, analyst)))
+        else:
+            show(Console(), ledger, analyst)
+    for done in (
+        f"{clear} may ask again." if clear is not None else "",
+        f"The picture is in {plot}." if plot is not None else "",
+    ):
+        if done and not as_json:
+            Console(stderr=True, soft_wrap=True).print(done, markup=False, highlight=False)
+
+
+def open_ledger(policy: Policy) -> Ledger:
+    """The policy's ledger; one that nobody asked anything yet is shown empty, and not made."""
+    path = policy.ledger if Path(policy.ledger).exists() else MEMORY
+    shares = {name: each.share for name, each in policy.analysts.items()}
+    return Ledger(path, promise_of(policy), analysts=shares or None)
+
+
+def as_object(ledger: Ledger, analyst: str | None = None) -> dict[str, object]:
+    """The machine-readable form; amounts are epsilon, or rho where the promise has a tail."""
+    now = ledger.belief()
+    spent, left = ledger.spent(analyst), ledger.left(analyst)
+    return {
+        "entries": [_entry(each) for each in ledger.entries(analyst)],
+        "unit": "epsilon" if isinstance(spent, PureDP) else "rho",
+        "spent": _size(spent),
+        "left": _size(left),
+        **({} if isinstance(spent, PureDP) else {"delta": {"spent": _delta(spent), "left": _delta(left)}}),
+        "analysts": {each.analyst: _account(each) for each in _accounts(ledger, analyst)},
+        "belief": _belief(now, ledger.promise.posterior),
+        "releases": [_release(each) for each in ledger.releases()],
+        "sentence": ledger.sentence(),
+    }
+
+
+def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
+    """Entries, accounts, the sentence."""
+    accounts, entries = _accounts(ledger, analyst), ledger.entries(analyst)
+    if entries:
+        console.print(_entries_table(entries, console.width))
+        if len(entries) > SHOWN:
+            console.print(f"… after {len(entries) - SHOWN:,} earlier ones, which --json lists.", style="dim")
+    else:
+        console.print("Nothing was asked yet.")
+    console.print()
+    console.print(_accounts_table(ledger, accounts, total=analyst is None))
+    for each in accounts:
+        if each.incident is not None:
+            console.print(
+                f"{each.analyst} is suspended since incident {each.incident}: look into it, then "
+                f"discreet ledger --clear {each.analyst}",
+                style="red",
+                markup=False,
+                highlight=False,
+            )
+    console.print()
+    console.print(ledger.sentence(), markup=False, highlight=False)
+
+
+def _accounts(ledger: Ledger, analyst: str | None) -> list[Account]:
+    return ledger.accounts() if analyst is None else [ledger.account(analyst)]
+
+
+def _entries_table(entries: list[Entry], width: int) -> Table:
+    shown = entries[-SHOWN:]
+    others = 56 + max(len(each.analyst) for each in shown)
+    unit = "epsilon" if isinstance(entries[-1].charge, PureDP) else "rho"
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("id", justify="right")
+    table.add_column("time (UTC)", no_wrap=True)
+    table.add_column("analyst", no_wrap=True)
+    table.add_column("question", no_wrap=True)
+    table.add_column(unit, justify="right", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    for each in shown:
+        table.add_row(
+            str(each.id),
+            f"{each.time:%Y-%m-%d %H:%M}",
+            Text(each.analyst),
+            Text(_shortened(each.question, max(24, width - others))),
+            number(_size(each.charge), 4),
+            Text(each.state.value, style=STYLES[each.state]),
+        )
+    return table
+
+
+def _shortened(question: str, length: int) -> str:
+    line = " ".join(question.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def _accounts_table(ledger: Ledger, accounts: list[Account], *, total: bool) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("analyst", overflow="fold")
+    for name in ("share", "spent", "left"):
+        table.add_column(name, justify="right")
+    for each in accounts:
+        share = f"{number(float(100 * each.share))}%"
+        table.add_row(Text(each.analyst), share, amount(each.spent, up=True), amount(each.left))
+    if total:
+        table.add_row("in all", "100%", amount(ledger.spent(), up=True), amount(ledger.left()), style="bold")
+    return table
+
+
+def _size(cost: Cost) -> float:
+    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
+
+
+def _delta(cost: Cost) -> float:
+    return 0.0 if isinstance(cost, PureDP) else float(cost.delta)
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    amounts: dict[str, object] = {"epsilon": _size(entry.charge)}
+    if not isinstance(entry.charge, PureDP):
+        amounts = {"rho": _size(entry.charge), "delta": _delta(entry.charge)}
+    return {
+        "id": entry.id,
+        "time": entry.time.isoformat(),
+        "analyst": entry.analyst,
+        "question": entry.question,
+        **amounts,
+        "guarantee": json.loads(write(entry.guarantee)),
+        "state": entry.state.value,
+        "incident": entry.incident,
+    }
+
+
+def _account(account: Account) -> dict[str, object]:
+    return {
+        "share": float(account.share),
+        "spent": _size(account.spent),
+        "left": _size(account.left),
+        "entries": account.entries,
+        "incident": account.incident,
+    }
+
+
+def _belief(now: Belief, promised: float) -> dict[str, object]:
+    return {"prior": now.prior, "posterior": now.highest, "promised": promised, "tail": now.tail}
+
+
+def _release(release: OpenRelease) -> dict[str, object]:
+    return {
+        "name": release.name,
+        "time": release.time.isoformat(),
+        "description": release.description,
+        "certificate": dict(release.certificate),
+    }

@@ -1,0 +1,182 @@
+"""What pydantic found wrong with a policy, in one sentence each: what, and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from discreet.app.yaml_lines import Place
+from discreet.core.policy import Analyst, Column, Kind, Link, Policy, Role, Table, Terms
+from discreet.core.relations import Relation
+
+SYNONYMS = {
+    "low": ("min", "minimum", "lower", "from", "lower_bound"),
+    "high": ("max", "maximum", "upper", "to", "upper_bound"),
+    "type": ("kind", "dtype", "datatype"),
+    "values": ("categories", "domain", "options", "enum", "levels"),
+    "resolution": ("precision", "scale", "step", "granularity"),
+    "nulls": ("nullable", "null"),
+    "source": ("file", "path", "data"),
+    "person": ("user", "id", "key", "privacy_unit", "privacy_id"),
+    "rows_per_person": ("max_rows", "max_ids", "rows_per_user", "contributions"),
+    "groups_per_person": ("max_groups", "partitions_per_person", "groups_per_user"),
+    "links": ("foreign_keys", "references", "joins"),
+    "promise": ("budget", "privacy"),
+    Kind.INTEGER: ("int", "bigint", "long", "number"),
+    Kind.DECIMAL: ("float", "double", "real", "numeric"),
+    Kind.CATEGORY: ("categorical", "enum", "factor", "nominal"),
+    Kind.TEXT: ("str", "string", "varchar"),
+    Kind.TIMESTAMP: ("datetime", "time"),
+    Kind.BOOLEAN: ("bool", "binary", "flag"),
+    Role.IDENTIFIER: ("id", "direct", "key", "identifying"),
+    Role.QUASI: ("quasi-identifier", "quasi_identifier", "qi", "qid", "indirect"),
+    Role.SENSITIVE: ("secret", "confidential", "private"),
+    Role.OTHER: ("insensitive", "none", "non-sensitive", "nonsensitive"),
+    Relation.VALUE: ("replace-one", "replace", "bounded"),
+    Relation.PRESENCE: ("add/remove", "unbounded", "membership"),
+}
+EXAMPLES = {
+    "tables": "tables: {NAME: {source: FILE, columns: {…}}}",
+    "source": "source: FILE",
+    "columns": "columns: {NAME: {type: integer, low: 0, high: 100}, …}",
+    "prior": "prior: 1%",
+    "posterior": "posterior: 5%",
+    "share": "share: 50%",
+    "table": "TABLE.COLUMN",
+    "column": "TABLE.COLUMN",
+}
+OWNERS: dict[type[BaseModel], str] = {
+    Terms: "promise",
+    Table: "a table",
+    Column: "a column",
+    Policy: "the top",
+}
+CHOICES: dict[str, type[StrEnum]] = {"type": Kind, "role": Role, "secret": Relation}
+EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "decimal": "a number",
+    "bool": "true or false",
+    "string": "one word",
+    "tuple": "a list such as [a, b]",
+    "dict": "entries of the form NAME: {…}",
+    "model": "entries of the form NAME: VALUE",
+}
+
+
+def complaints(error: ValidationError, values: Mapping[str, Any]) -> list[tuple[Place, str]]:
+    """Where and what; the places are entries of `values`."""
+    found: list[tuple[Place, str]] = []
+    branched: set[Place] = set()
+    for detail in error.errors():
+        place = _within(values, detail["loc"])
+        # Each way to read an entry complains by itself: one sentence is enough.
+        if len(detail["loc"]) > len(place) and detail["type"] != "missing":
+            if place in branched:
+                continue
+            branched.add(place)
+        text = _sentence(place, detail)
+        place = _pointed(place, text, detail["input"])
+        found.append((place, re.sub(rf"^{re.escape(str(*place[-1:]))} must ", "must ", text)))
+    return found
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    words = list(known)
+    plain = word.lower().strip()
+    meant = [each for each in words if plain in SYNONYMS.get(each, ())]
+    return next(iter(meant or difflib.get_close_matches(plain, words, n=1, cutoff=0.6)), None)
+
+
+def _within(values: Any, loc: tuple[str | int, ...]) -> Place:
+    """The part of a location that the file has, without pydantic's names for the branches of a union."""
+    for depth, part in enumerate(loc):
+        inside = part in values if isinstance(values, dict) else False
+        if isinstance(values, list) and isinstance(part, int):
+            inside = part < len(values)
+        if not inside:
+            return loc[:depth]
+        values = values[part]
+    return loc
+
+
+def _sentence(place: Place, detail: ErrorDetails) -> str:
+    kind, name, given = detail["type"], str(*detail["loc"][-1:]), detail["input"]
+    context = detail.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"]).removeprefix("it ")
+    if kind == "missing":
+        return f"{name} is missing: add {EXAMPLES.get(name, name)}"
+    if kind == "extra_forbidden":
+        return _unknown(place)
+    if kind in ("enum", "literal_error"):
+        return _choice(name, given, str(context["expected"]))
+    if kind in ("greater_than_equal", "greater_than"):
+        bound = f"at least {context['ge']}" if "ge" in context else f"above {context['gt']}"
+        return f"must be {bound}; got {_shown(given)}"
+    wanted = EXPECTED.get(kind.split("_")[0], "a usable value")
+    if kind == "finite_number":
+        wanted = "a finite number"
+    return f"must be {wanted}; got {_shown(given)}"
+
+
+def _pointed(place: Place, text: str, here: object) -> Place:
+    """The entry that a sentence about everything at a place begins with."""
+    if not isinstance(here, dict):
+        return place
+    if match := re.match(r"the (table|column) name '(.*)' must", text):
+        return (*place, f"{match[1]}s", match[2])
+    if match := re.match(r"(\w+)\.(.+) links to ", text):
+        return (*place, "tables", match[1], "links", match[2])
+    first = re.sub(r"^the (\w+)' ", r"\1 ", text).split(" ")[0].rstrip(",")
+    return (*place, first) if first in here and not text.startswith("low and high") else place
+
+
+def _unknown(place: Place) -> str:
+    model, name = _model(place[:-1]), str(place[-1])
+    for other, owner in OWNERS.items():
+        if other is not model and name in other.model_fields:
+            return f"unknown here: it belongs to {owner}"
+    meant = nearest(name, model.model_fields)
+    if meant:
+        return f"unknown; did you mean {meant}?"
+    return f"unknown; what may stand here: {', '.join(model.model_fields)}"
+
+
+def _choice(name: str, given: object, expected: str) -> str:
+    words = [each.value for each in CHOICES[name]] if name in CHOICES else [expected.strip("'")]
+    meant = nearest(str(given), words)
+    listed = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return f"must be {listed}; got {_shown(given)}{f': did you mean {meant}?' if meant else ''}"
+
+
+def _shown(given: object) -> str:
+    if given is None:
+        return "nothing"
+    if isinstance(given, dict | list):
+        return "a list" if isinstance(given, list) else "a mapping"
+    return str(given)
+
+
+def _model(place: Place) -> type[BaseModel]:
+    """The model whose entries stand at a place."""
+    match place:
+        case ("promise",):
+            return Terms
+        case ("tables", _):
+            return Table
+        case ("tables", _, "columns", _):
+            return Column
+        case ("tables", _, "links", _):
+            return Link
+        case ("analysts", _):
+            return Analyst
+        case _:
+            return Policy

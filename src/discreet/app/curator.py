@@ -1,0 +1,299 @@
+"""The curator: policy, ledger and engine in one hand, in the one order that keeps the promise.
+
+    plan (no data) → a stored answer of the same question is free → reserve, durably → engine counts
+    → mechanisms → settle → answer
+
+A request that is refused before the reservation costs nothing. After it every outcome keeps the charge; a
+fault shows a constant text and suspends the analyst until the custodian clears it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.app.answers import Answer, packed, unpacked
+from discreet.app.policies import load, policy_version, promise_of
+from discreet.belief import Belief, Promise
+from discreet.core.engine import Engine
+from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import Real, require_probability
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import DuckDB, run_released
+from discreet.engines.store import prepare
+from discreet.sql.answer import answer
+from discreet.sql.plan import CONFIDENCE, Plan, least_epsilon, plan
+
+MEMORY = ":memory:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """How wrong one measure may be: ± `error95` where it follows from the plan alone, `note` otherwise."""
+
+    name: str
+    mechanism: str
+    error95: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A plan with its price: what it costs, what it would do to belief, and how wrong the answer may be."""
+
+    text: str
+    plan: Plan
+    key: str
+    before: Belief
+    after: Belief
+    repeated: bool
+    left: float
+
+    @property
+    def cost(self) -> float:
+        """Epsilon of this question."""
+        return float(self.plan.epsilon)
+
+    @property
+    def belief_after(self) -> Belief:
+        return self.after
+
+    @property
+    def expected_error(self) -> list[Expected]:
+        return [_expected(self.plan, place) for place in range(len(self.plan.outputs))]
+
+    def as_object(self) -> dict[str, object]:
+        return {
+            "epsilon": self.cost,
+            "of": self.plan.promise.epsilon,
+            "measures": [vars(each) for each in self.expected_error],
+            "groups": self.plan.groups,
+            "bounding": self.plan.bounding.rule,
+            "relation": self.plan.promise.secret.value,
+            "confidence": self.plan.confidence,
+            "repeated": self.repeated,
+            "belief": {
+                "prior": self.before.prior,
+                "before": self.before.highest,
+                "after": self.after.highest,
+            },
+        }
+
+
+class Curator:
+    """Answers questions under a policy.
+
+    Open one with `Curator.open("privacy.yaml")`; it is a context manager.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        ledger: Ledger,
+        engine: Engine,
+        analyst: str,
+        random: Randomness | None = None,
+    ) -> None:
+        self.policy, self.ledger, self.analyst = policy, ledger, analyst
+        self.promise: Promise = promise_of(policy)
+        self._engine, self._random = engine, random or Randomness()
+        self._version = policy_version(policy)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        analyst: str | None = None,
+        progress: Callable[[str], None] | None = None,
+        random: Randomness | None = None,
+    ) -> Self:
+        """Read the policy, open its ledger, prepare its store (once), shut the engine off."""
+        policy = load(Path(path))
+        promise = promise_of(policy)
+        shares = {name: each.share for name, each in policy.analysts.items()}
+        who = analyst or (next(iter(shares)) if len(shares) == 1 else None if shares else SOLE_ANALYST)
+        if who is None or (shares and who not in shares):
+            raise RequestError(
+                f"The policy knows the analysts {', '.join(shares)}; this is {who or 'none of them'}.",
+                hint="Say who asks: --analyst NAME.",
+            )
+        ledger = Ledger(policy.ledger, promise, analysts=shares or None)
+        try:
+            engine = DuckDB.open(prepare(policy, _store_folder(policy), progress=progress))
+        except BaseException:
+            ledger.close()
+            raise
+        return cls(policy, ledger=ledger, engine=engine, analyst=who, random=random)
+
+    def plan(
+        self,
+        sql: str,
+        *,
+        epsilon: Real | None = None,
+        share: Real | None = None,
+        within: Real | None = None,
+        confidence: float = CONFIDENCE,
+        raw: bool = False,
+    ) -> Proposal:
+        """What a question would do and cost. Costs nothing, reads no data."""
+        budget = self._epsilon(sql, epsilon, share, within, confidence)
+        made = plan(
+            sql,
+            self.policy,
+            self.promise,
+            epsilon=budget,
+            leak=getattr(self.ledger.accountant().limit, "delta", 0),
+            confidence=confidence,
+            raw=raw,
+        )
+        meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
+        key = hashlib.sha256(meaning.encode()).hexdigest()
+        repeated = self.ledger.stored(self.analyst, key) is not None
+        spent = self.ledger.accountant()
+        left = self.ledger.left(self.analyst)
+        return Proposal(
+            text=sql,
+            plan=made,
+            key=key,
+            before=spent.belief(),
+            after=spent.belief()
+            if repeated or not spent.fits(made.guarantee)
+            else spent.spend(made.guarantee).belief(),
+            repeated=repeated,
+            left=float(left.epsilon if isinstance(left, PureDP) else left.rho),
+        )
+
+    def ask(self, question: str | Proposal, **options: object) -> Answer:
+        """The answer to a question or a proposal; the same question of the same analyst is free."""
+        proposal = question if isinstance(question, Proposal) else self.plan(question, **options)  # type: ignore[arg-type]
+        stored = self.ledger.stored(self.analyst, proposal.key)
+        if stored is not None:
+            table, intervals = unpacked(stored.answer)
+            return self._answer(proposal, table, intervals, stored.entry.id, repeated=True)
+        try:
+            entry = self.ledger.reserve(self.analyst, proposal.key, proposal.text, proposal.plan.guarantee)
+        except BudgetError as refusal:
+            raise BudgetError(refusal.message, hint=self._smaller(proposal) or refusal.hint) from None
+        try:
+            release = answer(proposal.plan, self._engine, self._random, run_released)
+        except BaseException as error:
+            incident = error.incident if isinstance(error, EngineFault) else f"{Randomness().bits(48):012x}"
+            self.ledger.fault(entry, incident)
+            raise
+        self.ledger.settle(
+            entry, packed(release.table, release.intervals), {"confidence": proposal.plan.confidence}
+        )
+        return self._answer(proposal, release.table, release.intervals, entry.id, repeated=False)
+
+    def _answer(self, proposal, table, intervals, entry, *, repeated) -> Answer:  # type: ignore[no-untyped-def]
+        return Answer(
+            table=table,
+            intervals=intervals,
+            confidence=proposal.plan.confidence,
+            epsilon=proposal.cost,
+            belief=self.ledger.belief(),
+            entry=entry,
+            repeated=repeated,
+            sentence=self.ledger.sentence(),
+        )
+
+    def _epsilon(
+        self, sql: str, epsilon: Real | None, share: Real | None, within: Real | None, confidence: float
+    ) -> Real:
+        given = [
+            name
+            for name, value in (("epsilon", epsilon), ("share", share), ("within", within))
+            if value is not None
+        ]
+        if len(given) > 1:
+            raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give one of them.")
+        if within is not None:
+            return least_epsilon(sql, self.policy, self.promise, within=within, confidence=confidence)
+        if share is not None:
+            require_probability("ask", "share", share)
+            return Fraction(self.promise.epsilon) * Fraction(share)
+        if epsilon is not None:
+            return epsilon
+        if self.policy.epsilon is not None:
+            return self.policy.epsilon
+        raise RequestError(
+            "ask: nothing says how much the question may cost.",
+            hint="Give epsilon, share or within, or set epsilon in the policy.",
+        )
+
+    def _smaller(self, proposal: Proposal) -> str:
+        """What would still fit, where the promise counts in epsilon."""
+        left = self.ledger.left(self.analyst)
+        if not isinstance(left, PureDP) or left.epsilon <= 0:
+            return ""
+        fits = Fraction(left.epsilon).limit_denominator(10**4)
+        fits -= Fraction(1, 10**4) if fits > left.epsilon else 0
+        if fits <= 0:
+            return ""
+        smaller = plan(
+            proposal.text, self.policy, self.promise, epsilon=fits, confidence=proposal.plan.confidence
+        )
+        errors = [
+            f"±{each.error95:g}" for each in map(_with(smaller), range(len(smaller.outputs))) if each.error95
+        ]
+        return f"What would still fit: --epsilon {float(fits):g}" + (
+            f" → {', '.join(errors)}." if errors else "."
+        )
+
+    def close(self) -> None:
+        self._engine.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _store_folder(policy: Policy) -> Path | None:
+    if policy.store is not None:
+        return None if policy.store == MEMORY else Path(policy.store)
+    return None if policy.ledger == MEMORY else Path(policy.ledger).with_suffix(".store")
+
+
+def _with(made: Plan) -> Callable[[int], Expected]:
+    return lambda place: _expected(made, place)
+
+
+def _expected(made: Plan, place: int) -> Expected:
+    output = made.outputs[place]
+    names = {
+        expression.name: name
+        for name, expression in made.question.after[0].outputs
+        if hasattr(expression, "name")
+    }
+    name = names.get(output.column, output.measure.function)
+    if output.column in made.counted:
+        mechanism = made.counted[output.column].mechanism
+        note = "the error is in ranks, and depends on how dense the values are"
+        return Expected(name=name, mechanism=type(mechanism).__name__, error95=None, note=note)
+    vector = made.vectors[output.parts[0]]
+    kind, half = type(vector.noise).__name__, vector.noise.half_width(made.confidence)
+    if len(output.parts) == 1 and output.known_rows is None:
+        return Expected(name=name, mechanism=kind, error95=float(half * vector.primitive.unit))
+    if output.known_rows is not None:
+        return Expected(
+            name=name, mechanism=kind, error95=float(half * vector.primitive.unit) / output.known_rows
+        )
+    if output.measure.function == "avg":
+        note = f"about {float(half * vector.primitive.unit):.3g} divided by the rows of a group"
+        return Expected(name=name, mechanism=kind, error95=None, note=note)
+    return Expected(name=name, mechanism=kind, error95=None, note="depends on the rows of a group")

@@ -1,0 +1,210 @@
+"""Policy files: read, checked, and refused in sentences that name file, line and way out.
+
+Words       an entry is read as what it means: values of a category stay the text that was typed (`no`, `007`,
+            `1e3`), bounds become what the column's type says, shares and beliefs may be 1%, 0.01 or 1/100.
+Left open   a policy with a `?` in it is refused with the list of what to fill in. Where ? is itself a value
+            of a category it stands in quotes.
+Files       sources, ledger, store and hierarchies are looked for beside the policy, wherever one works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from discreet.app.complaints import complaints, nearest
+from discreet.app.policy_words import Problems, is_text, meaning
+from discreet.app.yaml_lines import Document, Place, Word, dotted, located, read
+from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.policy import Policy
+
+MOST_PROBLEMS = 10
+MEMORY = ":memory:"
+WHAT = {
+    "person": "row, if every row is another person; or the column that names the person",
+    "rows_per_person": "how many rows of one person count at most",
+    "low": "a public lower bound",
+    "high": "a public upper bound",
+    "resolution": "the step that its numbers are rounded to, such as 0.01",
+    "values": 'a public list of what it can be, with "?" in quotes where that is one of them',
+}
+
+
+class Blank(NamedTuple):
+    """A place that a policy leaves open."""
+
+    path: str
+    line: int
+    what: str
+
+
+def load(path: Path) -> Policy:
+    """The policy of a file; paths in it are absolute."""
+    document = read(path)
+    if not isinstance(document.tree, dict):
+        raise RequestError(
+            located(path, 1, "a policy is entries of the form NAME: VALUE"), hint="Begin with tables:"
+        )
+    _refuse(document, document.problems)
+    _refuse_blanks(document)
+    values, problems = meaning(document.tree)
+    try:
+        policy = Policy.model_validate(values)
+    except ValidationError as error:
+        _refuse(document, problems + complaints(error, values))
+        raise AssertionError("a validation error is a problem") from None
+    _refuse(document, problems + _loose_ends(policy))
+    return _anchored(policy, path.absolute().parent)
+
+
+def blanks(path: Path) -> list[Blank]:
+    """What a draft leaves open, in the order of the file."""
+    return _blanks(read(path))
+
+
+def policy_version(policy: Policy) -> str:
+    """A name for all of a policy that an answer depends on, whatever its order, comments and format.
+
+    Who may ask, where ledger and store are, the usual epsilon and the data's version are no part of it.
+    Files count by where they are beside the ledger, so that a folder that moves as a whole stays the same.
+    """
+    meant = policy.model_dump(exclude={"analysts", "ledger", "store", "epsilon", "data_version"})
+    if policy.ledger != MEMORY:
+        folder = os.path.dirname(policy.ledger)
+        for entry in (*meant["tables"].values(), *meant["hierarchies"].values()):
+            for name in {"source", "csv"} & set(entry):
+                entry[name] = os.path.relpath(str(entry[name]), folder)
+    text = json.dumps(_canonical(meant), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def promise_of(policy: Policy) -> Promise:
+    """The promise that a policy makes."""
+    if policy.promise is None:
+        raise RequestError(
+            "The policy makes no promise.",
+            hint="Add one, such as promise: {prior: 1%, posterior: 5%}; `discreet promise` explains it.",
+        )
+    terms = policy.promise
+    return Promise(terms.prior, terms.posterior, secret=terms.secret, group=terms.group, tail=terms.tail)
+
+
+def _refuse(document: Document, problems: Problems) -> None:
+    lines = [
+        document.at(place, text) for place, text in sorted(problems, key=lambda each: document.line(each[0]))
+    ]
+    if len(lines) > MOST_PROBLEMS:
+        lines[MOST_PROBLEMS:] = [f"… and {len(lines) - MOST_PROBLEMS} more."]
+    if lines:
+        raise RequestError("\n".join(lines))
+
+
+def _refuse_blanks(document: Document) -> None:
+    left = _blanks(document)
+    if left:
+        lines = (located(document.path, blank.line, f"{blank.path}: {blank.what}") for blank in left)
+        raise RequestError("\n".join((f"{document.path} is not filled in. Replace each ? by:", *lines)))
+
+
+def _blanks(document: Document) -> list[Blank]:
+    found = [
+        place for place, word in document.words() if word.text == "?" and not _is_value(place, word, document)
+    ]
+    return [Blank(dotted(_named(place)), document.line(place), _what(place)) for place in found]
+
+
+def _named(place: Place) -> Place:
+    """The entry that an item of a list belongs to."""
+    return _named(place[:-1]) if place and isinstance(place[-1], int) else place
+
+
+def _is_value(place: Place, word: Word, document: Document) -> bool:
+    """Whether a ? is meant as a category's value: in quotes, and not the only one."""
+    if not (word.quoted and is_text(place)):
+        return False
+    around: Any = document.tree
+    for part in place[:-1]:
+        around = around[part]
+    return len(around) > 1
+
+
+def _what(place: Place) -> str:
+    return WHAT.get(str(*_named(place)[-1:]), "what it is meant to be")
+
+
+def _loose_ends(policy: Policy) -> Problems:
+    """What entries say of each other beyond the models: the promise can be made, hierarchies exist."""
+    problems: Problems = []
+    if policy.promise is not None:
+        try:
+            promise_of(policy)
+        except InvalidParameterError as error:
+            name, text = re.fullmatch(r"Promise\.(\w+) (.*)", error.message, re.S).groups()  # type: ignore[union-attr]
+            problems.append((("promise", name), text))
+    for table, column, named in (
+        (table, column, facts.hierarchy)
+        for table, entry in policy.tables.items()
+        for column, facts in entry.columns.items()
+    ):
+        if named is not None and named not in policy.hierarchies:
+            meant = nearest(named, policy.hierarchies)
+            way_out = (
+                f"did you mean {meant}?" if meant else "declare it under hierarchies, at the end of the file"
+            )
+            place = ("tables", table, "columns", column, "hierarchy")
+            problems.append((place, f"there is no hierarchy {named}: {way_out}"))
+    return problems
+
+
+def _anchored(policy: Policy, folder: Path) -> Policy:
+    """The same policy with absolute paths."""
+
+    def absolute(text: str) -> str:
+        return (
+            text
+            if text == MEMORY or "://" in text
+            else os.path.normpath(folder / (os.path.expanduser(text) if text.startswith("~/") else text))
+        )
+
+    tables = {
+        name: table.model_copy(update={"source": absolute(table.source)})
+        for name, table in policy.tables.items()
+    }
+    hierarchies = {
+        name: {
+            key: absolute(value) if key == "csv" and isinstance(value, str) else value
+            for key, value in entry.items()
+        }
+        for name, entry in policy.hierarchies.items()
+    }
+    store = policy.store if policy.store is None else absolute(policy.store)
+    return policy.model_copy(
+        update={
+            "tables": tables,
+            "hierarchies": hierarchies,
+            "store": store,
+            "ledger": absolute(policy.ledger),
+        }
+    )
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _canonical(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(entry) for entry in value]
+    if isinstance(value, Decimal | int) and not isinstance(value, bool):
+        return f"number {Fraction(value)}"
+    if isinstance(value, date):
+        return f"time {value.isoformat()}"
+    return value

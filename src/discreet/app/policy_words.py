@@ -1,0 +1,125 @@
+"""What the words of a policy mean: each is read by where it stands, none by how it looks.
+
+Values of a category stay as typed; bounds become what their column's type says; counts become numbers; all
+the rest is text for the models of `core.policy` to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from discreet.app.yaml_lines import Place, Tree, Word
+from discreet.core.policy import Kind
+
+NOTHING = ("", "~", "null", "Null", "NULL")
+NUMBER = re.compile(r"[-+]?([0-9][0-9_]*)?(\.[0-9_]*)?([eE][-+]?[0-9]{1,2})?")
+COUNTS = ("group", "rows_per_person", "groups_per_person", "rows", "resolution", "epsilon")
+
+Problems = list[tuple[Place, str]]
+
+
+def meaning(tree: dict[str, Tree]) -> tuple[dict[str, Any], Problems]:
+    """The values of a whole policy, and what could not be read."""
+    problems: Problems = []
+    return _meaning(tree, (), problems), problems
+
+
+def is_text(place: Place) -> bool:
+    """Whether a place holds values of a category, to be kept as typed."""
+    match place:
+        case ("tables", _, "columns", _, "values", *_) | ("hierarchies", _, "tree", *_):
+            return True
+        case _:
+            return False
+
+
+def _meaning(tree: Tree, place: Place, problems: Problems) -> Any:
+    """The values that the words stand for."""
+    if isinstance(tree, Word):
+        return _value(tree, place)
+    if isinstance(tree, list):
+        return [_item(item, (*place, index), problems) for index, item in enumerate(tree)]
+    values = {name: _meaning(entry, (*place, name), problems) for name, entry in tree.items()}
+    if len(place) == 4 and place[0] == "tables" and place[2] == "columns":
+        _read_bounds(values, tree, place, problems)
+    return values
+
+
+def _item(tree: Tree, place: Place, problems: Problems) -> Any:
+    if is_text(place) and place[0] == "tables" and not isinstance(tree, Word):
+        problems.append((place, "must be one word: put a value that holds a colon or brackets in quotes"))
+        return ""
+    if is_text(place) and tree == Word("", quoted=False):
+        problems.append((place, 'is empty: delete it, or write "" for the empty text'))
+        return f"empty {place[-1]}"
+    return _meaning(tree, place, problems)
+
+
+def _value(word: Word, place: Place) -> Any:
+    if is_text(place) and isinstance(place[-1], int):
+        return word.text
+    if word.text in NOTHING and not word.quoted:
+        return None
+    free = place[:1] == ("hierarchies",) and not is_text(place) and not word.quoted
+    if free and word.text in ("true", "false"):
+        return word.text == "true"
+    if free or (place and place[-1] in COUNTS):
+        number = _number(word.text)
+        return word.text if number is None else number
+    return word.text
+
+
+def _number(text: str) -> int | Decimal | None:
+    if not NUMBER.fullmatch(text) or not re.search(r"^[-+]?\.?[0-9]", text):
+        return None
+    number = Decimal(text.replace("_", ""))
+    return int(number) if number == number.to_integral_value() else number
+
+
+def _whole(text: str) -> int | None:
+    number = _number(text)
+    return number if isinstance(number, int) else None
+
+
+def _day(text: str) -> date | None:
+    return date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else None
+
+
+def _moment(text: str) -> datetime | None:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is None else None
+
+
+READINGS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    Kind.INTEGER: (_whole, "a whole number"),
+    Kind.DECIMAL: (_number, "a number such as 0.5"),
+    Kind.DATE: (_day, "a date such as 2024-01-31"),
+    Kind.TIMESTAMP: (_moment, "a time without a zone such as 2024-01-31 12:00:00"),
+}
+
+
+def _read_bounds(values: dict[str, Any], tree: dict[str, Tree], place: Place, problems: Problems) -> None:
+    """Bounds as the type of their column says; a bound that is none is taken out, with its twin."""
+    kind = values.get("type", Kind.TEXT)
+    reading, wanted = READINGS.get(kind, (lambda _: 0, "")) if isinstance(kind, str) else (lambda _: 0, "")
+    wrong = []
+    for name in ("low", "high"):
+        word = tree.get(name)
+        if word is None or values[name] is None:
+            continue
+        try:
+            read_bound = reading(word.text) if isinstance(word, Word) else None
+        except ValueError:
+            read_bound = None
+        if read_bound is None:
+            given = word.text if isinstance(word, Word) else "a list or a mapping"
+            wrong.append(((*place, name), f"must be {wanted} for type {kind}; got {given}"))
+        values[name] = read_bound
+    problems.extend(wrong)
+    if wrong or kind not in set(Kind):
+        values.pop("low", None)
+        values.pop("high", None)

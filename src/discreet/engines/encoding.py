@@ -1,0 +1,133 @@
+"""Encoding: what the store keeps of a source's value, as the policy declares the column.
+
+Total       every expression has a value for whatever the source holds. What cannot be read as the declared
+            type is NULL; nothing raises, so neither an error nor its absence tells of the data.
+Numbers     with bounds: steps of the declared resolution, rounded to the nearest and clamped, infinities
+            too. The way through DOUBLE is exact for integers: bounds stay below 2**53, and rounding a
+            larger integer does not bring it back between them. NaN is NULL.
+            Without bounds: BIGINT, or DOUBLE without NaN, infinities and negative zero.
+Categories  with declared values: an ENUM of them in their order, everything else is NULL. Else VARCHAR.
+Times       DATE or TIMESTAMP (UTC), clamped where bounds are declared. Without bounds, times outside of the
+            years 1 to 9999 are NULL: date functions and calendars overflow there.
+Persons     the text of the identifier. The same number is the same person however a file types it (7, 7.0).
+            Empty text and NaN name nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+from discreet.core.policy import Column, Kind
+from discreet.engines.connection import literal, quoted
+
+YES = "('true', 't', 'yes', 'y', '1', '1.0')"
+NO = "('false', 'f', 'no', 'n', '0', '0.0')"
+CALENDAR = (date(1, 1, 1), date(9999, 12, 31))
+PLAIN = re.compile(
+    r"BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|DATE"
+    r"|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE"
+)
+ROUNDED = ("FLOAT", "DOUBLE", "DECIMAL")
+
+
+def encoded(column: Column, name: str, source_type: str) -> str:
+    """SQL text that gives the stored value of a source's column `name`, which has `source_type` there."""
+    return ENCODERS[column.type](column, *_plain(name, source_type))
+
+
+def person(column: Column, name: str, source_type: str) -> str:
+    """SQL text that gives the identifier of the person as text, or NULL where there is nobody."""
+    value, source_type = _plain(name, source_type)
+    text = f"nullif(TRY_CAST({value} AS VARCHAR), '')"
+    whole = f"TRY_CAST({value} AS HUGEINT)"
+    if source_type.startswith(ROUNDED):
+        number = f"CASE WHEN {value} = {whole} THEN {whole}::VARCHAR ELSE {text} END"
+        return f"CASE WHEN NOT isnan(TRY_CAST({value} AS DOUBLE)) THEN {number} END"
+    if column.type is Kind.INTEGER:
+        return f"coalesce({whole}::VARCHAR, {text})"
+    return text
+
+
+def _plain(name: str, source_type: str) -> tuple[str, str]:
+    """The value and its type; all but plain types go through text, as TRY_CAST raises for some of them."""
+    if PLAIN.fullmatch(source_type):
+        return quoted(name), source_type
+    return f"TRY_CAST({quoted(name)} AS VARCHAR)", "VARCHAR"
+
+
+def _integer(column: Column, value: str, _: str) -> str:
+    return f"TRY_CAST({value} AS BIGINT)" if column.grid is None else _steps(column, column.grid, value)
+
+
+def _decimal(column: Column, value: str, _: str) -> str:
+    if column.grid is not None:
+        return _steps(column, column.grid, value)
+    number = f"TRY_CAST({value} AS DOUBLE)"
+    return f"CASE WHEN {number} = 0 THEN '0'::DOUBLE WHEN isfinite({number}) THEN {number} END"
+
+
+def _steps(column: Column, grid: tuple[int, int], value: str) -> str:
+    low, high, p, q = (
+        f"'{float(number)!r}'::DOUBLE" for number in (*grid, column.step.numerator, column.step.denominator)
+    )
+    number = f"TRY_CAST({value} AS DOUBLE)"
+    clamped = f"greatest({low}, least({high}, round({number} * {q} / {p})))"
+    # NaN is the largest of all to greatest and least, and NULL is nothing to them.
+    return f"CASE WHEN NOT isnan({number}) THEN CAST({clamped} AS BIGINT) END"
+
+
+def _category(column: Column, value: str, source_type: str) -> str:
+    text = _text(column, value, source_type)
+    if column.values is None:
+        return text
+    return f"TRY_CAST({text} AS ENUM ({', '.join(map(literal, column.values))}))"
+
+
+def _text(_: Column, value: str, __: str) -> str:
+    return f"TRY_CAST({value} AS VARCHAR)"
+
+
+def _boolean(_: Column, value: str, __: str) -> str:
+    word = f"lower(trim(TRY_CAST({value} AS VARCHAR)))"
+    return f"CASE WHEN {word} IN {YES} THEN true WHEN {word} IN {NO} THEN false END"
+
+
+def _date(column: Column, value: str, _: str) -> str:
+    return _within(column, f"TRY_CAST({value} AS DATE)", "DATE")
+
+
+def _timestamp(column: Column, value: str, source_type: str) -> str:
+    # Text may carry an offset, which a plain cast to TIMESTAMP would drop.
+    known = f"TRY_CAST({value} AS TIMESTAMPTZ)" if source_type == "VARCHAR" else value
+    return _within(column, f"TRY_CAST({known} AS TIMESTAMP)", "TIMESTAMP")
+
+
+def _within(column: Column, value: str, kind: str) -> str:
+    if column.low is None or column.high is None:
+        first, last = (_moment(day, kind) for day in CALENDAR)
+        beyond = f"{last} + INTERVAL 1 DAY" if kind == "TIMESTAMP" else f"{last} + 1"
+        return f"CASE WHEN {value} >= {first} AND {value} < {beyond} THEN {value} END"
+    low, high = (_moment(bound, kind) for bound in (column.low, column.high))
+    return f"CASE WHEN {value} IS NOT NULL THEN greatest({low}, least({high}, {value})) END"
+
+
+def _moment(bound: object, kind: str) -> str:
+    if isinstance(bound, datetime) and bound.tzinfo is not None:
+        bound = bound.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(bound, datetime) and kind == "DATE":
+        bound = bound.date()
+    assert isinstance(bound, date)
+    return f"{kind} '{bound.isoformat()}'"
+
+
+ENCODERS: dict[Kind, Callable[[Column, str, str], str]] = {
+    Kind.INTEGER: _integer,
+    Kind.DECIMAL: _decimal,
+    Kind.CATEGORY: _category,
+    Kind.TEXT: _text,
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.BOOLEAN: _boolean,
+}

@@ -1,0 +1,123 @@
+"""What a file says of its columns: names and types, never a value.
+
+Parquet     its own schema.
+DuckDB      the schema of each table in the file; `shop.duckdb#visits` names one.
+CSV         any separator; the names are its first line, where that is a header, and the types are guesses
+            from the rows that follow. Nothing of those rows is kept, and no driver's message is passed on,
+            as it may quote them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Kind
+from discreet.engines.connection import connect, literal, path_literal
+from discreet.engines.sources import CSV, DATABASE, PARQUET
+
+KINDS = {
+    r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\)": Kind.INTEGER,
+    r"FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)": Kind.DECIMAL,
+    r"ENUM\(.*\)": Kind.CATEGORY,
+    r"VARCHAR|UUID|TIME|TIME_NS|TIME WITH TIME ZONE|INTERVAL": Kind.TEXT,
+    r"DATE": Kind.DATE,
+    r"TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMP,
+    r"BOOLEAN": Kind.BOOLEAN,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """One table's columns; the kind is None where a policy has none for it, such as lists and blobs."""
+
+    path: Path
+    table: str | None
+    columns: tuple[tuple[str, Kind | None], ...]
+    guessed: bool = False
+    header: bool = True
+
+    @property
+    def source(self) -> str:
+        """What a policy calls it."""
+        return f"{self.path}#{self.table}" if self.table else str(self.path)
+
+
+def describe(path: Path) -> list[tuple[str, Kind | None]]:
+    """Names and types of the columns of a file with one table."""
+    (schema,) = schemas(path)
+    return list(schema.columns)
+
+
+def schemas(path: Path) -> list[Schema]:
+    """Every table of a file: one of a Parquet or CSV file, any number of a DuckDB file."""
+    suffix = path.suffix.lower()
+    if suffix not in (*PARQUET, *DATABASE, *CSV):
+        raise RequestError(
+            f"{path} is no CSV, Parquet or DuckDB file.",
+            hint=f"Give a file that ends in {', '.join((*CSV, *PARQUET, *DATABASE))}.",
+        )
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise RequestError(f"{path} {what}.", hint="Name a CSV, Parquet or DuckDB file.")
+    if path.stat().st_size == 0:
+        raise RequestError(f"{path} is empty.", hint="Name a file with columns.")
+    with _unquoted(path), closing(connect()) as connection:
+        if suffix in PARQUET:
+            return [_parquet(connection, path)]
+        if suffix in DATABASE:
+            return _database(connection, path)
+        return [_text(connection, path)]
+
+
+def kind_of(type_name: str) -> Kind | None:
+    """
+    >>> kind_of("DECIMAL(10,2)"), kind_of("INTEGER[]")
+    (<Kind.DECIMAL: 'decimal'>, None)
+    """
+    return next((kind for pattern, kind in KINDS.items() if re.fullmatch(pattern, type_name, re.S)), None)
+
+
+def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> Schema:
+    rows = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({path_literal(path)})").fetchall()
+    return Schema(path=path, table=None, columns=tuple((row[0], kind_of(row[1])) for row in rows))
+
+
+def _database(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Schema]:
+    connection.execute(f"ATTACH {literal(str(path.absolute()))} AS described (READ_ONLY)")
+    rows = connection.execute(
+        """SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()
+        WHERE database_name = 'described' AND schema_name = 'main' GROUP BY table_name ORDER BY table_name"""
+    ).fetchall()
+    return [
+        Schema(path=path, table=table, columns=tuple((name, kind_of(kind)) for name, kind in columns))
+        for table, columns in rows
+    ]
+
+
+def _text(connection: duckdb.DuckDBPyConnection, path: Path) -> Schema:
+    row = connection.execute(f"SELECT HasHeader, Columns FROM sniff_csv({path_literal(path)})").fetchone()
+    assert row is not None
+    columns = tuple((column["name"], kind_of(column["type"])) for column in row[1])
+    return Schema(path=path, table=None, columns=columns, guessed=True, header=bool(row[0]))
+
+
+@contextmanager
+def _unquoted(path: Path) -> Iterator[None]:
+    failed = False
+    try:
+        yield
+    except (duckdb.Error, OSError, UnicodeError):
+        failed = True
+    # Raised outside of the handler, so that the driver's error does not ride along as its context.
+    if failed:
+        raise RequestError(
+            f"{path} cannot be read as what its name says.",
+            hint="Check that it is whole, in UTF-8 if it is text, and not open elsewhere.",
+        )

@@ -1,0 +1,172 @@
+"""Sources: where the rows of a policy's table are, and how they are read.
+
+Files       CSV with any separator, Parquet, a table of a DuckDB file (`file.duckdb#table`, or the table's own
+            name in the policy), or a glob of the first two.
+Schema      the names and types of columns, from a header, a footer or a catalogue: never from values. A
+            declared column that is missing is an error of the request; others are left out.
+CSV         text throughout, so that types come from the policy. The separator is the one that finds the
+            declared columns in the header; a file whose dialect were guessed from its rows could be read in
+            another way because of one of them. Rows with too few fields or invalid UTF-8 are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Table
+from discreet.engines.connection import literal, path_literal, quoted
+
+CSV = (".csv", ".tsv", ".txt", ".data")
+PARQUET = (".parquet", ".pq")
+DATABASE = (".duckdb", ".db", ".ddb")
+ATTACHED = "_discreet_source"
+HEADER = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The files of one table, which all have the same suffix."""
+
+    name: str
+    table: Table
+    files: tuple[Path, ...]
+    inner: str = ""
+
+    @property
+    def state(self) -> list[tuple[str, int, int]]:
+        """What changes when the data does: path, size and time of each file."""
+        seen = [(path, path.stat()) for path in self.files]
+        return [(str(path), stat.st_size, stat.st_mtime_ns) for path, stat in seen]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A source as SQL: what to select from, and the type of each declared column there."""
+
+    relation: str
+    types: dict[str, str]
+
+
+def locate(name: str, table: Table) -> Source:
+    """The files that a policy's table means."""
+    declared, inner = _split(table.source)
+    found = [declared] if Path(declared).is_file() else glob.glob(declared, recursive=True)
+    files = tuple(sorted(Path(path).resolve() for path in found if Path(path).is_file()))
+    if not files:
+        raise RequestError(
+            f"prepare: the source of table {name} is {declared}, and there is no such file.",
+            hint="Correct its path in the policy.",
+        )
+    suffixes = {path.suffix.lower() for path in files}
+    families = [family for family in (CSV, PARQUET, DATABASE) if suffixes <= set(family)]
+    if not families or (families == [DATABASE] and len(files) > 1):
+        raise RequestError(
+            f"prepare: the source of table {name} is {declared}, which is no CSV, Parquet or DuckDB file.",
+            hint=f"Give a file that ends in {', '.join((*CSV, *PARQUET, *DATABASE))}.",
+        )
+    return Source(name=name, table=table, files=files, inner=inner or name)
+
+
+def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
+    """Look at the schema, and nothing else."""
+    suffix = source.files[0].suffix.lower()
+    if suffix in CSV:
+        return _read_csv(source)
+    if suffix in PARQUET:
+        files = ", ".join(map(path_literal, source.files))
+        relation = f"read_parquet([{files}], union_by_name = true, hive_types_autocast = false)"
+    else:
+        relation = _attach(source, connection)
+    types = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
+    _require_columns(source, types, source.files[0])
+    types = {name.lower(): kind for name, kind in types.items()}
+    return Reading(relation=relation, types={name: types[name.lower()] for name in source.table.columns})
+
+
+def let_go(connection: duckdb.DuckDBPyConnection) -> None:
+    """Detach what `read` attached."""
+    connection.execute(f"DETACH DATABASE IF EXISTS {ATTACHED}")
+
+
+def _split(source: str) -> tuple[str, str]:
+    """A file and the table inside of it that a source names."""
+    file, _, inner = source.rpartition("#")
+    return (file, inner) if Path(file).suffix.lower() in DATABASE else (source, "")
+
+
+def _attach(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
+    connection.execute(f"ATTACH {literal(str(source.files[0]))} AS {ATTACHED} (READ_ONLY)")
+    *schema, name = source.inner.split(".")
+    place = ".".join(schema) or "main"
+    known = connection.execute(
+        "SELECT 1 FROM information_schema.tables "
+        "WHERE table_catalog = ? AND table_schema = ? AND table_name = ?",
+        [ATTACHED, place, name],
+    ).fetchall()
+    if not known:
+        raise RequestError(
+            f"prepare: the source of table {source.name} is {source.inner} in {source.files[0].name}, "
+            "and there is no such table.",
+            hint="Name it in the policy as file.duckdb#table.",
+        )
+    return f"{ATTACHED}.{quoted(place)}.{quoted(name)}"
+
+
+def _read_csv(source: Source) -> Reading:
+    columns = ", ".join(map(quoted, source.table.columns))
+    parts = [f"SELECT {columns} FROM {_csv_reader(source, path)}" for path in source.files]
+    return Reading(
+        relation="(" + " UNION ALL ".join(parts) + ")", types=dict.fromkeys(source.table.columns, "VARCHAR")
+    )
+
+
+def _csv_reader(source: Source, path: Path) -> str:
+    separator, header = _dialect(path, source.table.columns)
+    _require_columns(source, header, path)
+    declared = {name.lower(): name for name in source.table.columns}
+    # Columns that are not declared may share a name; by number they are different.
+    names = [declared.pop(name.lower(), f"_discreet_{number}") for number, name in enumerate(header)]
+    struct = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+    return (
+        f"read_csv({path_literal(path)}, auto_detect = false, header = true, delim = {literal(separator)}, "
+        f"quote = '\"', escape = '\"', columns = {{{struct}}}, strict_mode = false, ignore_errors = true)"
+    )
+
+
+def _dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
+    """The separator under which the header has the most of the declared columns, and the header under it."""
+    with path.open("rb") as file:
+        text = file.read(HEADER).decode("utf-8-sig", errors="replace")
+    wanted = {name.lower() for name in declared}
+    first = text.partition("\n")[0]
+    marks = [mark for mark in first if not mark.isalnum() and mark not in '_"\r\n']
+    headers = {mark: _header(text, mark) for mark in dict.fromkeys([*",;\t|", *marks])}
+    best = max(headers, key=lambda mark: len(wanted & {name.strip().lower() for name in headers[mark]}))
+    names = headers[best]
+    spaced = len(names) > 1 and all(name.startswith(" ") for name in names[1:])
+    return best + " " if spaced else best, [name.strip() for name in names]
+
+
+def _header(text: str, mark: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=mark), [])
+    except csv.Error:
+        return []
+
+
+def _require_columns(source: Source, names: Iterable[str], path: Path) -> None:
+    found = {name.lower() for name in names}
+    missing = [name for name in source.table.columns if name.lower() not in found]
+    if missing:
+        raise RequestError(
+            f"prepare: table {source.name} declares the column {missing[0]}; {path.name} does not have it.",
+            hint="Correct its name in the policy, or take it out.",
+        )

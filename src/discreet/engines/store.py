@@ -1,0 +1,205 @@
+"""The prepared store: a policy's tables, encoded and ranked once, so that bounding is a filter.
+
+Holds       for each table of the policy one of the same name: every column that is no identifier, as
+            `encoding` says; where a person is a column, also `_discreet_person` and `_discreet_rank`, as
+            `ranking` says.
+Kept        in a folder of its own that only its owner can enter: the secret key, and one file, named by a
+            keyed digest of the format, the policy's tables, and path, size and time of each source. When one
+            of them changes so does the name, and the store is built anew, with the same key.
+Whole       it is built under another name and moved, by one process at a time: what bears the name is whole,
+            and what a crash left behind is cleared by the next one.
+Faults      no data makes it fail, except a file that breaks its own format.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.engines import ranking, sources
+from discreet.engines.connection import connect, shut_off
+from discreet.engines.faults import guarded
+from discreet.engines.sources import Source
+
+FORMAT = 1
+ATTEMPTS = 3
+KEY_BYTES = 32
+KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedStore:
+    """What `DuckDB.open` opens: a file, or a database that lives as long as this does."""
+
+    path: Path | None
+    memory: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
+
+
+def prepare(
+    policy: Policy,
+    folder: Path | None,
+    *,
+    progress: Progress | None = None,
+    random: Randomness | None = None,
+) -> PreparedStore:
+    """The store of a policy: the one in the folder if it is up to date, or a new one; in memory without."""
+    tell, random = progress or (lambda _: None), random or Randomness()
+    _require_different_names(policy)
+    located = [sources.locate(name, table) for name, table in policy.tables.items()]
+    if folder is None:
+        key = _drawn(random)
+        return PreparedStore(path=None, memory=guarded(lambda: _build(connect(), located, key, tell)))
+    _make_private(folder)
+    ready = _ready(folder, policy, located)
+    if ready is None:
+        with _alone(folder, tell):
+            _clear(folder, BUILDING)
+            _keep_key(folder, random)
+            ready = _ready(folder, policy, located) or _renewed(folder, policy, located, tell)
+    return PreparedStore(path=ready)
+
+
+def _renewed(folder: Path, policy: Policy, located: list[Source], tell: Progress) -> Path:
+    key = (folder / KEY).read_bytes()
+    for _ in range(ATTEMPTS):
+        name = _name(key, policy, located)
+        with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as workshop:
+            made = Path(workshop) / "store.duckdb"
+            guarded(lambda made=made: _build_file(made, located, key, tell))  # type: ignore[misc]
+            if name == _name(key, policy, located):  # nothing has changed while it was read
+                _clear(folder, STORE)
+                return made.rename(folder / name)
+    raise RequestError(
+        "prepare: the sources change while they are read.", hint="Prepare when nothing writes to them."
+    )
+
+
+def _build_file(path: Path, located: list[Source], key: bytes, tell: Progress) -> None:
+    connection = connect(str(path), spill=str(path.with_suffix(".spill")))
+    path.chmod(0o600)
+    _build(connection, located, key, tell).close()
+
+
+def _build(
+    connection: duckdb.DuckDBPyConnection, located: list[Source], key: bytes, tell: Progress
+) -> duckdb.DuckDBPyConnection:
+    """All tables, in a connection that is shut off afterwards."""
+    try:
+        connection.execute("SET preserve_insertion_order = false")
+        # As variables, so that no statement holds the key and no log can quote it.
+        for variable, half in zip(ranking.KEYS, (key[: KEY_BYTES // 2], key[KEY_BYTES // 2 :]), strict=True):
+            connection.execute(f"SET VARIABLE {variable} = ?", [half])
+        for source in located:
+            tell(f"preparing table {source.name}")
+            reading = sources.read(source, connection)
+            connection.execute(ranking.create(source.name, source.table, reading))
+            sources.let_go(connection)
+        for variable in ranking.KEYS:
+            connection.execute(f"RESET VARIABLE {variable}")
+        shut_off(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _ready(folder: Path, policy: Policy, located: list[Source]) -> Path | None:
+    """The store that the folder holds of this policy and these data, if it does."""
+    key = folder / KEY
+    if not key.exists():
+        return None
+    path = folder / _name(key.read_bytes(), policy, located)
+    return path if path.exists() else None
+
+
+def _name(key: bytes, policy: Policy, located: list[Source]) -> str:
+    state = {
+        "format": [FORMAT, duckdb.__version__],
+        "tables": {name: table.model_dump(mode="json") for name, table in policy.tables.items()},
+        "data": {source.name: source.state for source in located},
+    }
+    digest = hmac.digest(key, json.dumps(state, sort_keys=False).encode(), "sha256")
+    return f"{STORE}{digest.hex()[:32]}.duckdb"
+
+
+def _drawn(random: Randomness) -> bytes:
+    return random.bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "little")
+
+
+def _keep_key(folder: Path, random: Randomness) -> None:
+    """Draw the key once; what is no key, because a crash cut it short, is drawn again."""
+    path = folder / KEY
+    if path.exists() and path.stat().st_size == KEY_BYTES:
+        return
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(_drawn(random))
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder, or close one that holds nothing else; others' files are not ours to lock away."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        raise RequestError(
+            f"prepare: the store's folder {folder} cannot be made.", hint="Name another one in the policy."
+        ) from None
+    if folder.stat().st_mode & 0o077 == 0:
+        return
+    ours = (KEY, LOCK, STORE, BUILDING)
+    if not all(path.name.startswith(ours) for path in folder.iterdir()):
+        raise RequestError(
+            f"prepare: the store's folder {folder} is open to others and holds other files.",
+            hint="Give the store a folder of its own.",
+        )
+    folder.chmod(0o700)
+
+
+@contextmanager
+def _alone(folder: Path, tell: Progress) -> Iterator[None]:
+    """One process at a time; the system lets go of the lock even if the process dies."""
+    with os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another process that is preparing the store")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _clear(folder: Path, prefix: str) -> None:
+    for path in folder.glob(f"{prefix}*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _require_different_names(policy: Policy) -> None:
+    _require_different("the policy", policy.tables)
+    for name, table in policy.tables.items():
+        _require_different(f"table {name}", table.columns)
+
+
+def _require_different(place: str, names: Iterable[str]) -> None:
+    """Names that differ in case alone are one name to DuckDB."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise RequestError(
+                f"prepare: {place} declares {other} and {name}, which differ in case alone.",
+                hint="Rename one of them.",
+            )

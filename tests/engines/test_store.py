@@ -1,0 +1,168 @@
+"""The prepared store: kept, whole and private, and built anew when policy or data change."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.core.errors import RequestError
+from discreet.engines.store import PreparedStore, prepare
+from tests.engines.stores import VISITS, policy_of, rows_of, visits_of
+
+SAMPLE = {"user": ["a", "a", "b"], "city": ["Ulm", "Bonn", "Ulm"], "age": [1, 2, 3], "note": ["x", "y", "z"]}
+ALL = "SELECT * FROM t ORDER BY ALL"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.parquet"
+    pq.write_table(pa.table(SAMPLE), path)
+    return path
+
+
+def touched(path: Path) -> None:
+    seen = path.stat()
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns + 1_000))
+
+
+def test_a_store_is_kept_until_the_policy_or_the_data_change(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "store"
+    told: list[str] = []
+    first = prepare(visits_of(source), folder, progress=told.append)
+    assert told == ["preparing table t"]
+    assert prepare(visits_of(source), folder, progress=told.append) == first
+    assert len(told) == 1, "nothing was prepared again"
+    before = rows_of(first, ALL)
+
+    touched(source)
+    second = prepare(visits_of(source), folder)
+    assert second != first
+    assert rows_of(second, ALL) == before, "the same key ranks the same rows in the same way"
+
+    wider = policy_of(source, {**VISITS, "age": {"type": "integer", "low": 0, "high": 2}}, person="user")
+    third = prepare(wider, folder)
+    assert sorted(row[1] for row in rows_of(third)) == [1, 2, 2]
+    assert [path.name for path in folder.glob("store-*")] == [third.path.name if third.path else None]
+
+
+def test_a_store_of_another_format_is_not_used(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = prepare(visits_of(source), tmp_path / "store")
+    monkeypatch.setattr("discreet.engines.store.FORMAT", 2)
+    assert prepare(visits_of(source), tmp_path / "store") != first
+
+
+def test_a_new_file_under_the_glob_is_new_data(tmp_path: Path, source: Path) -> None:
+    policy = visits_of(tmp_path / "*.parquet")
+    assert len(rows_of(prepare(policy, tmp_path / "store"))) == 3
+    pq.write_table(pa.table(SAMPLE), tmp_path / "more.parquet")
+    assert len(rows_of(prepare(policy, tmp_path / "store"))) == 6
+
+
+def test_only_the_owner_can_enter(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "deep" / "store"
+    umask = os.umask(0)
+    try:
+        prepare(visits_of(source), folder)
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert len((folder / "key").read_bytes()) == 32
+
+
+def test_a_folder_that_is_open_to_others_is_closed_if_it_is_ours_alone(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir(mode=0o755)
+    prepare(visits_of(source), folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o755)
+    (folder / "letters.txt").write_text("")
+    with pytest.raises(RequestError, match="is open to others and holds other files"):
+        prepare(visits_of(source), folder)
+    with pytest.raises(RequestError, match="cannot be made"):
+        prepare(visits_of(source), source)
+
+
+def test_what_a_crash_left_behind_is_cleared(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "store"
+    (folder / "building-dead").mkdir(parents=True)
+    (folder / "building-dead" / "store.duckdb").write_text("half")
+    (folder / "key").write_bytes(b"cut short")
+    folder.chmod(0o700)
+    store = prepare(visits_of(source), folder)
+    assert len(rows_of(store)) == 3
+    assert len((folder / "key").read_bytes()) == 32
+    assert not list(folder.glob("building-*"))
+
+
+def test_sources_that_change_while_they_are_read_are_read_again(tmp_path: Path, source: Path) -> None:
+    told: list[str] = []
+
+    def change(times: int) -> Callable[[str], None]:
+        def hear(text: str) -> None:
+            told.append(text)
+            if len(told) <= times:
+                touched(source)
+
+        return hear
+
+    assert len(rows_of(prepare(visits_of(source), tmp_path / "store", progress=change(1)))) == 3
+    assert len(told) == 2
+    touched(source)
+    with pytest.raises(RequestError, match="the sources change while they are read"):
+        prepare(visits_of(source), tmp_path / "store", progress=change(1_000))
+
+
+def test_one_waits_while_another_prepares(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir(mode=0o700)
+    waiting, told, made = threading.Event(), [], []
+
+    def hear(text: str) -> None:
+        told.append(text)
+        waiting.set()
+
+    with (folder / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        other = threading.Thread(
+            target=lambda: made.append(prepare(visits_of(source), folder, progress=hear))
+        )
+        other.start()
+        assert waiting.wait(30)
+        assert told == ["waiting for another process that is preparing the store"]
+        assert not list(folder.glob("store-*"))
+    other.join(30)
+    assert len(rows_of(made[0])) == 3
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from discreet.core.policy import Policy
+from discreet.engines.store import prepare
+print(prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)
+"""
+
+
+def test_processes_that_prepare_at_once_end_with_one_whole_store(tmp_path: Path, source: Path) -> None:
+    policy, folder = visits_of(source), tmp_path / "store"
+    arguments = [sys.executable, "-c", SCRIPT, json.dumps(policy.model_dump(mode="json")), str(folder)]
+    running = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    names = {process.communicate(timeout=60)[0].strip() for process in running}
+    (path,) = folder.glob("store-*")
+    assert names == {path.name}
+    assert prepare(policy, folder).path == path
+    assert len(rows_of(PreparedStore(path=path))) == 3
