@@ -1,5 +1,19 @@
 """Ask a table anything; learn about no one."""
 
-from discreet.belief import Promise
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Promise"]
+if TYPE_CHECKING:
+    from discreet.app.curator import Curator
+    from discreet.belief.promise import Promise
+
+__all__ = ["Curator", "Promise"]
+
+_HOMES = {"Curator": "discreet.app.curator", "Promise": "discreet.belief.promise"}
+
+
+def __getattr__(name: str) -> object:
+    """The two names that users begin with, found when they are asked for: a room does not load the others."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -10,13 +10,11 @@ from discreet.accounting.composition import Composition, compose, parallel
 from discreet.accounting.inversion import least_epsilon
 from discreet.accounting.loss_distribution import LossDistribution
 from discreet.accounting.optimal import RepeatedDP
-from discreet.accounting.renyi import RenyiCurve
 
 __all__ = [
     "Accountant",
     "Composition",
     "LossDistribution",
-    "RenyiCurve",
     "RepeatedDP",
     "compose",
     "least_epsilon",

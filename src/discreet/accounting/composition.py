@@ -36,7 +36,6 @@ from fractions import Fraction
 from discreet.accounting.inversion import least_epsilon
 from discreet.accounting.loss_distribution import LossDistribution
 from discreet.accounting.optimal import RepeatedDP
-from discreet.accounting.renyi import renyi
 from discreet.core.errors import InvalidParameterError, RequestError, require
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -202,13 +201,19 @@ def _single(events: Events, relation: Relation, delta: float) -> Guarantee | Non
     return next(iter(events)) if sum(events.values()) == 1 else None
 
 
+def _renyi(events: Mapping[Guarantee, int], relation: Relation) -> Guarantee | None:
+    from discreet.accounting.renyi import renyi  # dp-accounting takes a second to load
+
+    return renyi(events, relation)
+
+
 THEOREMS: Mapping[str, Theorem] = {
     "sequential": sequential,
     "single": _single,
     "optimal": optimal,
     "gaussian": gaussian,
     "loss distribution": loss_distribution,
-    "renyi": lambda events, relation, delta: renyi(events, relation),
+    "renyi": lambda events, relation, delta: _renyi(events, relation),
     "concentrated": concentrated,
     "advanced": advanced,
 }

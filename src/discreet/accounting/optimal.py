@@ -19,7 +19,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from discreet.core.errors import require
 from discreet.core.guarantees import ApproximateDP, GroupOf, Guarantee, ZeroConcentratedDP
@@ -78,6 +77,8 @@ class RepeatedDP:
     @cached_property
     def _losses(self) -> tuple[Floats, Floats]:
         """The k-fold loss; 40 standard deviations away a double holds no mass any more."""
+        from scipy.stats import binom  # takes a second to load, and nothing else here needs it
+
         e, k = float(self.epsilon), self.times
         p = 1 / (1 + math.exp(-e))
         reach = 40 * math.sqrt(k * p * (1 - p)) + 40

@@ -10,17 +10,19 @@ fault shows a constant text and suspends the analyst until the custodian clears 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import pyarrow as pa
+
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.app.answers import Answer, packed, unpacked
+from discreet.app.answers import Answer, Ends, packed, unpacked
 from discreet.app.policies import load, policy_version, promise_of
-from discreet.belief import Belief, Promise
+from discreet.app.proposals import Proposal, expected
+from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.guarantees import PureDP
@@ -28,64 +30,12 @@ from discreet.core.numbers import Real, require_probability
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB, run_released
+from discreet.engines.faults import guarded
 from discreet.engines.store import prepare
 from discreet.sql.answer import answer
-from discreet.sql.plan import CONFIDENCE, Plan, least_epsilon, plan
+from discreet.sql.plan import CONFIDENCE, least_epsilon, plan
 
 MEMORY = ":memory:"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expected:
-    """How wrong one measure may be: ± `error95` where it follows from the plan alone, `note` otherwise."""
-
-    name: str
-    mechanism: str
-    error95: float | None
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """A plan with its price: what it costs, what it would do to belief, and how wrong the answer may be."""
-
-    text: str
-    plan: Plan
-    key: str
-    before: Belief
-    after: Belief
-    repeated: bool
-    left: float
-
-    @property
-    def cost(self) -> float:
-        """Epsilon of this question."""
-        return float(self.plan.epsilon)
-
-    @property
-    def belief_after(self) -> Belief:
-        return self.after
-
-    @property
-    def expected_error(self) -> list[Expected]:
-        return [_expected(self.plan, place) for place in range(len(self.plan.outputs))]
-
-    def as_object(self) -> dict[str, object]:
-        return {
-            "epsilon": self.cost,
-            "of": self.plan.promise.epsilon,
-            "measures": [vars(each) for each in self.expected_error],
-            "groups": self.plan.groups,
-            "bounding": self.plan.bounding.rule,
-            "relation": self.plan.promise.secret.value,
-            "confidence": self.plan.confidence,
-            "repeated": self.repeated,
-            "belief": {
-                "prior": self.before.prior,
-                "before": self.before.highest,
-                "after": self.after.highest,
-            },
-        }
 
 
 class Curator:
@@ -173,9 +123,23 @@ class Curator:
             left=float(left.epsilon if isinstance(left, PureDP) else left.rho),
         )
 
-    def ask(self, question: str | Proposal, **options: object) -> Answer:
+    def ask(
+        self,
+        question: str | Proposal,
+        *,
+        epsilon: Real | None = None,
+        share: Real | None = None,
+        within: Real | None = None,
+        confidence: float = CONFIDENCE,
+        raw: bool = False,
+    ) -> Answer:
         """The answer to a question or a proposal; the same question of the same analyst is free."""
-        proposal = question if isinstance(question, Proposal) else self.plan(question, **options)  # type: ignore[arg-type]
+        if isinstance(question, Proposal):
+            proposal = question
+        else:
+            proposal = self.plan(
+                question, epsilon=epsilon, share=share, within=within, confidence=confidence, raw=raw
+            )
         stored = self.ledger.stored(self.analyst, proposal.key)
         if stored is not None:
             table, intervals = unpacked(stored.answer)
@@ -183,19 +147,27 @@ class Curator:
         try:
             entry = self.ledger.reserve(self.analyst, proposal.key, proposal.text, proposal.plan.guarantee)
         except BudgetError as refusal:
-            raise BudgetError(refusal.message, hint=self._smaller(proposal) or refusal.hint) from None
+            message = refusal.message.replace("reserve:", "ask:", 1)
+            raise BudgetError(message, hint=self._smaller(proposal) or refusal.hint) from None
         try:
-            release = answer(proposal.plan, self._engine, self._random, run_released)
-        except BaseException as error:
-            incident = error.incident if isinstance(error, EngineFault) else f"{Randomness().bits(48):012x}"
-            self.ledger.fault(entry, incident)
+            release = guarded(lambda: answer(proposal.plan, self._engine, self._random, run_released))
+        except EngineFault as fault:
+            self.ledger.fault(entry, fault.incident)
             raise
         self.ledger.settle(
             entry, packed(release.table, release.intervals), {"confidence": proposal.plan.confidence}
         )
         return self._answer(proposal, release.table, release.intervals, entry.id, repeated=False)
 
-    def _answer(self, proposal, table, intervals, entry, *, repeated) -> Answer:  # type: ignore[no-untyped-def]
+    def _answer(
+        self,
+        proposal: Proposal,
+        table: pa.Table,
+        intervals: Mapping[str, Ends],
+        entry: int,
+        *,
+        repeated: bool,
+    ) -> Answer:
         return Answer(
             table=table,
             intervals=intervals,
@@ -243,12 +215,8 @@ class Curator:
         smaller = plan(
             proposal.text, self.policy, self.promise, epsilon=fits, confidence=proposal.plan.confidence
         )
-        errors = [
-            f"±{each.error95:g}" for each in map(_with(smaller), range(len(smaller.outputs))) if each.error95
-        ]
-        return f"What would still fit: --epsilon {float(fits):g}" + (
-            f" → {', '.join(errors)}." if errors else "."
-        )
+        errors = ", ".join(f"±{each.error95:g}" for each in expected(smaller) if each.error95)
+        return f"What would still fit: --epsilon {float(fits):g}" + (f" → {errors}." if errors else ".")
 
     def close(self) -> None:
         self._engine.close()
@@ -267,33 +235,3 @@ def _store_folder(policy: Policy) -> Path | None:
     if policy.store is not None:
         return None if policy.store == MEMORY else Path(policy.store)
     return None if policy.ledger == MEMORY else Path(policy.ledger).with_suffix(".store")
-
-
-def _with(made: Plan) -> Callable[[int], Expected]:
-    return lambda place: _expected(made, place)
-
-
-def _expected(made: Plan, place: int) -> Expected:
-    output = made.outputs[place]
-    names = {
-        expression.name: name
-        for name, expression in made.question.after[0].outputs
-        if hasattr(expression, "name")
-    }
-    name = names.get(output.column, output.measure.function)
-    if output.column in made.counted:
-        mechanism = made.counted[output.column].mechanism
-        note = "the error is in ranks, and depends on how dense the values are"
-        return Expected(name=name, mechanism=type(mechanism).__name__, error95=None, note=note)
-    vector = made.vectors[output.parts[0]]
-    kind, half = type(vector.noise).__name__, vector.noise.half_width(made.confidence)
-    if len(output.parts) == 1 and output.known_rows is None:
-        return Expected(name=name, mechanism=kind, error95=float(half * vector.primitive.unit))
-    if output.known_rows is not None:
-        return Expected(
-            name=name, mechanism=kind, error95=float(half * vector.primitive.unit) / output.known_rows
-        )
-    if output.measure.function == "avg":
-        note = f"about {float(half * vector.primitive.unit):.3g} divided by the rows of a group"
-        return Expected(name=name, mechanism=kind, error95=None, note=note)
-    return Expected(name=name, mechanism=kind, error95=None, note="depends on the rows of a group")

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import binom
 
 from discreet.belief.odds import logit
 from discreet.core.numbers import Real, require_count, require_probability
@@ -32,6 +31,8 @@ def expected_posterior(mechanism: DiscreteLaplace, *, prior: Real, answers: int,
     require_probability("expected_posterior", "prior", prior)
     require_count("expected_posterior", "answers", answers)
     require_count("expected_posterior", "counts", counts)
+    from scipy.stats import binom  # takes a second to load, and nothing else here needs it
+
     draws, rate = answers * counts, float(mechanism.rate)
     on_its_side = np.arange(draws + 1)
     posterior = expit(logit(prior) + rate * (2 * on_its_side - draws))

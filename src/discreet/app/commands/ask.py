@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 from rich.console import Console
 
 from discreet.app import ask_view
-from discreet.app.charts import save
 from discreet.app.commands.progress import spinner
 from discreet.app.curator import Curator
 from discreet.core.numbers import parse_number, parse_probability
@@ -42,7 +41,7 @@ def run_plan(
 ) -> None:
     """What a question would cost and how wrong its answer may be. Costs nothing."""
     with _opened(policy, analyst) as curator:
-        proposal = curator.plan(sql, **_cost(epsilon, share, within, confidence), raw=raw)  # type: ignore[arg-type]
+        proposal = curator.plan(sql, **_cost(epsilon, share, within, confidence), raw=raw)
     if as_json:
         print(json.dumps(proposal.as_object()))
     else:
@@ -64,11 +63,13 @@ def run_ask(
 ) -> None:
     """The answer to a question, with error bars, its cost, and what may now be believed."""
     with _opened(policy, analyst) as curator:
-        options = _cost(epsilon, share, within, confidence)
-        answer = curator.ask(sql, **options, raw=raw)
+        answer = curator.ask(sql, **_cost(epsilon, share, within, confidence), raw=raw)
         promise = curator.promise
     if plot is not None:
-        save(ask_view.picture(answer), plot)
+        from discreet.app.ask_chart import answer_picture  # charts take a second to load
+        from discreet.app.charts import save
+
+        save(answer_picture(answer), plot)
     if as_json:
         print(json.dumps(answer.as_object()))
     elif as_csv:
@@ -77,15 +78,22 @@ def run_ask(
         ask_view.show_answer(Console(), answer, promise)
 
 
-def _cost(
-    epsilon: str | None, share: str | None, within: str | None, confidence: str
-) -> dict[str, float | None]:
-    return {
-        "epsilon": None if epsilon is None else parse_number("--epsilon", epsilon),
-        "share": None if share is None else parse_probability("--share", share),
-        "within": None if within is None else parse_number("--within", within.lstrip("±")),
-        "confidence": parse_probability("--confidence", confidence),
-    }
+class Cost(TypedDict):
+    """What a question may cost, in one of three ways, and how sure its intervals are."""
+
+    epsilon: float | None
+    share: float | None
+    within: float | None
+    confidence: float
+
+
+def _cost(epsilon: str | None, share: str | None, within: str | None, confidence: str) -> Cost:
+    return Cost(
+        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
+        share=None if share is None else parse_probability("--share", share),
+        within=None if within is None else parse_number("--within", within.lstrip("±")),
+        confidence=parse_probability("--confidence", confidence),
+    )
 
 
 @contextmanager

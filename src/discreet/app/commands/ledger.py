@@ -16,8 +16,6 @@ from discreet.accounting.entries import Account, Entry, OpenRelease, State
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_file import MEMORY
 from discreet.accounting.notation import amount, write
-from discreet.app.charts import save
-from discreet.app.ledger_chart import ledger_picture
 from discreet.app.policies import load, promise_of
 from discreet.belief import Belief
 from discreet.belief.wording import number
@@ -43,6 +41,9 @@ def run(
         if clear is not None:
             ledger.clear(clear)
         if plot is not None:
+            from discreet.app.charts import save  # charts take a second to load
+            from discreet.app.ledger_chart import ledger_picture
+
             save(ledger_picture(ledger), plot)
         if as_json:
             print(json.dumps(as_object(ledger, analyst)))

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.app.charts import promise_picture, save
 from discreet.belief import (
     Choice,
     Promise,
@@ -110,6 +109,8 @@ def run(
             tail=parse_probability("--tail", tail),
         )
     if plot is not None:
+        from discreet.app.charts import promise_picture, save  # charts take a second to load
+
         save(promise_picture(made), plot)
     if as_json:
         print(json.dumps(as_object(made, choice, people)))
