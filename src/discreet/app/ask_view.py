@@ -9,7 +9,6 @@ from rich.table import Table
 
 from discreet.app.answers import NOTE, Answer
 from discreet.app.proposals import Proposal
-from discreet.belief import Promise
 from discreet.belief.wording import number, percent
 
 MOST_ROWS = 200
@@ -44,7 +43,7 @@ def _change(proposal: Proposal) -> str:
     return f"at most {percent(proposal.after.highest)} after it ({percent(proposal.before.highest)} before)"
 
 
-def show_answer(console: Console, answer: Answer, promise: Promise) -> None:
+def show_answer(console: Console, answer: Answer) -> None:
     """The table with ± beside each measure, then cost and belief."""
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for name in answer.table.column_names:

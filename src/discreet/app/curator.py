@@ -68,7 +68,18 @@ class Curator:
         random: Randomness | None = None,
     ) -> Self:
         """Read the policy, open its ledger, prepare its store (once), shut the engine off."""
-        policy = load(Path(path))
+        return cls.under(load(Path(path)), analyst=analyst, progress=progress, random=random)
+
+    @classmethod
+    def under(
+        cls,
+        policy: Policy,
+        *,
+        analyst: str | None = None,
+        progress: Callable[[str], None] | None = None,
+        random: Randomness | None = None,
+    ) -> Self:
+        """The same, for a policy that is read already."""
         promise = promise_of(policy)
         shares = {name: each.share for name, each in policy.analysts.items()}
         who = analyst or (next(iter(shares)) if len(shares) == 1 else None if shares else SOLE_ANALYST)

@@ -64,7 +64,6 @@ def run_ask(
     """The answer to a question, with error bars, its cost, and what may now be believed."""
     with _opened(policy, analyst) as curator:
         answer = curator.ask(sql, **_cost(epsilon, share, within, confidence), raw=raw)
-        promise = curator.promise
     if plot is not None:
         from discreet.app.ask_chart import answer_picture  # charts take a second to load
         from discreet.app.charts import save
@@ -75,7 +74,7 @@ def run_ask(
     elif as_csv:
         print(answer.as_csv(), end="")
     else:
-        ask_view.show_answer(Console(), answer, promise)
+        ask_view.show_answer(Console(), answer)
 
 
 class Cost(TypedDict):

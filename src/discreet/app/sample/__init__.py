@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from discreet.app.sample import census as _census
 from discreet.app.sample import hospital as _hospital
+from discreet.app.sample import policy as _policy
 from discreet.app.sample.schema import TableSchema
 from discreet.core.errors import RequestError
 
@@ -36,6 +37,11 @@ def write(folder: Path, progress: Callable[[str], None] | None = None) -> dict[s
             f"sample: the folder {folder} cannot be written ({problem.strerror or 'unknown reason'}).",
             hint="Choose another folder.",
         ) from None
+
+
+def write_policy(folder: Path) -> Path:
+    """The samples' policy beside them."""
+    return _policy.write(folder / "privacy.yaml", {name: schema for name, (schema, _) in SAMPLES.items()})
 
 
 def _written(path: Path, name: str, progress: Callable[[str], None] | None) -> Path:

@@ -1,0 +1,54 @@
+"""The samples' policy: what their schemas declare, as a custodian would write it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from discreet.app.sample.schema import Column, TableSchema
+
+HEAD = """\
+# Who gave a claim about one person 1% before may, after all answers, give it at most 5%.
+promise: {prior: 1%, posterior: 5%, secret: value}
+epsilon: 0.1          # what a question costs if it does not say
+tables:
+"""
+
+
+def text(schemas: dict[str, TableSchema]) -> str:
+    """The whole policy as YAML; sources stand beside it."""
+    return HEAD + "".join(_table(name, schema) for name, schema in schemas.items())
+
+
+def _table(name: str, schema: TableSchema) -> str:
+    lines = [
+        f"  {name}:              # {schema.meaning}",
+        f"    source: {name}.parquet",
+        f"    person: {schema.person}",
+        *([] if schema.person == "row" else [f"    rows_per_person: {schema.rows_per_person}"]),
+        "    columns:",
+        *(f"      {column.name}: {_column(column)}" for column in schema.columns),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _column(column: Column) -> str:
+    if column.role == "identifier":
+        return "{role: identifier}"
+    parts = [f"type: {column.kind}", f"role: {column.role}"]
+    if column.low is not None:
+        parts += [f"low: {column.low}", f"high: {column.high}"]
+    if column.values:
+        parts.append(f"values: {json.dumps(list(column.values))}")
+    return "{" + ", ".join(parts) + "}"
+
+
+def write(path: Path, schemas: dict[str, TableSchema]) -> Path:
+    """The policy's file, replaced as a whole if it says something else."""
+    wanted = text(schemas)
+    if not path.exists() or path.read_text() != wanted:
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        draft.write_text(wanted)
+        os.replace(draft, path)
+    return path
