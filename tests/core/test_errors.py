@@ -21,7 +21,9 @@ def test_each_family_has_its_exit_code(kind: type[DiscreetError], exit_code: int
 def test_a_fault_tells_its_number_and_nothing_else() -> None:
     fault = EngineFault("The engine could not finish.", incident="00ff")
     assert fault.exit_code == 5
-    assert str(fault) == "The engine could not finish. The custodian's log has the details under incident 00ff."
+    assert (
+        str(fault) == "The engine could not finish. The custodian's log has the details under incident 00ff."
+    )
 
 
 def test_an_invalid_parameter_is_also_a_value_error() -> None:

@@ -18,7 +18,23 @@ def test_a_probability_is_read_in_any_usual_form(text: str, value: float) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["1.5", "150%", "-1%", "nan", "inf", "", "five", "1//2", "1/0", "%", "1e999", "0.5.5"]
+    "text",
+    [
+        "1.5",
+        "150%",
+        "-1%",
+        "nan",
+        "inf",
+        "",
+        "five",
+        "1//2",
+        "1/0",
+        "%",
+        "1e999",
+        "0.5.5",
+        "1e999999999",
+        "1/1e-999999999",
+    ],
 )
 def test_what_is_no_probability_gets_one_clear_sentence(text: str) -> None:
     with pytest.raises(InvalidParameterError) as refusal:

@@ -58,8 +58,8 @@ def _attack(demo: Demo) -> str:
     return (
         f"Averaging. The same question {attack.repeats:,} more times: {attack.values} answer, charged once. "
         f"Then with a slightly different budget each time, for fresh noise: {attack.fresh} answers, and the "
-        f"next was refused. All of them together take {prior} to at most {percent(attack.belief.highest)}. Without a "
-        f"ledger, {attack.repeats:,} fresh answers would take a true claim from {prior} to "
+        f"next was refused. All of them together take {prior} to at most {percent(attack.belief.highest)}. "
+        f"Without a ledger, {attack.repeats:,} fresh answers would take a true claim from {prior} to "
         f"{percent(attack.unbounded)} on average."
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 from discreet.core.errors import InvalidParameterError, require
@@ -76,9 +77,10 @@ def parse_probability(name: str, text: str) -> float:
         if match is None:
             raise ValueError
         top, suffix, bottom = match.groups()
-        scale = Fraction(1) if suffix is None else Fraction(100) if suffix == "%" else Fraction(bottom)
-        value = float(Fraction(top) / scale)
-    except (ValueError, ZeroDivisionError, OverflowError):
+        # decimals, because a fraction would write out the zeros of 1e999999999
+        share = Decimal(top) / Decimal({None: "1", "%": "100"}.get(suffix, bottom))
+        value = float(share) if 0 <= share <= 1 else math.nan
+    except (ValueError, ArithmeticError):
         raise InvalidParameterError(f"{name} must be {wanted}; got {text}.") from None
     if not 0 <= value <= 1:
         raise InvalidParameterError(f"{name} must be {wanted}; got {text}.")
