@@ -1,0 +1,228 @@
+"""The curator: the one order that keeps the promise, as an analyst meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import Curator
+from discreet.accounting.entries import State
+from discreet.core.engine import Engine
+from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
+from discreet.core.values import Exact
+
+PEOPLE = 3_000
+CANARY = "canary-4711"
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    table = pa.table(
+        {
+            "age": [20 + i % 50 for i in range(PEOPLE)],
+            "sex": ["Male" if i % 3 else "Female" for i in range(PEOPLE)],
+            "town": [CANARY] * PEOPLE,
+        }
+    )
+    pq.write_table(table, tmp_path / "people.parquet")
+    path = tmp_path / "privacy.yaml"
+    path.write_text(
+        """
+promise: {prior: 1%, posterior: 5%}
+tables:
+  people:
+    source: people.parquet
+    person: row
+    columns:
+      age: {type: integer, low: 18, high: 90}
+      sex: {type: category, values: [Male, Female, Other]}
+      town: {type: text}
+"""
+    )
+    return path
+
+
+@pytest.fixture
+def curator(policy: Path) -> Iterator[Curator]:
+    with Curator.open(policy) as opened:
+        yield opened
+
+
+BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY n DESC"
+
+
+def test_an_answer_has_values_intervals_cost_and_belief(curator: Curator) -> None:
+    answer = curator.ask(BY_SEX, epsilon=1)
+    assert answer.table["sex"].to_pylist()[:2] == ["Male", "Female"]
+    assert answer.table["n"].to_pylist()[0] == pytest.approx(2000, abs=80)
+    low, high = answer.intervals["age"]
+    assert low[0] is not None
+    assert high[0] is not None
+    assert low[0] <= 44.5 <= high[0]
+    assert answer.epsilon == 1
+    assert answer.belief.highest == pytest.approx(0.0267, abs=1e-4)
+    assert answer.to_pandas().shape == (3, 3)
+    assert answer.to_polars().shape == (3, 3)
+    assert answer.to_arrow() is answer.table
+
+
+def test_a_count_is_an_integer_and_not_negative_unless_asked_raw(curator: Curator) -> None:
+    nobody = "SELECT COUNT(*) AS n FROM people WHERE age > 80"
+    counts = [curator.ask(nobody, epsilon=0.01 + i / 1e6).table["n"][0].as_py() for i in range(30)]
+    raw = [curator.ask(nobody, epsilon=0.01 + i / 1e6, raw=True).table["n"][0].as_py() for i in range(30)]
+    assert all(isinstance(n, int) and n >= 0 for n in counts)
+    assert min(raw) < 0
+
+
+def test_a_plan_costs_nothing_and_foretells_cost_error_and_belief(curator: Curator) -> None:
+    plan = curator.plan(BY_SEX, epsilon=0.5)
+    assert plan.cost == 0.5
+    assert {each.name: each.error95 for each in plan.expected_error}["n"] == pytest.approx(36, abs=1)
+    assert plan.before.highest == pytest.approx(0.01)
+    assert plan.belief_after.highest == pytest.approx(0.01638, abs=1e-4)
+    assert curator.ledger.entries() == []
+    assert curator.ask(plan).belief.highest == pytest.approx(plan.belief_after.highest)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY n DESC",
+        "select sex , count(*) n, avg(people.age) as age from people group by 1 order by 2 desc -- the same",
+        'WITH p AS (SELECT 1) SELECT "sex", COUNT(*) n, AVG(age) age FROM people GROUP BY ALL ORDER BY n DESC',
+    ],
+)
+def test_the_same_question_gets_the_same_answer_for_nothing(curator: Curator, again: str) -> None:
+    first = curator.ask(BY_SEX, epsilon=0.5)
+    repeated = curator.ask(again, epsilon=0.5)
+    assert repeated.repeated
+    assert repeated.rows == first.rows
+    assert repeated.intervals == first.intervals
+    assert len(curator.ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("changed", [{"epsilon": 0.4}, {"epsilon": 0.5, "confidence": 0.9}])
+def test_another_budget_or_confidence_is_another_question(
+    curator: Curator, changed: dict[str, float]
+) -> None:
+    curator.ask(BY_SEX, epsilon=0.5)
+    assert not curator.ask(BY_SEX, **changed).repeated  # type: ignore[arg-type]
+
+
+def test_the_ledger_outlives_the_curator_and_a_new_data_version_resets_nothing(policy: Path) -> None:
+    with Curator.open(policy) as curator:
+        first = curator.ask(BY_SEX, epsilon=1)
+    with Curator.open(policy) as curator:
+        assert curator.ask(BY_SEX, epsilon=1).rows == first.rows
+    policy.write_text(policy.read_text() + "data_version: second\n")
+    with Curator.open(policy) as curator, pytest.raises(BudgetError):
+        curator.ask(BY_SEX, epsilon=1)
+
+
+def test_a_refusal_for_budget_says_what_is_left_and_what_would_fit(curator: Curator) -> None:
+    curator.ask(BY_SEX, epsilon=1)
+    with pytest.raises(BudgetError) as refusal:
+        curator.ask("SELECT COUNT(*) FROM people", epsilon=1)
+    assert "0.65" in refusal.value.message
+    assert "--epsilon 0.65" in refusal.value.hint
+    assert "±" in refusal.value.hint
+    assert len(curator.ledger.entries()) == 1
+    curator.ask("SELECT COUNT(*) FROM people", epsilon=0.65)
+
+
+def test_within_takes_the_least_epsilon_that_keeps_the_error(curator: Curator) -> None:
+    plan = curator.plan("SELECT COUNT(*) AS n FROM people", within=10)
+    assert plan.expected_error[0].error95 == 10
+    assert (
+        curator.plan("SELECT COUNT(*) AS n FROM people", epsilon=plan.cost * 0.97).expected_error[0].error95
+        == 11
+    )
+    with pytest.raises(RequestError, match="depends on how many rows"):
+        curator.plan("SELECT AVG(age) FROM people", within=1)
+
+
+def test_share_is_a_part_of_the_promise(curator: Curator) -> None:
+    assert curator.plan(BY_SEX, share=0.1).cost == pytest.approx(curator.promise.epsilon / 10)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"epsilon": 0}, {"epsilon": float("nan")}, {"share": 2}, {"epsilon": 1, "share": 0.1}]
+)
+def test_what_is_no_cost_is_refused_and_charges_nothing(curator: Curator, options: dict[str, float]) -> None:
+    with pytest.raises((RequestError, InvalidParameterError)):
+        curator.ask(BY_SEX, **options)  # type: ignore[arg-type]
+    assert curator.ledger.entries() == []
+
+
+def test_a_refused_question_never_reaches_the_engine(policy: Path) -> None:
+    with Curator.open(policy) as curator:
+        _replace_engine(curator, _Untouchable())
+        for question in (
+            "SELECT * FROM people",
+            "SELECT town, COUNT(*) FROM people GROUP BY town",
+            "DROP TABLE people",
+        ):
+            with pytest.raises(RequestError):
+                curator.ask(question, epsilon=0.1)
+        assert curator.ledger.entries() == []
+
+
+def test_a_fault_keeps_the_charge_shows_a_constant_text_and_suspends(policy: Path) -> None:
+    with Curator.open(policy) as curator:
+        _replace_engine(curator, _Failing())
+        with pytest.raises(EngineFault) as fault:
+            curator.ask(BY_SEX, epsilon=0.5)
+        assert CANARY not in str(fault.value)
+        assert fault.value.__cause__ is None
+        assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
+        with pytest.raises(RequestError, match="suspended"):
+            curator.ask("SELECT COUNT(*) FROM people", epsilon=0.1)
+        curator.ledger.clear(curator.analyst)
+        with pytest.raises(BudgetError):
+            curator.ask(BY_SEX, epsilon=1.5)
+
+
+def test_nothing_of_the_data_stands_in_the_ledger_file(policy: Path) -> None:
+    with Curator.open(policy) as curator:
+        curator.ask("SELECT COUNT(*) FROM people WHERE town = 'x'", epsilon=0.1)
+    for file in policy.parent.glob("ledger.db*"):
+        assert CANARY.encode() not in file.read_bytes()
+
+
+def test_analysts_ask_within_their_shares(policy: Path) -> None:
+    policy.write_text(policy.read_text() + "analysts: {alice: {share: 50%}, bob: {share: 50%}}\n")
+    with pytest.raises(RequestError, match="alice, bob"):
+        Curator.open(policy)
+    with Curator.open(policy, analyst="alice") as curator:
+        curator.ask(BY_SEX, epsilon=0.8)
+        with pytest.raises(BudgetError):
+            curator.ask("SELECT COUNT(*) FROM people", epsilon=0.1)
+    with Curator.open(policy, analyst="bob") as curator:
+        assert not curator.ask(BY_SEX, epsilon=0.8).repeated
+
+
+def _replace_engine(curator: Curator, engine: Engine) -> None:
+    curator._engine.close()
+    curator._engine = engine
+
+
+class _Untouchable:
+    def count(self, sql: str) -> Exact[pa.Table]:
+        raise AssertionError("data was read")
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class _Failing(_Untouchable):
+    def count(self, sql: str) -> Exact[pa.Table]:
+        raise ValueError(CANARY)
