@@ -94,7 +94,7 @@ def test_a_plan_costs_nothing_and_foretells_cost_error_and_belief(curator: Curat
     [
         "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY n DESC",
         "select sex , count(*) n, avg(people.age) as age from people group by 1 order by 2 desc -- the same",
-        'WITH p AS (SELECT 1) SELECT "sex", COUNT(*) n, AVG(age) age FROM people GROUP BY ALL ORDER BY n DESC',
+        "WITH p AS (SELECT 1) SELECT sex, COUNT(*) n, AVG(age) age FROM people GROUP BY ALL ORDER BY n DESC",
     ],
 )
 def test_the_same_question_gets_the_same_answer_for_nothing(curator: Curator, again: str) -> None:

@@ -1,0 +1,121 @@
+"""`discreet plan` and `discreet ask` on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from discreet.app.sample import write, write_policy
+from tests.app.test_promise import discreet
+
+SQL = "SELECT sex, AVG(age) AS age, COUNT(*) AS people FROM census GROUP BY sex"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    write(folder)
+    return write_policy(folder)
+
+
+@pytest.fixture
+def policy(sample: Path, tmp_path: Path) -> str:
+    """The sample's policy with a ledger of its own for each test."""
+    path = sample.with_name(f"{tmp_path.name}.yaml")
+    path.write_text(f"ledger: {tmp_path}/ledger.db\nstore: {sample.parent}/store\n" + sample.read_text())
+    return str(path)
+
+
+def test_ask_prints_table_cost_and_belief(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("ask", SQL, "--policy", policy) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for fact in (
+        "sex",
+        "Female",
+        "±",
+        "± at 95%",
+        "epsilon 0.1",
+        "(entry 1)",
+        "at most 1.11%",
+        "promise: 5%",
+    ):
+        assert fact in told
+
+
+def test_json_has_the_keys_that_machines_rely_on(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("ask", SQL, "--policy", policy, "--epsilon", "0.5", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"columns", "rows", "intervals", "epsilon", "belief", "entry"} <= set(told)
+    assert told["columns"] == ["sex", "age", "people"]
+    assert told["epsilon"] == 0.5
+    assert set(told["belief"]) >= {"prior", "posterior"}
+    assert discreet("plan", SQL, "--policy", policy, "--epsilon", "0.5", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"epsilon", "measures", "belief"} <= set(told)
+    assert set(told["measures"][0]) >= {"name", "mechanism", "error95"}
+    assert told["repeated"] is True
+
+
+def test_csv_has_the_ends_of_the_intervals(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("ask", SQL, "--policy", policy, "--csv") == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert set(rows[0]) == {"sex", "age", "age.low", "age.high", "people", "people.low", "people.high"}
+    assert float(rows[0]["people.low"]) <= float(rows[0]["people"]) <= float(rows[0]["people.high"])
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_a_picture_of_the_answer_is_written(policy: str, tmp_path: Path, ending: str) -> None:
+    picture = tmp_path / f"answer.{ending}"
+    assert discreet("ask", SQL, "--policy", policy, "--plot", str(picture)) == 0
+    assert picture.read_bytes().startswith(b"<svg" if ending == "svg" else b"\x89PNG")
+
+
+def test_a_plan_says_what_it_would_cost_and_leaves_the_ledger_alone(
+    policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("plan", SQL, "--policy", policy, "--within", "30") == 2
+    assert "depends on how many rows" in capsys.readouterr().err
+    assert discreet("plan", SQL, "--policy", policy, "--share", "10%") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for fact in (
+        "cost epsilon 0.165 of 1.65",
+        "replace-one",
+        "a person is one row",
+        "2, as declared",
+        "at most",
+    ):
+        assert fact in told
+    assert discreet("ledger", "--policy", policy, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["entries"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["SELECT * FROM census"], 2, "would show rows"),
+        (["SELECT SUM(x) FROM census"], 2, "there is no column x"),
+        (["not sql"], 2, "ask:"),
+        ([SQL, "--epsilon", "9"], 3, "What would still fit"),
+        ([SQL, "--epsilon", "0"], 2, "epsilon must be"),
+        ([SQL, "--confidence", "100%"], 2, "confidence must be"),
+        ([SQL, "--epsilon", "1", "--share", "5%"], 2, "Give one of them"),
+        ([SQL, "--analyst", "eve"], 2, "eve"),
+    ],
+)
+def test_what_cannot_be_answered_gets_one_sentence_and_the_right_exit_code(
+    policy: str, words: list[str], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("ask", *words, "--policy", policy) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert sentence in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_missing_policy_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("ask", SQL, "--policy", "no-such.yaml") == 2
+    assert "no-such.yaml" in capsys.readouterr().err
