@@ -154,6 +154,42 @@ def test_without_analysts_one_of_them_has_all() -> None:
         assert asked(ledger, SOLE_ANALYST, pure(PROMISE.epsilon))
 
 
+def test_shares_that_exceed_the_whole_by_a_rounding_error_are_scaled() -> None:
+    elevenths = {f"analyst {i}": 1 / 11 for i in range(11)}
+    assert sum(Fraction(str(each)) for each in elevenths.values()) > 1
+    with Ledger(":memory:", TAILED, analysts=elevenths) as ledger:
+        assert 1 - Fraction(1, 10**15) < sum(each.share for each in ledger.accounts()) <= 1
+        for analyst in elevenths:
+            assert asked(ledger, analyst, ledger.left(analyst))
+        assert TAILED.admits(ledger.spent())
+
+
+def test_the_cap_holds_even_if_shares_in_the_file_were_made_larger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path, PROMISE, analysts=HALVES):
+        pass
+    tamper(path, "UPDATE account SET share = '1'")
+    with Ledger(path, PROMISE) as ledger:
+        assert asked(ledger, "alice", pure(0.6 * PROMISE.epsilon))
+        with pytest.raises(BudgetError, match="left to bob is") as refused:
+            ledger.reserve("bob", "key", SQL, pure(0.6 * PROMISE.epsilon))
+        assert "0.66" not in str(refused.value)
+        assert asked(ledger, "bob", pure(0.39 * PROMISE.epsilon))
+
+
+def test_sums_of_odd_fractions_stay_short_and_are_never_too_small() -> None:
+    with memory(TAILED) as ledger:
+        exact = Fraction(0)
+        for k in range(200):
+            variance = Fraction(10**9 + 2 * k + 1, 1013)
+            assert asked(ledger, "alice", DiscreteGaussianDP(variance=variance, shift=3))
+            exact += 9 / (2 * variance)
+        spent = ledger.spent()
+        assert isinstance(spent, ZeroConcentratedDP)
+        assert 0 <= Fraction(spent.rho) - exact <= Fraction(200, 2**256)
+        assert len(str(spent.rho)) < 2_000 < len(str(exact))
+
+
 def test_a_presence_release_is_charged_twice_under_a_value_promise() -> None:
     with memory() as ledger:
         guarantee = PureDP(epsilon=Fraction(1, 4), relation=Relation.PRESENCE)
@@ -517,6 +553,17 @@ def killed(role: str, path: Path, meanwhile: Callable[[], object] = lambda: None
         process.communicate(timeout=60)
 
 
+def test_a_process_that_nobody_has_buried_yet_is_dead(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    process = rival("after the entry", path)
+    assert heard(process) == "ready"
+    process.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    with Ledger(path, PROMISE) as ledger:
+        assert [each.state for each in ledger.entries()] == [State.ORPHANED]
+    process.communicate(timeout=60)
+
+
 def test_a_process_killed_before_it_settles_stays_charged_and_is_listed(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
 
@@ -702,6 +749,14 @@ def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db", PROMISE) as ledger:
         assert asked(ledger, SOLE_ANALYST, pure(0.1))
         assert {each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {0o600}
+
+
+def test_what_is_committed_is_written_through(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db", PROMISE) as ledger, ledger._file.reading() as connection:
+        modes = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
+        ]
+    assert modes == ["wal", 2]
 
 
 def test_entries_are_never_deleted_and_charges_never_change(tmp_path: Path) -> None:

@@ -139,7 +139,10 @@ class LedgerFile:
         )
         try:
             # before anything is written: another's file stays as it is
-            if not self._recognize(connection) and self.path != MEMORY:
+            connection.execute("BEGIN")
+            ours = self._recognize(connection)
+            connection.execute("COMMIT")
+            if not ours and self.path != MEMORY:
                 os.chmod(self.path, 0o600)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -162,7 +165,7 @@ class LedgerFile:
             raise self._refused("is a folder", "Name a file under ledger in the policy.")
 
     def _recognize(self, connection: sqlite3.Connection) -> bool:
-        """Whether the file is a ledger already; False where it is still empty."""
+        """Whether the file is a ledger already; False where it is still empty. All seen at one moment."""
         mark, form = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
