@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,13 +24,17 @@ GAUSSIAN = Gaussian(sigma=Fraction(3), sensitivity=Fraction(1), resolution=Fract
 REALS = st.fractions(-50, 50, max_denominator=997)
 
 
+def grid(value: Fraction, resolution: Fraction) -> int:
+    return to_grid("test", Exact(value), resolution).secret
+
+
 @given(REALS, REALS, st.fractions(Fraction(1, 90), 3, max_denominator=90))
 def test_rounding_to_the_grid_widens_a_distance_to_the_next_step_at_most(
     a: Fraction, b: Fraction, resolution: Fraction
 ) -> None:
-    steps = abs(to_grid(a, resolution) - to_grid(b, resolution))
+    steps = abs(grid(a, resolution) - grid(b, resolution))
     assert steps <= math.ceil(abs(a - b) / resolution)
-    assert abs(to_grid(a, resolution) * resolution - a) <= resolution / 2
+    assert abs(grid(a, resolution) * resolution - a) <= resolution / 2
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
@@ -54,7 +59,7 @@ def test_intervals_cover_the_value_rounding_included(
 
 
 def test_laplace_tends_to_the_papers_density() -> None:
-    masses = [LAPLACE.steps.mass(to_grid(Fraction(x), LAPLACE.resolution)) * 1000 for x in (0.5, 1.0, 2.25)]
+    masses = [LAPLACE.steps.mass(grid(Fraction(x), LAPLACE.resolution)) * 1000 for x in (0.5, 1.0, 2.25)]
     assert masses == pytest.approx([LAPLACE.density(x) for x in (0.5, 1.0, 2.25)], rel=1e-6)
     assert LAPLACE.density(1.041) == pytest.approx(0.176177, abs=1e-6)  # LPB, Table I
 
@@ -109,3 +114,19 @@ def test_requires_positive_parameters(kind: type, name: str, value: float) -> No
 def test_calibration_refuses_parameters_without_meaning(epsilon: float, delta: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"^exact_sigma\.(epsilon|delta) must be"):
         exact_sigma(epsilon, delta)
+
+
+def test_numpy_integers_do_not_wrap_around_on_a_fine_grid(random: Randomness) -> None:
+    fine = Laplace(epsilon=100, sensitivity=1, resolution=0.001)  # type: ignore[arg-type]
+    for value in (np.int64(7), np.int64(12), np.int32(-11)):
+        released = fine.release(Exact(value), random)  # type: ignore[arg-type]
+        assert float(released.value) == pytest.approx(int(value), abs=2)
+
+
+@pytest.mark.parametrize("secret", ["HIV+", 1.5, math.nan, None, True])
+def test_what_is_no_number_is_refused_without_being_shown(secret: object, random: Randomness) -> None:
+    with pytest.raises(InvalidParameterError) as refusal:
+        LAPLACE.release(Exact(secret), random)  # type: ignore[arg-type]
+    assert str(refusal.value) == (
+        f"Laplace.value must be an integer or a fraction; got a {type(secret).__name__}."
+    )

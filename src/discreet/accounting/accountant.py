@@ -45,6 +45,7 @@ ONE_ROUNDING = Fraction(1, 2**51)
 LEAK = Fraction(1, 20)
 RATIO = 2**-0.25
 STEPS = 160
+FURTHEST = 500.0
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ class Accountant:
 
         With a tail, spending is rounded up to one of `STEPS` below the limit, each with a part of the tail.
         Every step is a filter of its own, so that all readings below the promise's posterior are exceeded
-        with probability at most `tail` together, however the moments of reading were chosen.
+        with probability at most `tail` together, however the moments of reading were chosen. Past events
+        above the limit (`after`) are read by steps above it in the same way.
         """
         start = self.promise.prior if prior is None else prior
         nothing = PureDP(epsilon=0, relation=self.promise.secret)
@@ -144,10 +146,12 @@ class Accountant:
             return belief(start, replace(nothing, epsilon=self.epsilon * self.promise.group))
         if self.rho == 0 and self.delta == 0:
             return belief(start, nothing)
-        if not self._within(0):
-            return belief(start, self.spent.for_group(self.promise.group), tail=self.promise.tail)
-        step = next(j for j in range(STEPS, -1, -1) if self._within(j))
-        loss = min(self.promise.loss, _loss_at_step(self.promise, Fraction(self.leak), step))
+        step = next((j for j in range(STEPS, -STEPS, -1) if self._within(j)), None)
+        loss = math.inf if step is None else _loss_at_step(self.promise, Fraction(self.leak), step)
+        if loss > FURTHEST:
+            return Belief(prior=float(start), highest=1.0, lowest=0.0, tail=0.0, secret=self.promise.secret)
+        if step is not None and step >= 0:
+            loss = min(self.promise.loss, loss)
         return replace(belief(start, replace(nothing, epsilon=loss)), tail=self.promise.tail)
 
     def _within(self, step: int) -> bool:
@@ -215,12 +219,16 @@ def _at_step(limit: ZeroConcentratedDP, step: int) -> ZeroConcentratedDP:
 def _loss_at_step(promise: Promise, leak: Fraction, step: int) -> float:
     """ln of the odds factor that a filter at this step exceeds with at most its part of the tail.
 
-    The parts of all steps but the limit itself, (1 - RATIO) / RATIO * RATIO**step, add up to less than 1.
+    The parts of the steps below the limit, (1 - RATIO) / RATIO * RATIO**step, add up to less than 1, and so
+    do those of the steps above it.
     """
     if step == 0:
         return promise.loss
-    filtered = _at_step(_limit(promise, leak), step).for_group(promise.group)
-    part = promise.tail * (1 - RATIO) * RATIO ** (step - 1)
+    limit = _limit(promise, leak)
+    if float(limit.delta) * RATIO**step >= 1:
+        return math.inf
+    filtered = _at_step(limit, step).for_group(promise.group)
+    part = promise.tail * (1 - RATIO) * RATIO ** (abs(step) - 1)
     return math.log(smallest_gamma(filtered, part))
 
 

@@ -1,6 +1,6 @@
 """Composition theorems: what several releases, with parameters fixed in advance, amount to together.
 
-sequential          epsilons and deltas add up; also for parameters that are chosen along the way
+sequential          epsilons and deltas add up
 advanced            e = sqrt(2 ln(1/s) sum of e_i**2) + sum of e_i (exp(e_i) - 1), d = s + sum of d_i [DRV10]
 optimal             k equal (e0, d0): exact, no bound can be smaller [KOV15]
 gaussian            mu**2 adds up, and the sum is Gaussian again: exact [DRS22]
@@ -12,9 +12,10 @@ single              one release: its own profile
 Requires    The numbers (how many, which epsilon, which mechanism) do not depend on what was released; which
             question each release answers may. All are for the same neighbours.
 Parallel    Each release reads a part of its own, and a person is in at most one part. Adding or removing her
-            changes one part: the largest epsilon. Replacing her record may take her out of one part and into
-            another: the two largest epsilons together, and not less, and only if every release is proven for
-            added and removed people (one proven for replaced values may show how large its part is).
+            changes one part: the largest epsilon. Replacing her record is a removal and an addition: twice
+            the largest epsilon if she stays in that part with another value, two different ones if she moves.
+            And only if every release is proven for added and removed people (one proven for replaced values
+            may show how large its part is).
 
 [DRV10]     Dwork, Rothblum & Vadhan, Boosting and Differential Privacy.
 [KOV15]     Kairouz, Oh & Viswanath, The Composition Theorem for Differential Privacy.
@@ -26,7 +27,6 @@ Parallel    Each release reads a part of its own, and a person is in at most one
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -116,7 +116,7 @@ def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guara
 
     >>> parts = [PureDP(epsilon=e, relation=Relation.PRESENCE) for e in (1, 2, 3)]
     >>> parallel(parts, "presence").cap, parallel(parts, "value").cap
-    (3.0, 5.0)
+    (3.0, 6.0)
     """
     wanted = Relation.parse("parallel", "relation", relation)
     parts = [_checked("parallel", each) for each in guarantees]
@@ -125,16 +125,14 @@ def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guara
             "parallel: a release that is proven for replaced values only may show how large its part is.",
             hint="Use mechanisms that are proven for added and removed people.",
         )
-    changed = 1 if wanted is Relation.PRESENCE else 2
     bounds = [_bounds(each) for each in parts]
-    if all(each is not None for each in bounds):
-        epsilon, delta = (_largest(changed, (each[i] for each in bounds if each)) for i in (0, 1))
-        return _approximate(epsilon, delta, wanted)
     sums = [getattr(each, "concentrated", None) for each in parts]
+    if all(each is not None for each in bounds):
+        epsilon, delta = (max((each[i] for each in bounds if each), default=Fraction(0)) for i in (0, 1))
+        return restate(_approximate(epsilon, delta, Relation.PRESENCE), wanted)
     if all(each is not None for each in sums):
-        rho = _largest(changed, (Fraction(each.rho) for each in sums if each))
-        leak = _largest(changed, (Fraction(each.delta) for each in sums if each))
-        return ZeroConcentratedDP(rho=rho, delta=leak, relation=wanted)
+        rho, delta = (max(Fraction(getattr(each, name)) for each in sums) for name in ("rho", "delta"))
+        return restate(ZeroConcentratedDP(rho=rho, delta=delta, relation=Relation.PRESENCE), wanted)
     raise RequestError(
         "parallel: a guarantee has neither an epsilon nor a rho.", hint="Compose it sequentially."
     )
@@ -170,7 +168,7 @@ def optimal(events: Events, relation: Relation, delta: float = 0.0) -> RepeatedD
     """Equal (epsilon, delta) only; a Laplace counts as its epsilon."""
     del delta
     bounds = {_bounds(each) for each in events}
-    if len(bounds) > 1 or (each := bounds.pop()) is None:
+    if len(bounds) > 1 or (each := bounds.pop()) is None or each[1] >= 1:
         return None
     return RepeatedDP(epsilon=each[0], delta=each[1], times=sum(events.values()), relation=relation)
 
@@ -271,10 +269,6 @@ def _approximate(epsilon: Fraction, delta: Fraction, relation: Relation) -> Guar
     if delta > 0:
         return ApproximateDP(epsilon=epsilon, delta=delta, relation=relation)
     return PureDP(epsilon=epsilon, relation=relation)
-
-
-def _largest(count: int, values: Iterable[Fraction]) -> Fraction:
-    return sum(heapq.nlargest(count, values), Fraction(0))
 
 
 def _epsilon(guarantee: Guarantee, delta: float) -> float:

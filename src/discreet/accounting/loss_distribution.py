@@ -34,7 +34,7 @@ from discreet.accounting.inversion import FURTHEST
 from discreet.accounting.loss_laws import law, reach
 from discreet.accounting.optimal import RepeatedDP
 from discreet.core.errors import RequestError, require
-from discreet.core.guarantees import GroupOf, Guarantee, PureDP, ZeroConcentratedDP
+from discreet.core.guarantees import DiscreteGaussianDP, GroupOf, Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import require_count, require_positive
 from discreet.core.relations import Relation
 
@@ -42,6 +42,9 @@ INTERVAL = 1e-4
 CELLS = 1 << 17
 CUT = 1e-15
 ROUNDING = 1e-15
+
+WIDEST = 10**9
+"""Of a discrete Gaussian: above it a cell for each integer would not fit."""
 
 Floats = NDArray[np.float64]
 
@@ -66,9 +69,11 @@ class LossDistribution:
 
     @staticmethod
     def knows(guarantee: Guarantee) -> bool:
-        """Whether `guarantee` determines a law of the loss."""
+        """Whether `guarantee` determines a law of the loss, and one that can be written down."""
         if isinstance(guarantee, LossDistribution):
             return True
+        if isinstance(guarantee, DiscreteGaussianDP) and guarantee.variance > WIDEST:
+            return False
         furthest = reach(guarantee.each if isinstance(guarantee, RepeatedDP) else guarantee)
         return furthest is not None and furthest <= FURTHEST
 

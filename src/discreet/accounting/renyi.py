@@ -68,13 +68,15 @@ def renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | N
     )
     at_order, delta = 0.0, 0.0
     for event, count in events.items():
-        delta += count * float(getattr(event, "delta", 0))
         if isinstance(event, RenyiDP):
             at_order += count * float(event.epsilon)
         elif (named := _named(event)) is not None:
-            account.compose(named, count)
+            account.compose(named[0], count)
+            delta += count * named[1]
         else:
             return None
+    if delta >= 1:
+        return None
     return RenyiCurve(
         orders=tuple(map(float, account.orders)),
         divergences=tuple(max(float(each) + at_order, NOISE) for each in account.rdp),
@@ -83,17 +85,18 @@ def renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | N
     )
 
 
-def _named(guarantee: Guarantee) -> dp_accounting.DpEvent | None:
-    """What dp-accounting calls it; None where its divergences could not be computed."""
+def _named(guarantee: Guarantee) -> tuple[dp_accounting.DpEvent, float] | None:
+    """What dp-accounting calls it, and the delta beside its divergences; None where it has none."""
     match guarantee:
         case PureDP(epsilon=e) | ApproximateDP(epsilon=e) if LEAST <= e <= MOST:
             # the worst release: with probability 2 / (1 + exp(e)) one of two answers at random
-            return dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(e)), 2)
+            leak = float(guarantee.delta) if isinstance(guarantee, ApproximateDP) else 0.0
+            return dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(e)), 2), leak
         case LaplaceDP(epsilon=e) if LEAST <= e <= MOST:
-            return dp_accounting.LaplaceDpEvent(1 / float(e))
+            return dp_accounting.LaplaceDpEvent(1 / float(e)), 0.0
         case GaussianDP(mu=mu) if LEAST <= mu <= MOST:
-            return dp_accounting.GaussianDpEvent(1 / float(mu))
+            return dp_accounting.GaussianDpEvent(1 / float(mu)), 0.0
     concentrated = getattr(guarantee, "concentrated", None)
     if concentrated is None or concentrated.rho > MOST:
         return None
-    return dp_accounting.ZCDpEvent(float(concentrated.rho))
+    return dp_accounting.ZCDpEvent(float(concentrated.rho)), float(concentrated.delta)

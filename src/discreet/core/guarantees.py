@@ -38,7 +38,7 @@ from discreet.core.numbers import (
     require_nonnegative,
     require_positive,
 )
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 
 
 class Guarantee(Protocol):
@@ -71,6 +71,7 @@ class PureDP:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         require_nonnegative(self, "epsilon", self.epsilon)
 
     @property
@@ -104,6 +105,7 @@ class LaplaceDP:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         require_positive(self, "epsilon", self.epsilon)
 
     @property
@@ -144,6 +146,7 @@ class ApproximateDP:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         require_nonnegative(self, "epsilon", self.epsilon)
         require(is_real(self.delta) and 0 <= self.delta < 1, self, "delta", self.delta, "a number in [0, 1)")
 
@@ -185,6 +188,7 @@ class GaussianDP:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         require_nonnegative(self, "mu", self.mu)
 
     @property
@@ -200,7 +204,9 @@ class GaussianDP:
         if above < -745:
             return 0.0  # below the least float; the difference that follows would be one of rounding errors
         below = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-        return max(0.0, -math.exp(above) * math.expm1(below - above))
+        # the two tails are close for a small mu: what rounding them may change is added
+        cover = 2.0**-50 * (1 + abs(above) + abs(below))
+        return min(1.0, max(0.0, math.exp(above) * (cover - math.expm1(below - above))))
 
     def for_group(self, size: int) -> GaussianDP:
         return replace(self, mu=self.mu * size)
@@ -222,6 +228,7 @@ class DiscreteGaussianDP:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         keep_fraction(self, "variance")
         require_count(self, "shift", self.shift)
 
@@ -256,6 +263,7 @@ class RenyiDP:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         require(is_real(self.order) and self.order > 1, self, "order", self.order, "a finite number above 1")
         require_nonnegative(self, "epsilon", self.epsilon)
 
@@ -280,6 +288,7 @@ class ZeroConcentratedDP:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         require_nonnegative(self, "rho", self.rho)
         require(is_real(self.delta) and 0 <= self.delta < 1, self, "delta", self.delta, "a number in [0, 1)")
 
@@ -315,6 +324,9 @@ class GroupOf:
     size: int
     relation: Relation
 
+    def __post_init__(self) -> None:
+        keep_relation(self)
+
     @property
     def cap(self) -> float:
         return self.member.cap * self.size
@@ -323,26 +335,29 @@ class GroupOf:
         if epsilon <= 0:
             return 1.0
         share = epsilon / self.size
-        return min(1.0, self.member.profile(share) * math.expm1(epsilon) / math.expm1(share))
+        # expm1(e) / expm1(e / g), which is at most g exp(e - e / g), without its overflow
+        growth = math.exp(min(700.0, epsilon - share)) * math.expm1(-epsilon) / math.expm1(-share)
+        return min(1.0, self.member.profile(share) * growth)
 
     def for_group(self, size: int) -> GroupOf:
         return replace(self, size=self.size * size)
 
 
-def restate(guarantee: Guarantee, relation: Relation) -> Guarantee:
+def restate(guarantee: Guarantee, relation: Relation | str) -> Guarantee:
     """The same release, for other neighbours: a replacement is a removal and an addition.
 
     >>> restate(PureDP(epsilon=1, relation=Relation.PRESENCE), Relation.VALUE)
     PureDP(epsilon=2, relation=<Relation.VALUE: 'value'>)
     """
-    if guarantee.relation is relation:
+    wanted = Relation.parse("restate", "relation", relation)
+    if guarantee.relation is wanted:
         return guarantee
-    if relation is Relation.PRESENCE:
+    if wanted is Relation.PRESENCE:
         raise RequestError(
             "A guarantee for replaced values says nothing about presence.",
             hint="Use a mechanism that is proven for added and removed people.",
         )
-    return replace(guarantee.for_group(2), relation=relation)  # type: ignore[type-var]
+    return replace(guarantee.for_group(2), relation=wanted)  # type: ignore[type-var]
 
 
 def _log_delta(order: float, divergence: float, epsilon: float) -> float:

@@ -16,6 +16,7 @@ from scipy.special import log_ndtr
 
 TERMWISE = 1000.0
 REACH = 40.0
+COVER = 2.0**-46  # what rounding may change, relatively
 
 
 def normalizer(variance: Fraction) -> float:
@@ -37,10 +38,11 @@ def tail(variance: Fraction, m: int) -> tuple[float, float]:
         return _trapezoid(sigma, m)
     last = math.ceil(REACH * sigma) + 1
     if m > last:
-        return 0.0, math.exp(-(m**2) / (2 * float(variance))) * 2 / normalizer(variance)
+        v = float(variance)
+        return 0.0, math.exp(-(m**2) / (2 * v)) / -math.expm1(-(2 * m + 1) / (2 * v)) / normalizer(variance)
     z = np.arange(m, last + 1, dtype=np.float64)
     total = float(np.exp(-(z**2) / (2 * float(variance)))[::-1].sum()) / normalizer(variance)
-    return total, total
+    return total * (1 - COVER), total * (1 + COVER)
 
 
 def _trapezoid(sigma: float, m: int) -> tuple[float, float]:
@@ -49,4 +51,4 @@ def _trapezoid(sigma: float, m: int) -> tuple[float, float]:
     here = math.exp(-x * x / 2)
     middle = math.exp(float(log_ndtr(-x))) + here / (2 * norm)
     wobble = (x * here / sigma if x >= 1 else 3 * math.exp(-0.5) / sigma) / 8 / norm
-    return middle - wobble, middle + wobble
+    return middle * (1 - COVER) - wobble, middle * (1 + COVER) + wobble

@@ -34,3 +34,9 @@ class Relation(StrEnum):
         found = [each for each in cls if value in (each.value, each.neighbours)]
         require(bool(found), owner, name, repr(value), "'value' (replace-one) or 'presence' (add/remove)")
         return found[0]
+
+
+def keep_relation(owner: object) -> None:
+    """Check the `relation` of a frozen dataclass and keep it as a `Relation`."""
+    named = getattr(owner, "relation")  # noqa: B009  (a frozen dataclass of any kind)
+    object.__setattr__(owner, "relation", Relation.parse(owner, "relation", named))

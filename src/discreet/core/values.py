@@ -7,23 +7,31 @@ nothing, so that no log, message or traceback carries it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Generic, NoReturn, TypeVar
 
 from discreet.core.guarantees import Guarantee
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, eq=False)
 class Exact(Generic[T_co]):
-    """A value that may not leave.
+    """A value that may not leave: it is neither shown, compared, nor pickled.
 
     >>> Exact(41)
     Exact()
     """
 
-    secret: T_co = field(repr=False)
+    __slots__ = ("secret",)
+
+    def __init__(self, secret: T_co) -> None:
+        self.secret = secret
+
+    def __repr__(self) -> str:
+        return "Exact()"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an exact value may not leave, so it is not pickled")
 
 
 @dataclass(frozen=True, eq=False)

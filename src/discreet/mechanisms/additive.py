@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from numbers import Integral, Rational
 
 import numpy as np
 
+from discreet.core.errors import require
+from discreet.core.values import Exact
 from discreet.mechanisms.sampling import LARGEST, Integers
 
 
@@ -31,6 +34,27 @@ def least(holds: Callable[[int], bool], around: int) -> int:
     return at
 
 
-def to_grid(value: Fraction, resolution: Fraction) -> int:
+def to_grid(owner: object, value: Exact[Fraction], resolution: Fraction) -> Exact[int]:
     """The nearest multiple of `resolution`, in steps; halves go up, the same way for every value."""
-    return math.floor(Fraction(value) / resolution + Fraction(1, 2))
+    secret = value.secret
+    fits = isinstance(secret, Rational) and not isinstance(secret, bool)
+    require(fits, owner, "value", f"a {type(secret).__name__}", "an integer or a fraction")
+    # NumPy's integers would stay such inside a fraction, and wrap around
+    exact = Fraction(int(secret.numerator), int(secret.denominator))
+    return Exact(math.floor(exact / resolution + Fraction(1, 2)))
+
+
+def whole(owner: object, value: Exact[int]) -> int:
+    """The integer inside; its type alone can be wrong, so a refusal says nothing of its value."""
+    secret = value.secret
+    fits = isinstance(secret, Integral) and not isinstance(secret, bool)
+    require(fits, owner, "value", f"a {type(secret).__name__}", "an integer")
+    return int(secret)
+
+
+def column(owner: object, values: Exact[Integers]) -> Integers:
+    """The integers inside: one dimension, so that every one gets noise of its own."""
+    secret = values.secret
+    fits = isinstance(secret, np.ndarray) and secret.ndim == 1 and secret.dtype == np.int64
+    require(fits, owner, "values", f"a {type(secret).__name__}", "a one-dimensional array of int64")
+    return secret

@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 from scipy.special import ndtri
 
 from discreet.core import lattice
@@ -34,10 +33,12 @@ from discreet.core.numbers import (
     require_probability,
 )
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import add, least
+from discreet.mechanisms.additive import add, column, least, whole
 from discreet.mechanisms.sampling import Integers, discrete_gaussian
+
+LEAST = Fraction(1, 10**300)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,9 @@ class DiscreteGaussian:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         keep_fraction(self, "variance")
+        require(self.variance > LEAST, self, "variance", self.variance, "above 1e-300")
         keep_fraction(self, "squared_sensitivity")
         require_count(self, "places", self.places)
 
@@ -97,10 +100,12 @@ class DiscreteGaussian:
 
     def release(self, count: Exact[int], random: Randomness) -> Released[int]:
         noise = discrete_gaussian(self.variance, 1, random)[0]
-        return Released(count.secret + int(noise), self.guarantee)
+        return Released(whole(self, count) + int(noise), self.guarantee)
 
     def release_many(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
         """Every entry with noise of its own; the sensitivity bounds all `places` together, in L2."""
-        size = int(np.size(counts.secret))
-        require(size <= self.places, self, "places", self.places, "the number of integers released together")
-        return Released(add(counts.secret, discrete_gaussian(self.variance, size, random)), self.guarantee)
+        values = column(self, counts)
+        enough = values.size <= self.places
+        require(enough, self, "places", self.places, "the number of integers released together")
+        noise = discrete_gaussian(self.variance, values.size, random)
+        return Released(add(values, noise), self.guarantee)

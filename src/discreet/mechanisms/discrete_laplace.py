@@ -25,9 +25,9 @@ from math import exp
 from discreet.core.guarantees import PureDP
 from discreet.core.numbers import keep_fraction, require_count, require_nonnegative, require_probability
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import add, least
+from discreet.mechanisms.additive import add, column, least, whole
 from discreet.mechanisms.sampling import Integers, discrete_laplace
 
 
@@ -44,6 +44,7 @@ class DiscreteLaplace:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         keep_fraction(self, "epsilon")
         require_count(self, "sensitivity", self.sensitivity)
 
@@ -81,9 +82,9 @@ class DiscreteLaplace:
 
     def release(self, count: Exact[int], random: Randomness) -> Released[int]:
         noise = discrete_laplace(self.rate, 1, random)[0]
-        return Released(count.secret + int(noise), self.guarantee)
+        return Released(whole(self, count) + int(noise), self.guarantee)
 
     def release_many(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
         """Every entry with noise of its own; `sensitivity` bounds all entries together, in L1."""
-        noise = discrete_laplace(self.rate, counts.secret.size, random)
-        return Released(add(counts.secret, noise), self.guarantee)
+        values = column(self, counts)
+        return Released(add(values, discrete_laplace(self.rate, values.size, random)), self.guarantee)

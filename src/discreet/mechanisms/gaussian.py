@@ -9,7 +9,8 @@ Utility     Pr[|error| > alpha] from exact sums.
 Calibration `exact_sigma` inverts the profile. The textbook's sensitivity * sqrt(2 ln(2 / delta)) / epsilon
             (`textbook_sigma`) is there to be compared: at epsilon 1, delta 1e-5 it asks for 4.941 where
             3.731 is enough, and above epsilon = 9.4 it is not enough. Under a promise neither is used:
-            `Promise.gaussian_scale` calibrates by the tail.
+            `Promise.gaussian_scale` calibrates the normal law by the tail. On a grid that is coarse beside
+            sigma the law differs a little; `Promise.admits(mechanism.guarantee)` decides.
 
 [BW18]      Balle & Wang, Improving the Gaussian Mechanism for Differential Privacy.
 """
@@ -22,6 +23,7 @@ from fractions import Fraction
 
 from scipy.optimize import brentq
 
+from discreet.core.errors import require
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
 from discreet.core.numbers import (
     Real,
@@ -31,7 +33,7 @@ from discreet.core.numbers import (
     require_probability,
 )
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.additive import to_grid
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -49,6 +51,8 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
         return GaussianDP(mu=math.exp(log_mu)).profile(float(epsilon)) - delta
 
     low, high = -30.0, 10.0 + math.log1p(float(epsilon))
+    reachable = excess(low) < 0 < excess(high)
+    require(reachable, "exact_sigma", "delta", delta, f"a probability that fits epsilon = {float(epsilon):g}")
     return float(sensitivity) / math.exp(brentq(excess, low, high, xtol=1e-13))
 
 
@@ -78,6 +82,7 @@ class Gaussian:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         for name in ("sigma", "sensitivity", "resolution"):
             keep_fraction(self, name)
 
@@ -115,5 +120,5 @@ class Gaussian:
         return float((self.steps.half_width(confidence) + Fraction(1, 2)) * self.resolution)
 
     def release(self, value: Exact[Fraction], random: Randomness) -> Released[Fraction]:
-        released = self.steps.release(Exact(to_grid(value.secret, self.resolution)), random)
+        released = self.steps.release(to_grid(self, value, self.resolution), random)
         return Released(released.value * self.resolution, released.guarantee)

@@ -22,7 +22,7 @@ Why exact   Z is drawn by rejection from an exact sampler, k is found with prove
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -34,7 +34,7 @@ from discreet.core.errors import require
 from discreet.core.guarantees import ApproximateDP
 from discreet.core.numbers import keep_fraction, require_count, require_probability
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.additive import least
 from discreet.mechanisms.sampling import (
@@ -44,7 +44,6 @@ from discreet.mechanisms.sampling import (
     exp_bounds,
     uniform_below,
 )
-from discreet.mechanisms.selection import keep_relation
 
 DIGITS = 60
 
@@ -53,14 +52,19 @@ DIGITS = 60
 class Groups:
     """Keys, and the (distinct or noisy) number of people at each."""
 
-    keys: NDArray[Any]
-    people: Integers
+    keys: NDArray[Any] = field(repr=False)
+    people: Integers = field(repr=False)
 
     def __post_init__(self) -> None:
         fits = isinstance(self.people, np.ndarray) and self.people.ndim == 1 and self.people.dtype == np.int64
         require(fits, self, "people", type(self.people).__name__, "a one-dimensional int64 array")
         same = isinstance(self.keys, np.ndarray) and self.keys.shape == self.people.shape
         require(same, self, "keys", "another shape", "an array with one key for each number of people")
+
+
+def _alone(keys: NDArray[Any]) -> NDArray[Any]:
+    """Keys without a trace of the others: an array of text is as wide as its widest item ever was."""
+    return np.array(keys.tolist(), dtype=keys.dtype.kind) if keys.dtype.kind in "US" else keys.copy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +143,7 @@ class GroupSelection:
         people, keys = groups.secret.people[held], groups.secret.keys[held]
         noisy = people + self._noise(people.size, random)
         shown = noisy > self.threshold
-        return Released(Groups(keys[shown], noisy[shown]), self.guarantee)
+        return Released(Groups(_alone(keys[shown]), noisy[shown]), self.guarantee)
 
     def _noise(self, count: int, random: Randomness) -> Integers:
         """Discrete Laplace noise given that |Z| <= k; where k is small beside its scale, cut from uniform."""

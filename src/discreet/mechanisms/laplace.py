@@ -23,7 +23,7 @@ from fractions import Fraction
 from discreet.core.guarantees import PureDP
 from discreet.core.numbers import keep_fraction, require_nonnegative, require_probability
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.additive import to_grid
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -43,6 +43,7 @@ class Laplace:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         for name in ("epsilon", "sensitivity", "resolution"):
             keep_fraction(self, name)
 
@@ -85,5 +86,5 @@ class Laplace:
         return float((self.steps.half_width(confidence) + Fraction(1, 2)) * self.resolution)
 
     def release(self, value: Exact[Fraction], random: Randomness) -> Released[Fraction]:
-        released = self.steps.release(Exact(to_grid(value.secret, self.resolution)), random)
+        released = self.steps.release(to_grid(self, value, self.resolution), random)
         return Released(released.value * self.resolution, released.guarantee)

@@ -38,11 +38,11 @@ from discreet.core.errors import require
 from discreet.core.guarantees import PureDP
 from discreet.core.numbers import is_real, keep_fraction, require_count
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.grouped import Grouped
 from discreet.mechanisms.sampling import LARGEST, Floats, Integers, choose
-from discreet.mechanisms.selection import keep_relation, shortfall
+from discreet.mechanisms.selection import shortfall
 
 FINEST = 10_000
 

@@ -25,12 +25,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.core.errors import require
 from discreet.core.guarantees import PureDP
 from discreet.core.numbers import keep_fraction, require_count, require_nonnegative
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
-from discreet.mechanisms.sampling import Floats, Integers, bernoulli_odds, uniform_below
+from discreet.mechanisms.additive import column, whole
+from discreet.mechanisms.sampling import LARGEST, Floats, Integers, bernoulli_odds, uniform_below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,7 @@ class RandomizedResponse:
     def __post_init__(self) -> None:
         keep_fraction(self, "epsilon")
         require_count(self, "values", self.values, least=2)
+        require(self.values <= LARGEST, self, "values", self.values, "at most 2**62")
 
     @property
     def guarantee(self) -> PureDP:
@@ -74,12 +77,12 @@ class RandomizedResponse:
         return self.truthful if output == truth else self.lie
 
     def release(self, answer: Exact[int], random: Randomness) -> Released[int]:
-        one = np.array([min(max(answer.secret, 0), self.values - 1)], dtype=np.int64)
+        one = np.array([min(max(whole(self, answer), 0), self.values - 1)], dtype=np.int64)
         return Released(int(self._randomized(one, random)[0]), self.guarantee)
 
     def release_many(self, answers: Exact[Integers], random: Randomness) -> Released[Integers]:
         """One answer for each person, each with coins of its own."""
-        kept = np.clip(answers.secret, 0, self.values - 1)
+        kept = np.clip(column(self, answers), 0, self.values - 1)
         return Released(self._randomized(kept, random), self.guarantee)
 
     def _randomized(self, answers: Integers, random: Randomness) -> Integers:

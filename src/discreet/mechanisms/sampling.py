@@ -12,6 +12,8 @@ bernoulli_exp       Pr[True] = exp(-x)
 geometric           Pr[G >= k] = exp(-rate k)                     by inversion: G = floor(-ln U / rate)
 discrete_laplace    Pr[Z = z] proportional to exp(-rate |z|)      as the difference of two geometrics
 discrete_gaussian   Pr[Z = z] proportional to exp(-z**2 / (2 v))  by rejection from discrete Laplace [CKS20]
+bernoulli_odds      Pr[True] = w exp(-x) / (1 + w exp(-x))
+uniform_below       uniform in [0, bound)                         by rejection
 choose              Pr[i] proportional to m_i exp(-rate d_i)      by inversion over cumulated weights
 
 How long a sampler runs depends on its parameters and on its own coins, never on the value that the noise
@@ -31,6 +33,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.errors import require
 from discreet.core.randomness import Randomness
 
 Integers = NDArray[np.int64]
@@ -67,6 +70,8 @@ class Uniform:
 
 def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Fractions that enclose exp(-x). `Decimal.exp` is correctly rounded, so one step outwards suffices."""
+    if x > 3 * digits:  # exp(-x) < 10**-digits: more digits would only make long fractions
+        return Fraction(0), Fraction(1, 10**digits)
     down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
     least = down.divide(Decimal(-x.numerator), Decimal(x.denominator))
     most = up.divide(Decimal(-x.numerator), Decimal(x.denominator))
@@ -280,6 +285,7 @@ def bernoulli_odds(x: Fraction, weight: int, count: int, random: Randomness) -> 
 
 def uniform_below(bound: int, count: int, random: Randomness) -> Integers:
     """`count` uniform integers in [0, bound), 1 <= bound <= 2**62, by rejection."""
+    require(1 <= bound <= LARGEST, "uniform_below", "bound", bound, "an integer from 1 to 2**62")
     if bound == 1:
         return np.zeros(count, np.int64)
     spare = np.uint64(64 - (bound - 1).bit_length())

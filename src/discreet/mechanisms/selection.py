@@ -15,17 +15,11 @@ import numpy as np
 
 from discreet.core.errors import require
 from discreet.core.numbers import keep_fraction, require_count, require_probability
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 from discreet.mechanisms.additive import least
 from discreet.mechanisms.sampling import LARGEST, Floats, Integers
 
 NODES = 400
-
-
-def keep_relation(owner: object) -> None:
-    """Check the `relation` of a frozen dataclass and keep it as a `Relation`."""
-    named = getattr(owner, "relation")  # noqa: B009  (a frozen dataclass of any kind)
-    object.__setattr__(owner, "relation", Relation.parse(owner, "relation", named))
 
 
 def keep_parameters(owner: object, *, sensitivity: object, monotone: object, relation: object) -> None:

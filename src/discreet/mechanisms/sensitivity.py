@@ -27,7 +27,7 @@ from fractions import Fraction
 
 from discreet.core.errors import require
 from discreet.core.numbers import require_count
-from discreet.core.relations import Relation
+from discreet.core.relations import Relation, keep_relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,7 @@ class Contribution:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
+        keep_relation(self)
         require_count(self, "rows", self.rows)
         require_count(self, "groups", self.groups)
 
