@@ -32,9 +32,10 @@ clean:
 
 # Debian ships pip without ensurepip; where venv cannot bring its own pip, the system's pip puts one in.
 $(BIN)/python:
-	@$(PYTHON) -m venv .venv 2>/dev/null \
+	@$(PYTHON) -m venv .venv >/dev/null 2>&1 \
 	  || { rm -rf .venv && $(PYTHON) -m venv --without-pip .venv \
-	       && $(PYTHON) -m pip --python $@ install --quiet --disable-pip-version-check pip; }
+	       && $(PYTHON) -m pip --python $@ install --quiet --disable-pip-version-check pip; } \
+	  || { rm -rf .venv; exit 1; }
 
 .venv/.base: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing discreet into .venv ..." >&2

@@ -26,7 +26,7 @@ def discreet(*words: str) -> int:
 def test_a_promise_is_told_in_words_odds_and_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert discreet("promise", "--prior", "1%", "--posterior", "5%") == 0
     told = " ".join(capsys.readouterr().out.split())
-    for fact in ("at most 1% beforehand", "more than 5%", "1 to 99", "1 to 19", "5.21", "1.65", "21.5%"):
+    for fact in ("at most 1% beforehand", "more than 5%", "1 to 99", "1 to 19", "5.21", "1.65", "21.6%"):
         assert fact in told
 
 
@@ -93,23 +93,30 @@ def test_a_picture_is_written(ending: str, tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--prior", "5%", "--posterior", "1%"], "Promise.posterior must be above the prior"),
+        (["--prior", "5%", "--posterior", "1%"], "--posterior must be above the prior"),
         (["--prior", "1.5", "--posterior", "5%"], "--prior must be a probability such as 5%"),
         (["--prior", "nan", "--posterior", "5%"], "--prior must be a probability such as 5%"),
-        (["--prior", "0", "--posterior", "5%"], "Promise.prior must be a probability between 0 and 1"),
-        (["--prior", "1%", "--posterior", "100%"], "Promise.posterior must be a probability between 0 and 1"),
+        (["--prior", "0", "--posterior", "5%"], "--prior must be a probability between 0 and 1"),
+        (["--prior", "1%", "--posterior", "100%"], "--posterior must be a probability between 0 and 1"),
         (["--posterior", "5%"], "--posterior needs --prior"),
         (
             ["--prior", "1%", "--posterior", "5%", "--group", "0"],
-            "Promise.group must be an integer of at least 1",
+            "--group must be an integer of at least 1",
         ),
-        (["--prior", "1%", "--posterior", "5%", "--secret", "name"], "Promise.secret must be 'value'"),
-        (["--prior", "1%", "--posterior", "5%", "--tail", "1"], "Promise.tail must be"),
-        (["--epsilon", "0"], "epsilon must be a finite number above 0"),
+        (["--prior", "1%", "--posterior", "5%", "--secret", "name"], "--secret must be 'value'"),
+        (["--prior", "1%", "--posterior", "5%", "--tail", "1"], "--tail must be"),
+        (["--epsilon", "0"], "--epsilon must be a finite number above 0"),
         (["--epsilon", "inf"], "--epsilon must be a finite number"),
         (["--epsilon", "2000"], "Choose a smaller epsilon"),
-        (["--epsilon", "1", "--group", "4"], "--group and --tail go with"),
-        (["--within", "-3"], "must be"),
+        (["--epsilon", "1", "--group", "4"], "--group goes with another way"),
+        (["--within", "-3"], "--within must be"),
+        (["--within", "3", "--confidence", "100%"], "--confidence must be a probability between 0 and 1"),
+        (["--identifiability", "1%", "--candidates", "5"], "--identifiability must be"),
+        (
+            ["--identifiability", "50%", "--candidates", "5", "--secret", "presence"],
+            "--secret goes with another",
+        ),
+        (["--prior", "1%", "--posterior", "5%", "--sensitivity", "2"], "--sensitivity goes with another"),
         (["--within", "10", "--sensitivity", "inf"], "--sensitivity must be a finite number"),
         (["--identifiability", "50%"], "needs --candidates"),
         (["--egm"], "needs --rows"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -193,6 +195,15 @@ def test_nothing_is_left_on_disk_after_closing(
         (folder,) = spills.iterdir()
         assert folder.stat().st_mode & 0o077 == 0, "only this user can read what is spilled"
     assert list(spills.iterdir()) == []
+
+
+def test_no_progress_bar_is_written_among_the_results() -> None:
+    """DuckDB takes a process without a script for an interactive one."""
+    script = """from discreet.engines.duckdb import DuckDB, run_released
+sql = "SELECT current_setting('enable_progress_bar') AS bar"
+print(DuckDB({}).count(sql).secret.to_pylist(), run_released(sql, {}).to_pylist())"""
+    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert told.stdout.strip() == "[{'bar': False}] [{'bar': False}]"
 
 
 # Over a prepared store

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
@@ -126,25 +125,36 @@ def test_sources_that_change_while_they_are_read_are_read_again(tmp_path: Path, 
         prepare(visits_of(source), tmp_path / "store", progress=change(1_000))
 
 
-def test_one_waits_while_another_prepares(tmp_path: Path, source: Path) -> None:
-    folder = tmp_path / "store"
-    folder.mkdir(mode=0o700)
-    waiting, told, made = threading.Event(), [], []
+def test_one_waits_while_another_prepares_and_then_takes_what_it_made(tmp_path: Path, source: Path) -> None:
+    begun, finish, waiting = threading.Event(), threading.Event(), threading.Event()
+    told: list[str] = []
+    made: list[PreparedStore] = []
+
+    def work(hear: Callable[[str], None]) -> threading.Thread:
+        def run() -> None:
+            made.append(prepare(visits_of(source), tmp_path / "store", progress=hear))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def hold(_: str) -> None:
+        begun.set()
+        finish.wait(30)
 
     def hear(text: str) -> None:
         told.append(text)
         waiting.set()
 
-    with (folder / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        other = threading.Thread(
-            target=lambda: made.append(prepare(visits_of(source), folder, progress=hear))
-        )
-        other.start()
-        assert waiting.wait(30)
-        assert told == ["waiting for another process that is preparing the store"]
-        assert not list(folder.glob("store-*"))
-    other.join(30)
+    first = work(hold)
+    assert begun.wait(30)
+    second = work(hear)
+    assert waiting.wait(30)
+    finish.set()
+    first.join(30)
+    second.join(30)
+    assert told == ["waiting for another process that is preparing the store"]
+    assert made == [made[0]] * 2
     assert len(rows_of(made[0])) == 3
 
 

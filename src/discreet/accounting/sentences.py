@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from discreet.accounting.entries import OpenRelease
 from discreet.belief import Belief, Promise
-from discreet.belief.wording import chance, percent
+from discreet.belief.wording import at_most, chance, percent
 from discreet.core.relations import Relation
 
 ABOUT = {
@@ -25,7 +24,7 @@ def standing(promise: Promise, belief: Belief, releases: Sequence[OpenRelease] =
     claim = "a claim" if belief.tail == 0 else "a true claim"
     bound = (
         f"ho gave {claim} about {about} {percent(belief.prior)} before may now give it at most "
-        f"{percent(_upward(promise, belief))}{ceiling}"
+        f"{at_most(belief.highest)}{ceiling}"
     )
     if belief.tail > 0:
         bound += f"; the chance that it becomes more is at most {chance(belief.tail)}"
@@ -37,11 +36,3 @@ def standing(promise: Promise, belief: Belief, releases: Sequence[OpenRelease] =
         f"From the differentially private answers alone, w{bound}. But {named} {verb} published too, without "
         "differential privacy: of everything ever released together no such bound holds."
     )
-
-
-def _upward(promise: Promise, belief: Belief) -> float:
-    """Rounded up in the third digit, so that `at most` stays true; a rounding error is none."""
-    if belief.prior == promise.prior and math.isclose(belief.highest, promise.posterior, rel_tol=1e-9):
-        return promise.posterior
-    step = 10.0 ** (math.floor(math.log10(belief.highest)) - 2)
-    return min(1.0, math.ceil(belief.highest / step - 1e-9) * step)

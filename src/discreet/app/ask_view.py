@@ -9,7 +9,7 @@ from rich.table import Table
 
 from discreet.app.answers import NOTE, Answer
 from discreet.app.proposals import Proposal
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import at_most, number, percent
 
 MOST_ROWS = 200
 
@@ -39,8 +39,8 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 
 def _change(proposal: Proposal) -> str:
     if proposal.repeated:
-        return f"{percent(proposal.before.highest)}, as before: the answer is stored and costs nothing"
-    return f"at most {percent(proposal.after.highest)} after it ({percent(proposal.before.highest)} before)"
+        return f"{at_most(proposal.before.highest)}, as before: the answer is stored and costs nothing"
+    return f"at most {at_most(proposal.after.highest)} after it ({at_most(proposal.before.highest)} before)"
 
 
 def show_answer(console: Console, answer: Answer) -> None:

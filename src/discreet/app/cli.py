@@ -7,7 +7,9 @@ Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from collections.abc import Callable
 
@@ -43,8 +45,12 @@ def verbs() -> None:
 
 def main() -> None:
     """Run the command line; every failure becomes one sentence and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+        sys.stdout.flush()
     except DiscreetError as error:
         code = _refuse(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
     except typer.TyperException as error:
@@ -57,6 +63,9 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         code = 1
+    except OSError as error:
+        print(f"discreet: The system refuses: {error.strerror or 'no reason given'}.", file=sys.stderr)
+        os._exit(1)  # what is still buffered cannot be written either
     except Exception as error:
         # The message of an unforeseen error may hold a value from the data: only its kind is shown.
         code = _refuse(f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1)

@@ -9,7 +9,7 @@ from discreet.app.ask_view import show_answer
 from discreet.app.demo import SMALLEST, SQL, Demo
 from discreet.app.sample.census import PEOPLE
 from discreet.belief.odds import highest
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import at_most, number, percent
 
 MOST_WIDTH = 100
 
@@ -44,12 +44,12 @@ def _promise(demo: Demo) -> str:
 
 def _egm(demo: Demo) -> str:
     egm, real = demo.egm, demo.real_epsilon
-    allowed = ", ".join(f"{percent(p)} → {percent(highest(p, egm.epsilon))}" for p in (0.01, 0.5))
+    allowed = ", ".join(f"{percent(p)} → {at_most(highest(p, egm.epsilon))}" for p in (0.01, 0.5))
     return (
         f"The Epsilon Generation Model would take epsilon {number(egm.epsilon)} from the table's size alone. "
         f"That allows {allowed}, if the noise fits the question; its noise is for a sensitivity of 1, so the "
         f"mean of a class of {SMALLEST} people has a real epsilon of {number(real)}: "
-        f"1% → {percent(highest(0.01, real))}."
+        f"1% → {at_most(highest(0.01, real))}."
     )
 
 
@@ -58,7 +58,7 @@ def _attack(demo: Demo) -> str:
     return (
         f"Averaging. The same question {attack.repeats:,} more times: {attack.values} answer, charged once. "
         f"Then with a slightly different budget each time, for fresh noise: {attack.fresh} answers, and the "
-        f"next was refused. All of them together take {prior} to at most {percent(attack.belief.highest)}. "
+        f"next was refused. All of them together take {prior} to at most {at_most(attack.belief.highest)}. "
         f"Without a ledger, {attack.repeats:,} fresh answers would take a true claim from {prior} to "
         f"{percent(attack.unbounded)} on average."
     )

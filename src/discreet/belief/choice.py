@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from discreet.belief.odds import highest
 from discreet.belief.promise import Promise
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import at_most, number, percent
 from discreet.core.errors import RequestError
 from discreet.core.numbers import Real, require_positive
 from discreet.core.relations import Relation
@@ -54,7 +54,7 @@ class Choice:
             self.note,
             f"It allows beliefs about {about[self.relation]} to grow:",
         ]
-        lines += [f"  from {percent(prior):>5} to at most {percent(top)}" for prior, top in self.beliefs]
+        lines += [f"  from {percent(prior):>5} to at most {at_most(top)}" for prior, top in self.beliefs]
         if self.relation is Relation.PRESENCE:
             top = percent(highest(0.01, 2 * self.epsilon))
             lines.append(f"Beliefs about what a record says may grow twice as far in log-odds: 1% to {top}.")

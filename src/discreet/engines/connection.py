@@ -19,7 +19,7 @@ MEMORY = "1GiB"
 def connect(
     database: str = ":memory:", *, spill: str = "", memory: str = MEMORY
 ) -> duckdb.DuckDBPyConnection:
-    """A connection that fetches no extensions; time zones are UTC, wherever it runs."""
+    """A connection that fetches no extensions and prints nothing; its time zone is UTC wherever it runs."""
     limits: dict[str, str] = {"memory_limit": memory} if spill else {}
     connection = duckdb.connect(
         database,
@@ -32,6 +32,8 @@ def connect(
         },
     )
     connection.execute("SET TimeZone = 'UTC'")
+    # Without a script of its own (python -c, a notebook) DuckDB writes a progress bar to stdout.
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 

@@ -11,7 +11,7 @@ Hash        person = MD5(key, identifier, key'), row = MD5(person, values, perso
             of them will count: the attacks on MD5 need the state that the key hides.
 Why not     DuckDB's hash() takes a key as one more word to combine, so that values which collide do so under
             every key, and a tie between different rows is settled by their order in the file. SHA-256 costs
-            twice as much and protects nothing more here.
+            nearly twice as much and protects nothing more here.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _name(key: bytes, policy: Policy, located: list[Source]) -> str:
         "tables": {name: table.model_dump(mode="json") for name, table in policy.tables.items()},
         "data": {source.name: source.state for source in located},
     }
-    digest = hmac.digest(key, json.dumps(state, sort_keys=False).encode(), "sha256")
+    digest = hmac.digest(key, json.dumps(state).encode(), "sha256")
     return f"{STORE}{digest.hex()[:32]}.duckdb"
 
 

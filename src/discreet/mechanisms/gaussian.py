@@ -99,6 +99,11 @@ class Gaussian:
     def guarantee(self) -> DiscreteGaussianDP | ZeroConcentratedDP:
         return self.steps.guarantee
 
+    @property
+    def variance(self) -> float:
+        """At least the variance of the noise."""
+        return float(self.sigma) ** 2
+
     def density(self, x: float) -> float:
         """The continuous law that the grid refines to."""
         sigma = float(self.sigma)

@@ -142,7 +142,8 @@ def geometric(rate: Fraction, count: int, random: Randomness) -> Integers:
 
     Below a rate of 2**-20 the draw is split, G = 2**j V + W with 2**j rate in (2**-11, 2**-10]: V is
     geometric of rate 2**j rate, W < 2**j is independent of it with weight exp(-rate W). A value beyond
-    2**62 turns the result into an array of Python integers, so that nothing overflows.
+    2**62 turns the result into an array of Python integers, so that nothing overflows; from a scale of
+    2**57 on that is likely, and takes microseconds a value.
     """
     shift = max(0, math.floor(1 / rate).bit_length() - 11) if rate < Fraction(1, 1 << 20) else 0
     sizes = [CHUNK] * (count // CHUNK) + [count % CHUNK]

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.sql.constants import fraction
 from discreet.sql.expressions import Expression
 from discreet.sql.refusal import refuse, shown
 from discreet.sql.rows import RowScope
-from discreet.sql.scalars import scalar
+from discreet.sql.scalars import condition, scalar
 from discreet.sql.types import Family
 
 SIMPLE: dict[type[exp.Expression], str] = {
@@ -67,77 +68,78 @@ def is_aggregate(node: exp.Expression) -> bool:
 
 def measure(node: exp.Expression, scope: RowScope) -> Measure:
     """The measure that an aggregate call is, or a refusal."""
-    condition = None
-    written = node
+    only, written = None, node
     if isinstance(node, exp.Filter):
-        condition = scalar(node.expression.this, scope)
+        only = condition(node.expression.this, scope, "FILTER")
         node = node.this
     if isinstance(node, exp.WithinGroup):
-        return _within_group(node, scope, condition)
+        return _within_group(node, scope, only)
     if isinstance(node, QUANTILES):
         probability = _probability(node.args.get("quantile") or node.expression, node)
-        argument = _numeric("quantile", scalar(node.this, scope), written)
-        return Measure(function="quantile", argument=argument, condition=condition, probability=probability)
+        argument = _numeric(scalar(node.this, scope), node.this, written)
+        return Measure(function="quantile", argument=argument, condition=only, probability=probability)
     function = SIMPLE.get(type(node))
-    if function is None or node.expressions:
+    if function is None:
         refuse(f"the aggregate «{shown(written)}» is not answered.", f"Use one of {SHOWN}.")
-    if isinstance(node.this, exp.Star):
-        return Measure(function="count", condition=condition)
+    if function == "count" and (node.this is None or isinstance(node.this, exp.Star)):
+        return Measure(function="count", condition=only)
     if isinstance(node.this, exp.Distinct):
-        return _distinct(function, node.this, scope, condition, written)
+        return _distinct(function, node.this, scope, only, written)
+    if node.this is None:
+        refuse(f"«{shown(written)}» aggregates nothing.", "Name a column.")
     argument = scalar(node.this, scope)
     if function in NUMERIC:
-        argument = _numeric(function, argument, written)
-    return Measure(function=function, argument=argument, condition=condition)
+        argument = _numeric(argument, node.this, written)
+    return Measure(function=function, argument=argument, condition=only)
 
 
 def _distinct(
     function: str,
     distinct: exp.Distinct,
     scope: RowScope,
-    condition: Expression | None,
+    only: Expression | None,
     written: exp.Expression,
 ) -> Measure:
     if function != "count" or len(distinct.expressions) != 1:
         refuse(f"«{shown(written)}» is not answered.", "DISTINCT stands in COUNT(DISTINCT x) alone.")
     if scope.person_of(distinct.expressions[0]) is not None:
-        return Measure(function="count_distinct", condition=condition, of_people=True)
+        return Measure(function="count_distinct", condition=only, of_people=True)
     argument = scalar(distinct.expressions[0], scope)
-    return Measure(function="count_distinct", argument=argument, condition=condition)
+    return Measure(function="count_distinct", argument=argument, condition=only)
 
 
-def _within_group(node: exp.WithinGroup, scope: RowScope, condition: Expression | None) -> Measure:
+def _within_group(node: exp.WithinGroup, scope: RowScope, only: Expression | None) -> Measure:
     ordered = node.expression.expressions
     if len(ordered) != 1:
         refuse(f"«{shown(node)}» orders by several columns.", "Order by one.")
     argument = scalar(ordered[0].this, scope)
-    if isinstance(node.this, exp.Mode):
-        return Measure(function="mode", argument=argument, condition=condition)
-    if not isinstance(node.this, QUANTILES):
+    if isinstance(node.this, exp.Mode) and node.this.this is None:
+        return Measure(function="mode", argument=argument, condition=only)
+    if not isinstance(node.this, exp.PercentileCont) or node.this.expression is not None:
         refuse(f"the aggregate «{shown(node)}» is not answered.", f"Use one of {SHOWN}.")
     probability = _probability(node.this.this, node)
     if ordered[0].args.get("desc"):
         probability = 1 - probability
-    argument = _numeric("quantile", argument, node)
-    return Measure(function="quantile", argument=argument, condition=condition, probability=probability)
+    argument = _numeric(argument, ordered[0].this, node)
+    return Measure(function="quantile", argument=argument, condition=only, probability=probability)
 
 
 def _probability(node: exp.Expression | None, written: exp.Expression) -> Fraction:
-    try:
-        value = Fraction(str(node.this)) if isinstance(node, exp.Literal) else Fraction(-1)
-    except ValueError:
-        value = Fraction(-1)
-    if not 0 <= value <= 1 or value.denominator > 10_000:
+    value = fraction(node)
+    if value is None or not 0 <= value <= 1 or value.denominator > 10_000:
         refuse(f"«{shown(written)}» needs a constant from 0 to 1.", "Use four digits at most: 0.9, 0.9975.")
     return value
 
 
-def _numeric(function: str, argument: Expression, written: exp.Expression) -> Expression:
-    if argument.type.family is not Family.NUMBER:
-        refuse(f"«{shown(written)}» needs a number, not a {argument.type.family.value}.", "Name a number.")
-    if not argument.type.bounded:
+def _numeric(argument: Expression, named: exp.Expression, written: exp.Expression) -> Expression:
+    kind = argument.type
+    if kind.family is not Family.NUMBER:
+        refuse(f"«{shown(written)}» needs a number, not a {kind.family.value}.", "Name a number.")
+    if not kind.bounded:
         refuse(
-            f"«{shown(written)}» needs bounds, and «{shown(written.this or written)}» has none.",
+            f"«{shown(written)}» needs bounds, and «{shown(named)}» has none.",
             "Declare low and high in the policy, or write LEAST(GREATEST(x, low), high).",
         )
+    if kind.low == kind.high:
+        refuse(f"«{shown(named)}» in «{shown(written)}» is a constant.", "Use COUNT, and multiply.")
     return argument

@@ -8,12 +8,14 @@ out from the policy and the counts are joined to it.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil, floor
 
 from discreet.core.policy import Column as Declared
 from discreet.core.policy import Kind, Policy
 from discreet.sql import emit
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression, columns
+from discreet.sql.refusal import refuse
 from discreet.sql.resolve import After, Question
 from discreet.sql.tree import (
     PERSON,
@@ -28,8 +30,10 @@ from discreet.sql.tree import (
     Scan,
     scans,
 )
+from discreet.sql.types import grid_step
 
 LARGEST_DOMAIN = 1 << 20
+WIDEST = 1 << 53
 
 
 # -- Rows -------------------------------------------------------------------------------------------------
@@ -37,6 +41,7 @@ LARGEST_DOMAIN = 1 << 20
 
 def rows(node: Rows) -> str:
     """The rows of a tree as a subquery's text."""
+    _require_different_names(node)
     if isinstance(node, Scan):
         return _scan(node)
     if isinstance(node, Filter):
@@ -57,6 +62,15 @@ def rows(node: Rows) -> str:
             f"SELECT {', '.join(outputs + hidden)} FROM ({rows(node.source)}) AS s GROUP BY {quoted(PERSON)}"
         )
     return _bounded(node) if isinstance(node, Bounded) else _join(node)
+
+
+def _require_different_names(node: Rows) -> None:
+    """Of two columns of one name, in an engine that does not tell cases apart, one would stand for the other,
+    without the bounds that were proven for it.
+    """
+    names = [column.name.lower() for column in node.columns]
+    if len(set(names)) < len(names):
+        refuse("two columns come together under one name.", "Give tables and columns other aliases.")
 
 
 def _bounded(node: Bounded) -> str:
@@ -90,10 +104,32 @@ def _passed(expression: Expression) -> str:
 
 
 def _total(function: str, argument: Expression | None, condition: Expression | None) -> str:
+    if argument is not None and function in ("sum", "avg"):
+        return _summed(function, argument, _filter(condition))
     inner = "*" if argument is None else emit.value(argument)
-    if isinstance(argument, Column) and function in ("sum", "min", "max"):
+    if isinstance(argument, Column) and function != "count":
         inner = _passed(argument)
     return f"{function}({inner}){_filter(condition)}"
+
+
+def _summed(function: str, argument: Expression, condition: str) -> str:
+    """A person's sum or mean, which must not depend on the order of rows, as a sum of rounded numbers does.
+
+    So whole steps are summed; where there are no bounds, in the order of ranks, which the person's own rows
+    decide.
+    """
+    kind = argument.type
+    step = grid_step(kind)
+    low, high = (floor(kind.low / step), ceil(kind.high / step)) if kind.bounded else (-WIDEST, WIDEST)  # type: ignore[operator]
+    if max(-low, high) >= WIDEST:
+        text = f"{function}(CAST({emit.value(argument)} AS DOUBLE) ORDER BY {quoted(RANK)}){condition}"
+        return f"CASE WHEN isfinite({text}) THEN {text} END"
+    inner = steps(argument, step, low, high)
+    total = f"sum({inner}){condition}"
+    if function == "sum" and (step == 1 or (isinstance(argument, Column) and argument.scaled)):
+        return total
+    mean = f" / (count({inner}){condition})" if function == "avg" else ""
+    return f"(CAST({total} AS DOUBLE) * {step.numerator} / {step.denominator}{mean})"
 
 
 def _filter(condition: Expression | None) -> str:
@@ -101,21 +137,28 @@ def _filter(condition: Expression | None) -> str:
 
 
 def _join(node: Join) -> str:
-    """By person: ranks multiply. By a link: a key that the public table has twice counts once."""
+    """By person: ranks multiply. By a link: a key that the public table has twice counts once, the same row
+    of it for everybody and every time.
+    """
     word = "LEFT JOIN" if node.outer else "JOIN"
     names = [
         f"{side}.{quoted(c.name)}" for side, n in (("l", node.left), ("r", node.right)) for c in n.columns
     ]
     left, right = rows(node.left), rows(node.right)
     if node.keys is None:
-        rank = f"l.{quoted(RANK)} * {1 + node.right.rows} + coalesce(r.{quoted(RANK)}, 0) AS {quoted(RANK)}"
+        place = f"CAST(l.{quoted(RANK)} AS BIGINT) * {node.right.rows} + coalesce(r.{quoted(RANK)}, 1) - 1"
+        rank = f"{place} AS {quoted(RANK)}"
         hidden = [f"l.{quoted(PERSON)}", rank]
         condition = f"l.{quoted(PERSON)} = r.{quoted(PERSON)}"
     else:
         hidden = [f"l.{name}" for name in _hidden(node.left)]
         here, there = (emit.value(key) for key in node.keys)
-        right = f"SELECT * FROM ({right}) AS s QUALIFY row_number() OVER (PARTITION BY {there}) = 1"
+        order = ", ".join(quoted(column.name) for column in node.right.columns)
+        first = f"row_number() OVER (PARTITION BY {there} ORDER BY {order}) = 1"
+        right = f"SELECT * FROM ({right}) AS s QUALIFY {first}"
         condition = f"{here} = {there}"
+        if node.keys[0].type.family is not node.keys[1].type.family:
+            condition = f"CAST({here} AS VARCHAR) = CAST({there} AS VARCHAR)"  # any other cast may err
     return f"SELECT {', '.join(names + hidden)} FROM ({left}) AS l {word} ({right}) AS r ON {condition}"
 
 
@@ -182,7 +225,8 @@ def _domain(column: Column, declared: Declared) -> str:
     if declared.type is Kind.BOOLEAN:
         values = "[FALSE, TRUE]"
     elif declared.values is not None:
-        values = f"[{', '.join(emit.literal(value) for value in declared.values)}]"
+        texts = ", ".join(emit.literal(value) for value in declared.values)
+        values = f"CAST([{texts}] AS ENUM ({texts})[])"
     elif declared.grid is not None:
         values = f"range({declared.grid[0]}, {declared.grid[1] + 1})"
     else:
@@ -201,7 +245,13 @@ def keys_domain(question: Question, policy: Policy) -> str:
         if declared is not None
     ]
     outputs = ", ".join(f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys)
-    return f"SELECT DISTINCT {outputs} FROM {' CROSS JOIN '.join(sources)}"
+    source = f" FROM {' CROSS JOIN '.join(sources)}" if sources else ""
+    return f"SELECT DISTINCT {outputs}{source}"
+
+
+def places(count: int) -> str:
+    """The first columns, to group by; GROUP BY ALL would leave constants out, and give a group of no rows."""
+    return ", ".join(str(place + 1) for place in range(count))
 
 
 def grouped(question: Question, policy: Policy, aggregates: dict[str, str], *, declared: bool) -> str:
@@ -211,8 +261,8 @@ def grouped(question: Question, policy: Policy, aggregates: dict[str, str], *, d
     totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
     source = rows(question.rows)
     if not names:
-        return f"SELECT {', '.join(totals)} FROM ({source}) AS s"
-    counts = f"SELECT {', '.join(keys + totals)} FROM ({source}) AS s GROUP BY ALL"
+        return f"SELECT {', '.join(totals)} FROM ({source}) AS s GROUP BY ()"
+    counts = f"SELECT {', '.join(keys + totals)} FROM ({source}) AS s GROUP BY {places(len(keys))}"
     order = ", ".join(names)
     if not declared:
         return f"SELECT * FROM ({counts}) AS g ORDER BY {order}"
@@ -232,12 +282,11 @@ def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
     """A bounded expression as a whole number of steps; outside of its bounds it moves to the nearer one."""
     if isinstance(argument, Column) and argument.scaled and argument.type.step == step:
         return quoted(argument.name)
-    if argument.type.integral and step == 1:
-        return f"CAST(greatest({low}, least({high}, {emit.value(argument)})) AS BIGINT)"
-    value = f"CAST({emit.value(argument)} AS DOUBLE) * {step.denominator} / {step.numerator}"
-    return (
-        f"CAST(round(greatest({low}, least({high}, CASE WHEN isfinite({value}) THEN {value} END))) AS BIGINT)"
-    )
+    value = emit.value(argument)
+    if not (argument.type.integral and step == 1):
+        value = f"round(CAST({value} AS DOUBLE) * {step.denominator} / {step.numerator})"
+    # greatest and least would turn NULL into a bound
+    return f"CAST(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END AS BIGINT)"
 
 
 # -- After the release ------------------------------------------------------------------------------------

@@ -40,9 +40,10 @@ class Released:
     numbers: Integers
     noise: Noise
 
-    def within(self, confidence: float) -> tuple[Integers, Integers]:
-        half = self.noise.half_width(confidence)
-        return self.numbers - half, self.numbers + half
+    def within(self, confidence: float) -> tuple[Floats, Floats]:
+        """In floating point: wide noise goes beyond 64 bits."""
+        numbers, half = self.numbers.astype(np.float64), float(self.noise.half_width(confidence))
+        return numbers - half, numbers + half
 
 
 def each(confidence: float, parts: int) -> float:
@@ -53,7 +54,7 @@ def each(confidence: float, parts: int) -> float:
 def count(primitive: Released, confidence: float, *, raw: bool = False) -> Estimate:
     """A count: whole, and not negative unless asked `raw`."""
     least = np.iinfo(np.int64).min if raw else 0
-    low, high = (np.maximum(end, least).astype(np.float64) for end in primitive.within(confidence))
+    low, high = (np.maximum(end, least) for end in primitive.within(confidence))
     return Estimate(values=np.maximum(primitive.numbers, least), low=low, high=high)
 
 
@@ -67,7 +68,7 @@ def total(primitive: Released, unit: Fraction, confidence: float) -> Estimate:
 
 def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float) -> Estimate:
     """A sum from the centred sum and the count: (S + (low + high) N) / 2 steps."""
-    half, middle = float(on.step) / 2, on.low + on.high
+    half, middle = float(on.step) / 2, float(on.low + on.high)
     s_low, s_high = centred.within(each(confidence, 2))
     n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 2)))
     ends = [middle * n_low, middle * n_high]
@@ -81,10 +82,10 @@ def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float
 def mean(centred: Released, rows: Released | int, on: Grid, confidence: float) -> Estimate:
     """A mean; where the rows may be none, it cannot be told and its interval is the whole range."""
     if isinstance(rows, int):
-        n = n_low = n_high = np.full(centred.numbers.shape, rows, np.int64)
+        n = n_low = n_high = np.full(centred.numbers.shape, rows, np.float64)
         s_low, s_high = centred.within(confidence)
     else:
-        n = rows.numbers
+        n = rows.numbers.astype(np.float64)
         n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 2)))
         s_low, s_high = centred.within(each(confidence, 2))
     values = _on_range(_ratio(centred.numbers, n), on)
@@ -105,7 +106,7 @@ def variance(
     """E[y**2] - E[y]**2 for centred y in half steps, from three primitives."""
     centred, rows, squares = parts
     w2 = float(on.width) ** 2
-    n_low, n_high = (np.maximum(end, 0).astype(np.float64) for end in rows.within(each(confidence, 3)))
+    n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 3)))
     n = np.maximum(rows.numbers, 0).astype(np.float64)
     share = each(confidence, 3)
     s_low, s_high = centred.within(share)

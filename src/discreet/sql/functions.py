@@ -1,25 +1,33 @@
 """The allow-list: every function that a question may use on rows, its interval, and its total form.
 
 Total       whatever the data, no function errs and none gives an infinity or NaN: what has no value is NULL.
-            Whole numbers are computed as such only where the interval proves that 64 bits hold them;
-            everything else is computed in floating point, where nothing overflows into an error, and
-            infinities are turned into NULL before anything is compared, grouped or summed.
+            Whole numbers are computed as such, in 64 bits, only where the interval proves that these hold
+            them; everything else is computed in floating point, where nothing overflows into an error, and
+            infinities are turned into NULL before anything is compared, grouped or summed. No function
+            gives -0.0: it equals 0.0, so which of the two a group shows would depend on the rows' order.
 Interval    `typed(arguments)` gives the interval that holds for all data within the declared bounds, so a sum
             of the expression has a sensitivity. What loses its bounds can be filtered and grouped by, but
-            not summed.
-Emission    one template per engine; {0}, {1} … are the arguments' own SQL.
+            not summed. In floating point a value may stand beyond it by rounding; whoever sums it clamps it.
+Emission    one template per engine; {0}, {1} … are the arguments' own SQL. Some write an argument twice, so
+            what is nested deeply grows fast; it is refused before an engine meets it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor
 
+from discreet.sql.refusal import refuse
 from discreet.sql.types import BOOLEAN, NULL, TEXT, Bound, Family, Type, number, union, whole
 
+LONGEST = 30_000
+LARGEST = 2**1000
+
 Types = tuple[Type, ...]
+Emit = Callable[[tuple[str, ...], Types, Type, tuple[str, ...]], str]
 
 
 class Mistyped(Exception):  # noqa: N818  (told to the analyst as a refusal by whoever knows the place)
@@ -33,7 +41,20 @@ class Function:
     name: str
     shown: str
     typed: Callable[[Types, tuple[str, ...]], Type]
-    duckdb: Callable[[tuple[str, ...], Types, Type, tuple[str, ...]], str]
+    written: Emit
+
+    def duckdb(self, args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
+        """The call as SQL. What is never known is NULL, as an engine would guess a type for it."""
+        if result.family is Family.NULL:
+            return "NULL"
+        known = tuple("NULL" if each.family is Family.NULL else arg for arg, each in zip(args, types, strict=True))
+        text = self.written(known, types, result, options)
+        if len(text) > LONGEST:
+            refuse(
+                "an expression is too long when it is written out.",
+                "Compute its parts in a subquery: SELECT … FROM (SELECT … AS part FROM …).",
+            )
+        return text
 
 
 # -- Intervals ----------------------------------------------------------------------------------------------
@@ -56,11 +77,6 @@ def _together(types: Types) -> Type:
 
 def _whole_step(types: Types) -> Bound:
     return Fraction(1) if all(each.step == 1 for each in types) else None
-
-
-def _same_step(types: Types) -> Bound:
-    steps = {each.step for each in types}
-    return steps.pop() if len(steps) == 1 else _whole_step(types)
 
 
 def _arithmetic(bound: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Types, tuple[str, ...]], Type]:
@@ -140,14 +156,26 @@ def _ceiled(types: Types, _: tuple[str, ...]) -> Type:
     return whole(ceil(a.low), ceil(a.high))  # type: ignore[arg-type]
 
 
-def _extreme(types: Types, _: tuple[str, ...]) -> Type:
-    """LEAST and GREATEST ignore NULL, so the result may be any of the arguments."""
+def _any(types: Types, _: tuple[str, ...]) -> Type:
     return _together(types)
+
+
+def _least(types: Types, _: tuple[str, ...]) -> Type:
+    """LEAST ignores NULL, so it may be any of the arguments, but never above one that is always known."""
+    joined = _together(types)
+    ends = [each.high for each in (*types, joined) if (each.known or each is joined) and each.high is not None]
+    return replace(joined, high=min(ends)) if ends and joined.family is Family.NUMBER else joined
+
+
+def _greatest(types: Types, _: tuple[str, ...]) -> Type:
+    joined = _together(types)
+    ends = [each.low for each in (*types, joined) if (each.known or each is joined) and each.low is not None]
+    return replace(joined, low=max(ends)) if ends and joined.family is Family.NUMBER else joined
 
 
 def _nullif(types: Types, _: tuple[str, ...]) -> Type:
     _together(types)
-    return types[0]
+    return replace(types[0], known=False)
 
 
 def _compared(types: Types, _: tuple[str, ...]) -> Type:
@@ -210,9 +238,24 @@ def _part(types: Types, options: tuple[str, ...]) -> Type:
     return whole(a.first.year, a.last.year)
 
 
-def _truncated(types: Types, _: tuple[str, ...]) -> Type:
+def _truncated(types: Types, options: tuple[str, ...]) -> Type:
     _expect(types, Family.DATE, Family.TIMESTAMP)
-    return types[0]
+    (a,) = types
+    first = None if a.first is None else _start(a.first, options[0])
+    return Type(family=a.family, first=first, last=a.last)
+
+
+def _start(moment: date | datetime, unit: str) -> date | datetime:
+    """The start of the unit in which a moment lies."""
+    day = date(moment.year, moment.month, moment.day)
+    if unit == "week":
+        day -= timedelta(days=day.weekday())
+    month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}.get(unit, day.month)
+    if unit in ("year", "quarter", "month"):
+        day = date(day.year, month, 1)
+    if not isinstance(moment, datetime):
+        return day
+    return datetime(day.year, day.month, day.day, moment.hour if unit == "hour" else 0)
 
 
 def _cast(types: Types, options: tuple[str, ...]) -> Type:
@@ -235,8 +278,6 @@ def _cast(types: Types, options: tuple[str, ...]) -> Type:
 
 # -- Emission -----------------------------------------------------------------------------------------------
 
-Emit = Callable[[tuple[str, ...], Types, Type, tuple[str, ...]], str]
-
 
 def _template(form: str) -> Emit:
     return lambda args, types, result, options: form.format(*args, *options)
@@ -247,13 +288,23 @@ def _finite(sql: str) -> str:
     return f"CASE WHEN isfinite({sql}) THEN {sql} END"
 
 
-def _computed(form: str) -> Emit:
-    """Exact on whole numbers that are proven to fit, in floating point otherwise."""
+def _is_moderate(kind: Type) -> bool:
+    """Whether its numbers are surely far from what floating point cannot hold."""
+    return kind.low is not None and kind.high is not None and max(abs(kind.low), abs(kind.high)) < LARGEST
+
+
+def _computed(form: str, rounded: str = "", *, always: bool = True) -> Emit:
+    """Exact on whole numbers that are proven to fit; else `rounded`, in floating point.
+
+    Whole literals would be 32 bits, whose products err. `always` is for what is finite where its arguments
+    and its interval are.
+    """
 
     def emit(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
         if result.integral and all(each.integral for each in types):
-            return form.format(*args, *options)
-        return _finite(form.format(*(f"CAST({arg} AS DOUBLE)" for arg in args), *options))
+            return form.format(*(f"CAST({arg} AS BIGINT)" for arg in args), *options)
+        text = (rounded or form).format(*(f"CAST({arg} AS DOUBLE)" for arg in args), *options)
+        return text if always and all(map(_is_moderate, (*types, result))) else _finite(text)
 
     return emit
 
@@ -271,16 +322,12 @@ def _case(args: tuple[str, ...], types: Types, result: Type, options: tuple[str,
     return f"CASE {whens} ELSE {args[-1]} END"
 
 
-def _rounding(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-    digits = options[0] if options else "0"
-    rounded = f"round(CAST({args[0]} AS DOUBLE), {digits})"
-    return f"CAST({rounded} AS BIGINT)" if result.integral else rounded
-
-
 def _to_whole(name: str) -> Emit:
+    """Rounding in some direction, to digits if there is an option; what is finite stays so."""
+
     def emit(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-        called = f"{name}(CAST({args[0]} AS DOUBLE))"
-        return f"CAST({called} AS BIGINT)" if result.integral else called
+        called = f"{name}({', '.join((f'CAST({args[0]} AS DOUBLE)', *options))})"
+        return f"CAST({called} AS BIGINT)" if result.integral else f"({called} + 0e0)"
 
     return emit
 
@@ -295,88 +342,116 @@ def _casting(args: tuple[str, ...], types: Types, result: Type, options: tuple[s
     }
     cast = f"TRY_CAST({args[0]} AS {target[options[0]]})"
     if options[0] == "integer":
-        whole_number = f"round({cast})"
-        return f"CAST({whole_number} AS BIGINT)" if result.integral else _finite(whole_number)
-    return _finite(cast) if options[0] == "number" else cast
+        return f"CAST(round({cast}) AS BIGINT)" if result.integral else _finite(f"(round({cast}) + 0e0)")
+    if options[0] == "number":
+        return _finite(f"({cast} + 0e0)")
+    if options[0] == "date" and types[0].family is Family.TEXT:
+        # calendars overflow outside of these years
+        return f"CASE WHEN {cast} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {cast} END"
+    return cast
 
 
 def _substring(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-    places = ", ".join(f"TRY_CAST({arg} AS BIGINT)" for arg in args[1:])
+    """Places beyond 32 bits, which are errors to the engine, are no places."""
+    places = ", ".join(f"TRY_CAST({arg} AS INTEGER)" for arg in args[1:])
     return f"substr({args[0]}, {places})"
+
+
+def _dated(form: str) -> Emit:
+    """A date function; its name does not tell the engine which kind of date a NULL is."""
+
+    def emit(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
+        argument = "CAST(NULL AS DATE)" if types[0].family is Family.NULL else args[0]
+        return form.format(argument, *options, result.family.value.upper())
+
+    return emit
 
 
 FUNCTIONS: dict[str, Function] = {
     entry.name: entry
     for entry in (
         Function(
-            name="add", shown="a + b", typed=_arithmetic(lambda x, y: x + y), duckdb=_computed("({0} + {1})")
+            name="add", shown="a + b", typed=_arithmetic(lambda x, y: x + y), written=_computed("({0} + {1})")
         ),
         Function(
             name="subtract",
             shown="a - b",
             typed=_arithmetic(lambda x, y: x - y),
-            duckdb=_computed("({0} - {1})"),
+            written=_computed("({0} - {1})"),
         ),
         Function(
             name="multiply",
             shown="a * b",
             typed=_arithmetic(lambda x, y: x * y),
-            duckdb=_computed("({0} * {1})"),
+            written=_computed("({0} * {1})", "({0} * {1} + 0e0)"),
         ),
-        Function(name="divide", shown="a / b", typed=_divided, duckdb=_computed("({0} / nullif({1}, 0))")),
-        Function(name="modulo", shown="a % b", typed=_remainder, duckdb=_computed("({0} % nullif({1}, 0))")),
-        Function(name="negate", shown="-a", typed=_negated, duckdb=_template("(-{0})")),
-        Function(name="abs", shown="ABS(a)", typed=_absolute, duckdb=_called("abs")),
-        Function(name="round", shown="ROUND(a[, digits])", typed=_rounded, duckdb=_rounding),
-        Function(name="floor", shown="FLOOR(a)", typed=_floored, duckdb=_to_whole("floor")),
-        Function(name="ceil", shown="CEIL(a)", typed=_ceiled, duckdb=_to_whole("ceil")),
-        Function(name="least", shown="LEAST(a, b, …)", typed=_extreme, duckdb=_called("least")),
-        Function(name="greatest", shown="GREATEST(a, b, …)", typed=_extreme, duckdb=_called("greatest")),
-        Function(name="coalesce", shown="COALESCE(a, b, …)", typed=_extreme, duckdb=_called("coalesce")),
-        Function(name="nullif", shown="NULLIF(a, b)", typed=_nullif, duckdb=_called("nullif")),
-        Function(name="case", shown="CASE WHEN … THEN … ELSE … END", typed=_chosen, duckdb=_case),
-        Function(name="equal", shown="a = b", typed=_compared, duckdb=_template("({0} = {1})")),
-        Function(name="unequal", shown="a <> b", typed=_compared, duckdb=_template("({0} <> {1})")),
-        Function(name="less", shown="a < b", typed=_compared, duckdb=_template("({0} < {1})")),
-        Function(name="at_most", shown="a <= b", typed=_compared, duckdb=_template("({0} <= {1})")),
-        Function(name="more", shown="a > b", typed=_compared, duckdb=_template("({0} > {1})")),
-        Function(name="at_least", shown="a >= b", typed=_compared, duckdb=_template("({0} >= {1})")),
+        Function(
+            name="divide",
+            shown="a / b",
+            typed=_divided,
+            written=_computed("({0} / {1} + 0e0)", always=False),
+        ),
+        Function(
+            name="modulo",
+            shown="a % b",
+            typed=_remainder,
+            written=_computed("({0} % nullif({1}, 0))", "({0} % {1} + 0e0)", always=False),
+        ),
+        Function(name="negate", shown="-a", typed=_negated, written=_computed("(0 - {0})")),
+        Function(name="abs", shown="ABS(a)", typed=_absolute, written=_computed("abs({0})")),
+        Function(name="round", shown="ROUND(a[, digits])", typed=_rounded, written=_to_whole("round")),
+        Function(name="floor", shown="FLOOR(a)", typed=_floored, written=_to_whole("floor")),
+        Function(name="ceil", shown="CEIL(a)", typed=_ceiled, written=_to_whole("ceil")),
+        Function(name="least", shown="LEAST(a, b, …)", typed=_least, written=_called("least")),
+        Function(name="greatest", shown="GREATEST(a, b, …)", typed=_greatest, written=_called("greatest")),
+        Function(name="coalesce", shown="COALESCE(a, b, …)", typed=_any, written=_called("coalesce")),
+        Function(
+            name="nullif",
+            shown="NULLIF(a, b)",
+            typed=_nullif,
+            written=_template("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"),
+        ),
+        Function(name="case", shown="CASE WHEN … THEN … ELSE … END", typed=_chosen, written=_case),
+        Function(name="equal", shown="a = b", typed=_compared, written=_template("({0} = {1})")),
+        Function(name="unequal", shown="a <> b", typed=_compared, written=_template("({0} <> {1})")),
+        Function(name="less", shown="a < b", typed=_compared, written=_template("({0} < {1})")),
+        Function(name="at_most", shown="a <= b", typed=_compared, written=_template("({0} <= {1})")),
+        Function(name="more", shown="a > b", typed=_compared, written=_template("({0} > {1})")),
+        Function(name="at_least", shown="a >= b", typed=_compared, written=_template("({0} >= {1})")),
         Function(
             name="in",
             shown="a IN (x, y, …), a BETWEEN x AND y",
             typed=_compared,
-            duckdb=lambda args, types, result, options: f"({args[0]} IN ({', '.join(args[1:])}))",
+            written=lambda args, types, result, options: f"({args[0]} IN ({', '.join(args[1:])}))",
         ),
         Function(
-            name="is_null", shown="a IS [NOT] NULL", typed=_any_to_boolean, duckdb=_template("({0} IS NULL)")
+            name="is_null", shown="a IS [NOT] NULL", typed=_any_to_boolean, written=_template("({0} IS NULL)")
         ),
-        Function(name="and", shown="p AND q", typed=_logical, duckdb=_joined("AND")),
-        Function(name="or", shown="p OR q", typed=_logical, duckdb=_joined("OR")),
-        Function(name="not", shown="NOT p", typed=_logical, duckdb=_template("(NOT {0})")),
-        Function(name="like", shown="a LIKE pattern", typed=_like, duckdb=_template("({0} LIKE {1})")),
+        Function(name="and", shown="p AND q", typed=_logical, written=_joined("AND")),
+        Function(name="or", shown="p OR q", typed=_logical, written=_joined("OR")),
+        Function(name="not", shown="NOT p", typed=_logical, written=_template("(NOT {0})")),
+        Function(name="like", shown="a LIKE pattern", typed=_like, written=_template("({0} LIKE {1})")),
         Function(
             name="lower",
             shown="LOWER(a)",
             typed=_text,
-            duckdb=_called("lower"),
+            written=_called("lower"),
         ),
-        Function(name="upper", shown="UPPER(a)", typed=_text, duckdb=_called("upper")),
-        Function(name="substr", shown="SUBSTR(a, from[, length])", typed=_text, duckdb=_substring),
-        Function(name="length", shown="LENGTH(a)", typed=_length, duckdb=_called("length")),
+        Function(name="upper", shown="UPPER(a)", typed=_text, written=_called("upper")),
+        Function(name="substr", shown="SUBSTR(a, from[, length])", typed=_text, written=_substring),
+        Function(name="length", shown="LENGTH(a)", typed=_length, written=_called("length")),
         Function(
             name="part",
             shown="EXTRACT(part FROM d), YEAR(d), MONTH(d), …",
             typed=_part,
-            duckdb=_template("CAST(date_part('{1}', {0}) AS BIGINT)"),
+            written=_dated("CAST(date_part('{1}', {0}) AS BIGINT)"),
         ),
         Function(
             name="truncate",
             shown="DATE_TRUNC('unit', d)",
             typed=_truncated,
-            duckdb=lambda args, types, result, options: (
-                f"CAST(date_trunc('{options[0]}', {args[0]}) AS {result.family.value.upper()})"
-            ),
+            written=_dated("CAST(date_trunc('{1}', {0}) AS {2})"),
         ),
-        Function(name="cast", shown="CAST(a AS type)", typed=_cast, duckdb=_casting),
+        Function(name="cast", shown="CAST(a AS type)", typed=_cast, written=_casting),
     )
 }

@@ -1,38 +1,83 @@
-"""From text to one SELECT, or a refusal. Nothing here is trusted: what follows only reads the tree."""
+"""From text to one SELECT of the grammar, or a refusal. Nothing of the text is trusted.
+
+Whatever the text is, this ends soon and with nothing worse than a refusal: its length and nesting are bounded
+before and after it is read, and an error of the reader, of whatever kind, means that it cannot be read.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
+from typing import NoReturn
+
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
+from discreet.sql import grammar
 from discreet.sql.refusal import refuse
 
 LONGEST = 20_000
 DEEPEST = 60
+LISTS = 100
+
+# The reader warns of what it cannot read; the refusal says it better.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
 def parse(text: str) -> exp.Select:
     """The one SELECT that the text is."""
-    if len(text) > LONGEST:
-        refuse(f"the question has {len(text):,} characters.", f"Ask in at most {LONGEST:,}.")
-    if "\x00" in text:
-        refuse("the question holds a NUL character.", "Leave it out.")
-    try:
-        statements = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
-    except (SqlglotError, RecursionError):
-        refuse("the question is not SQL that can be read.", "Check its syntax; one SELECT is expected.")
+    _require_plain(text)
+    statements = _statements(text)
     if len(statements) != 1:
-        refuse(f"{len(statements)} statements were given.", "Ask one SELECT at a time.")
+        refuse(f"the question has {len(statements)} statements.", "Ask one SELECT at a time.")
     statement = statements[0]
-    if not isinstance(statement, exp.Select):
-        refuse(f"{type(statement).__name__.upper()} is not a question.", "Ask with SELECT … FROM ….")
     if _depth(statement) > DEEPEST:
-        refuse("the question is nested too deeply.", f"Nest at most {DEEPEST} levels.")
+        _refuse_depth()
+    if not isinstance(statement, exp.Select):
+        grammar.refuse_statement(statement)
+    grammar.check(statement)
     return statement
 
 
-def _depth(node: exp.Expression) -> int:
+def _require_plain(text: str) -> None:
+    if len(text) > LONGEST:
+        refuse(f"the question has {len(text):,} characters.", f"Ask in at most {LONGEST:,}.")
+    if "\x00" in text or not _encodable(text):
+        refuse("the question holds a character that no text has.", "Leave out NUL and halves of characters.")
+    open_brackets = deepest = 0
+    for bracket in re.findall(r"[](){}[]", text):
+        open_brackets += 1 if bracket in "([{" else -1
+        deepest = max(deepest, open_brackets)
+    if deepest > DEEPEST:
+        _refuse_depth()
+    if text.count("[") > LISTS:
+        refuse("the question holds lists.", "Compare with x IN (1, 2, 3).")
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _statements(text: str) -> list[exp.Expr]:
+    found: list[exp.Expr | None] = []
+    try:
+        found = list(sqlglot.parse(text, read="duckdb"))
+    except RecursionError:
+        _refuse_depth()
+    except Exception:  # beside its own errors the reader has others, for text that nobody writes
+        refuse("the question is not SQL that can be read.", "Check its syntax: SELECT … FROM ….")
+    return [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
+
+
+def _refuse_depth() -> NoReturn:
+    refuse("the question is nested too deeply.", f"Nest at most {DEEPEST} levels.")
+
+
+def _depth(node: exp.Expr) -> int:
     deepest, stack = 0, [(node, 1)]
     while stack:
         here, depth = stack.pop()

@@ -24,8 +24,8 @@ from discreet.sql.emit import quoted
 from discreet.sql.expressions import Expression
 from discreet.sql.refusal import refuse
 from discreet.sql.tree import PERSON, People
+from discreet.sql.types import grid_step
 
-FINEST = 1_000_000
 WIDEST = 1 << 40
 MOST = 1 << 61
 
@@ -60,19 +60,18 @@ class Primitive:
     sensitivity: Sensitivity
     unit: Fraction = Fraction(1)
 
+    def __post_init__(self) -> None:
+        """What nobody moves, a sum of zeros, gets the noise of one step: there is no noise of none."""
+        if self.sensitivity.l1 == 0:
+            object.__setattr__(self, "sensitivity", Sensitivity(l1=1, squared_l2=1))
+
 
 def grid(argument: Expression) -> Grid:
-    """The grid of a bounded number; one that has none gets a millionth of its range, in round decimals."""
+    """The grid on which a bounded number is summed or counted."""
     kind = argument.type
     if kind.low is None or kind.high is None:
         refuse("an aggregate needs bounds.", "Declare low and high in the policy.")
-    step = kind.step
-    if step is None:
-        step, span = Fraction(1), max(kind.high - kind.low, abs(kind.low), abs(kind.high), Fraction(1, 10**9))
-        while span / step < FINEST:
-            step /= 10
-        while span / step > 10 * FINEST:
-            step *= 10
+    step = grid_step(kind)
     low, high = floor(kind.low / step), ceil(kind.high / step)
     if max(abs(low), abs(high)) > WIDEST:
         refuse(

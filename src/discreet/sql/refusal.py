@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import NoReturn
 
 from sqlglot import exp
 
 from discreet.core.errors import RequestError
+
+NAMED = 12
 
 
 class Refusal(RequestError):  # noqa: N818  (an outcome of planning, not a fault of it)
@@ -15,12 +19,37 @@ class Refusal(RequestError):  # noqa: N818  (an outcome of planning, not a fault
     code = "refused-question"
 
 
-def refuse(message: str, hint: str = "") -> NoReturn:
+def refuse(message: str, hint: str) -> NoReturn:
     raise Refusal(f"ask: {message}", hint=hint)
 
 
-def shown(node: exp.Expression | str, limit: int = 60) -> str:
-    """A piece of the question, short enough for a sentence."""
-    text = node if isinstance(node, str) else node.sql(dialect="duckdb", comments=False)
+def shown(node: exp.Expr | str, limit: int = 60) -> str:
+    """A piece of the question, short enough for a sentence, and harmless on a terminal.
+
+    >>> shown("a \\n  \\x1b[31m b")
+    'a �[31m b'
+    """
+    text = node if isinstance(node, str) else _written(node)
     text = " ".join(text.split())
+    text = "".join(character if character.isprintable() else "\ufffd" for character in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def known_names(wanted: str, names: Iterable[str]) -> str:
+    """What there is instead of a name that is not there, the likeliest first.
+
+    >>> known_names("aeg", ["sex", "age"])
+    'Did you mean age? There are sex, age.'
+    """
+    known = list(names)
+    folded = {each.lower(): each for each in known}
+    near = get_close_matches(wanted.lower()[:60], folded, n=1)
+    listed = ", ".join(known[:NAMED]) + (" …" if len(known) > NAMED else "")
+    return (f"Did you mean {folded[near[0]]}? " if near else "") + f"There are {listed or 'none'}."
+
+
+def _written(node: exp.Expr) -> str:
+    try:
+        return node.sql(dialect="duckdb", comments=False)
+    except Exception:  # a tree that parsed need not print: then its kind must do
+        return type(node).__name__.upper()

@@ -1,22 +1,26 @@
-"""From sqlglot's nodes to our expressions: the allow-list check of everything that is computed on a row.
+"""From sqlglot's nodes to our expressions: everything that is computed on a row, typed.
 
 A node that is not listed here is refused. What an expression's names mean is the caller's: `Scope.column`.
+
+An interval whose ends are longer to write than any number in data is taken as none: subqueries that square
+what the one before them squared would otherwise take longer to plan than to answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
+from dataclasses import replace
 from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.sql.expressions import Call, Expression, Literal
+from discreet.sql.constants import NOTHING, beside, constant, whole_number
+from discreet.sql.expressions import Call, Expression
 from discreet.sql.functions import FUNCTIONS, PARTS, UNITS, Mistyped
 from discreet.sql.refusal import refuse, shown
-from discreet.sql.types import BOOLEAN, NULL, TEXT, Family, Type, number
+from discreet.sql.types import Bound, Family, Type
+
+BITS = 256
 
 BINARY: dict[type[exp.Expression], str] = {
     exp.Add: "add",
@@ -32,7 +36,6 @@ BINARY: dict[type[exp.Expression], str] = {
     exp.GTE: "at_least",
     exp.And: "and",
     exp.Or: "or",
-    exp.Like: "like",
     exp.Nullif: "nullif",
 }
 UNARY: dict[type[exp.Expression], str] = {
@@ -56,13 +59,14 @@ PART_NODES: dict[type[exp.Expression], str] = {
     exp.Month: "month",
     exp.Week: "week",
     exp.Day: "day",
+    exp.DayOfMonth: "day",
     exp.DayOfWeek: "dow",
     exp.Hour: "hour",
     exp.Minute: "minute",
 }
 CASTS = {
     "integer": ("TINYINT", "SMALLINT", "INT", "BIGINT"),
-    "number": ("DOUBLE", "FLOAT", "DECIMAL"),
+    "number": ("DOUBLE", "FLOAT"),
     "date": ("DATE",),
     "text": ("VARCHAR", "TEXT", "CHAR"),
     "boolean": ("BOOLEAN",),
@@ -88,14 +92,21 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
         return scalar(node.this, scope)
     if isinstance(node, exp.Column):
         return scope.column(node)
-    constant = _constant(node)
-    if constant is not None:
-        return constant
+    found = constant(node)
+    if found is not None:
+        return found
     build = _builder(node)
     if build is None:
-        name = node.this if isinstance(node, exp.Anonymous) else node.key.upper()
-        refuse(f"{name} in «{shown(node)}» is not allowed.", _nearest(node))
+        refuse(f"{node.key.upper()} in «{shown(node)}» has no place here.", _place(node))
     return build(node, scope)
+
+
+def condition(node: exp.Expression, scope: Scope, clause: str) -> Expression:
+    """The expression that a node is, which must be true or false."""
+    found = scalar(node, scope)
+    if found.type.family not in (Family.BOOLEAN, Family.NULL):
+        refuse(f"{clause} needs a condition; «{shown(node)}» is none.", "Compare it with something.")
+    return found
 
 
 def call(
@@ -106,7 +117,17 @@ def call(
         kind = FUNCTIONS[name].typed(tuple(each.type for each in arguments), options)
     except Mistyped as mismatch:
         refuse(f"«{shown(node)}» {mismatch}.", "CAST one side, or compare values of one kind.")
-    return Call(function=name, arguments=tuple(arguments), type=kind, options=options)
+    return Call(function=name, arguments=tuple(arguments), type=_moderate(kind), options=options)
+
+
+def _moderate(kind: Type) -> Type:
+    if any(_is_long(end) for end in (kind.low, kind.high)):
+        return replace(kind, low=None, high=None)
+    return kind
+
+
+def _is_long(end: Bound) -> bool:
+    return end is not None and max(end.numerator.bit_length(), end.denominator.bit_length()) > BITS
 
 
 def _builder(node: exp.Expression) -> Callable[[exp.Expression, Scope], Expression] | None:
@@ -124,104 +145,60 @@ def _builder(node: exp.Expression) -> Callable[[exp.Expression, Scope], Expressi
 
 def _binary(node: exp.Expression, scope: Scope) -> Expression:
     left, right = scalar(node.this, scope), scalar(node.expression, scope)
-    left, right = _as_dates(left, right), _as_dates(right, left)
-    return call(BINARY[type(node)], [left, right], node)
+    return call(BINARY[type(node)], [beside(left, right), beside(right, left)], node)
 
 
-def _as_dates(side: Expression, other: Expression) -> Expression:
-    """Text that stands beside a date is one, where it can be read so."""
-    if other.type.family not in (Family.DATE, Family.TIMESTAMP) or not isinstance(side, Literal):
-        return side
-    if not isinstance(side.value, str):
-        return side
-    return dated(side.value, other.type.family) or side
-
-
-def dated(text: str, family: Family) -> Literal | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is not None:
-        return None
-    value: date = moment.date() if family is Family.DATE else moment
-    return Literal(value=value, type=Type(family=family, first=value, last=value))
-
-
-def _constant(node: exp.Expression) -> Literal | None:
-    if isinstance(node, exp.Null):
-        return Literal(value=None, type=NULL)
-    if isinstance(node, exp.Boolean):
-        return Literal(value=bool(node.this), type=BOOLEAN)
-    if isinstance(node, exp.Literal) and node.is_string:
-        return Literal(value=str(node.this), type=TEXT)
-    if isinstance(node, exp.Literal):
-        return numeral(str(node.this))
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
-        family = {"DATE": Family.DATE, "TIMESTAMP": Family.TIMESTAMP}.get(node.to.this.name)
-        return dated(str(node.this.this), family) if family else None
-    return None
-
-
-def numeral(text: str) -> Literal:
-    """A number as written, exactly."""
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite() or abs(value) >= 2**53:
-        refuse(f"the number {shown(text)} is too large.", "Use numbers below 2**53.")
-    fraction = Fraction(value)
-    whole = fraction.denominator == 1
-    kind = number(fraction, fraction, Fraction(1) if whole else None)
-    return Literal(value=int(value) if whole else value, type=kind)
+def _like(node: exp.Expression, scope: Scope) -> Expression:
+    matched = call("like", [scalar(node.this, scope), scalar(node.expression, scope)], node)
+    return call("not", [matched], node) if node.args.get("negate") else matched
 
 
 def _between(node: exp.Expression, scope: Scope) -> Expression:
     tested, low, high = (scalar(node.args[name], scope) for name in ("this", "low", "high"))
-    low, high = _as_dates(low, tested), _as_dates(high, tested)
+    low, high = beside(low, tested), beside(high, tested)
     return call("and", [call("at_least", [tested, low], node), call("at_most", [tested, high], node)], node)
 
 
 def _in(node: exp.Expression, scope: Scope) -> Expression:
-    if node.args.get("query") or node.args.get("unnest") or not node.expressions:
-        refuse(f"«{shown(node)}» asks a subquery.", "List the values: x IN (1, 2, 3).")
+    if not node.expressions:
+        refuse(f"«{shown(node)}» compares with nothing.", "List the values: x IN (1, 2, 3).")
     tested = scalar(node.this, scope)
-    values = [_as_dates(scalar(each, scope), tested) for each in node.expressions]
+    values = [beside(scalar(each, scope), tested) for each in node.expressions]
     return call("in", [tested, *values], node)
 
 
 def _is(node: exp.Expression, scope: Scope) -> Expression:
     if not isinstance(node.expression, exp.Null):
-        refuse(f"«{shown(node)}» is not allowed.", "Use IS NULL or IS NOT NULL.")
+        refuse(f"«{shown(node)}» is not answered.", "Use IS NULL or IS NOT NULL.")
     return call("is_null", [scalar(node.this, scope)], node)
 
 
 def _case(node: exp.Expression, scope: Scope) -> Expression:
+    tested = None if node.this is None else scalar(node.this, scope)
     parts: list[Expression] = []
     for each in node.args["ifs"]:
-        test = exp.EQ(this=node.this.copy(), expression=each.this.copy()) if node.this else each.this
-        parts += [scalar(test, scope), scalar(each.args["true"], scope)]
-    otherwise = node.args.get("default")
-    parts.append(scalar(otherwise, scope) if otherwise is not None else Literal(value=None, type=NULL))
-    return call("case", parts, node)
+        when = scalar(each.this, scope)
+        if tested is not None:
+            when = call("equal", [beside(tested, when), beside(when, tested)], each)
+        parts += [when, scalar(each.args["true"], scope)]
+    return call("case", [*parts, _otherwise(node.args.get("default"), scope)], node)
 
 
 def _if(node: exp.Expression, scope: Scope) -> Expression:
-    otherwise = node.args.get("false")
-    last = scalar(otherwise, scope) if otherwise is not None else Literal(value=None, type=NULL)
-    return call("case", [scalar(node.this, scope), scalar(node.args["true"], scope), last], node)
+    parts = [scalar(node.this, scope), scalar(node.args["true"], scope)]
+    return call("case", [*parts, _otherwise(node.args.get("false"), scope)], node)
+
+
+def _otherwise(node: exp.Expression | None, scope: Scope) -> Expression:
+    return NOTHING if node is None else scalar(node, scope)
 
 
 def _round(node: exp.Expression, scope: Scope) -> Expression:
-    digits = node.args.get("decimals")
+    written = node.args.get("decimals")
+    digits = 0 if written is None else whole_number(written, most=9)
     if digits is None:
-        return call("round", [scalar(node.this, scope)], node)
-    if not isinstance(digits, exp.Literal) or not str(digits.this).isdigit() or int(digits.this) > 9:
         refuse(f"«{shown(node)}» rounds to digits that are no constant.", "Use ROUND(x, 0) to ROUND(x, 9).")
-    return call(
-        "round", [scalar(node.this, scope)], node, (str(int(digits.this)),) if int(digits.this) else ()
-    )
+    return call("round", [scalar(node.this, scope)], node, (str(digits),) if digits else ())
 
 
 def _substring(node: exp.Expression, scope: Scope) -> Expression:
@@ -236,7 +213,7 @@ def _extract(node: exp.Expression, scope: Scope) -> Expression:
 def _date_part(part: str, of: exp.Expression, node: exp.Expression, scope: Scope) -> Expression:
     name = {"dayofweek": "dow"}.get(part.lower(), part.lower())
     if name not in PARTS:
-        refuse(f"the date part {shown(part)} is not allowed.", f"Use one of {', '.join(PARTS)}.")
+        refuse(f"the date part {shown(part)} is not answered.", f"Use one of {', '.join(PARTS)}.")
     return call("part", [scalar(of, scope)], node, (name,))
 
 
@@ -248,17 +225,29 @@ def _plain_date(node: exp.Expression) -> exp.Expression:
 def _truncate(node: exp.Expression, scope: Scope) -> Expression:
     unit = str(node.args["unit"].name).lower()
     if unit not in UNITS:
-        refuse(f"truncating to {shown(unit)} is not allowed.", f"Use one of {', '.join(UNITS)}.")
+        refuse(f"truncating to {shown(unit)} is not answered.", f"Use one of {', '.join(UNITS)}.")
     return call("truncate", [scalar(node.this, scope)], node, (unit,))
 
 
 def _cast(node: exp.Expression, scope: Scope) -> Expression:
-    wanted = node.args["to"].this.name
+    to, value = node.args["to"], scalar(node.this, scope)
+    wanted = to.this.name
+    if wanted == "DECIMAL":
+        return _decimal(node, to, value)
     target = next((name for name, kinds in CASTS.items() if wanted in kinds), None)
     if target is None:
-        names = ", ".join(kind for kinds in CASTS.values() for kind in kinds)
-        refuse(f"casting to {wanted} is not allowed.", f"Use one of {names}.")
-    return call("cast", [scalar(node.this, scope)], node, (target,))
+        names = ", ".join(["DECIMAL", *(kind for kinds in CASTS.values() for kind in kinds)])
+        refuse(f"casting to {wanted} is not answered.", f"Use one of {names}.")
+    return call("cast", [value], node, (target,))
+
+
+def _decimal(node: exp.Expression, to: exp.Expression, value: Expression) -> Expression:
+    """A decimal of some places is a number rounded to them; what is too long for it keeps its value."""
+    places = whole_number(to.expressions[1].this, most=9) if len(to.expressions) == 2 else 0
+    if places is None:
+        refuse(f"«{shown(node)}» has too many places.", "Use DECIMAL(18, 9) at most, or DOUBLE.")
+    as_number = call("cast", [value], node, ("number",))
+    return call("round", [as_number], node, (str(places),) if places else ())
 
 
 def _anonymous(node: exp.Expression, scope: Scope) -> Expression:
@@ -266,10 +255,13 @@ def _anonymous(node: exp.Expression, scope: Scope) -> Expression:
         part, of = node.expressions
         if isinstance(part, exp.Literal) and part.is_string:
             return _date_part(str(part.this), of, node, scope)
-    return refuse(f"the function {shown(str(node.this))} is not allowed.", "docs/sql.md lists what is.")
+    return refuse(
+        f"the function {shown(str(node.this))} is not answered.", "docs/sql.md lists those that are."
+    )
 
 
 OTHERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {
+    exp.Like: _like,
     exp.Between: _between,
     exp.In: _in,
     exp.Is: _is,
@@ -286,15 +278,9 @@ OTHERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]
 }
 
 
-def _nearest(node: exp.Expression) -> str:
-    if isinstance(node, exp.Subquery | exp.Select):
+def _place(node: exp.Expression) -> str:
+    if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
+        return "Aggregates stand in SELECT, HAVING and ORDER BY, none within another."
+    if isinstance(node, exp.Select | exp.Subquery):
         return "Put subqueries into FROM."
-    if isinstance(node, exp.Window):
-        return "Window functions are not answered; aggregate, and rank the released table outside."
-    if isinstance(node, exp.ILike):
-        return "Use LOWER(x) LIKE '…'."
-    if isinstance(node, exp.IntDiv):
-        return "Use FLOOR(a / b)."
-    if isinstance(node, exp.AggFunc):
-        return "Aggregates stand in SELECT, HAVING and ORDER BY."
-    return "docs/sql.md lists what is."
+    return "docs/sql.md lists what can be asked."

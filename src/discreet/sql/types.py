@@ -1,7 +1,8 @@
 """What is known of an expression without data: its kind, and for numbers an interval and a grid.
 
 A number stands on the grid of multiples of `step`, or on none (`step` None: computed in floating point, row
-by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded".
+by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded". `known` is
+an argument that is never NULL, a constant; a column is not, whatever it holds, as a join may leave it out.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ FAMILIES = {
     policy.Kind.TIMESTAMP: Family.TIMESTAMP,
 }
 
+FINEST = 1_000_000
+
 Bound = Fraction | None
 ZERO = Fraction(0)
 
@@ -47,6 +50,7 @@ class Type:
     low: Bound = None
     high: Bound = None
     step: Bound = None
+    known: bool = False
     first: date | datetime | None = None
     last: date | datetime | None = None
 
@@ -80,9 +84,24 @@ def of_column(column: policy.Column) -> Type:
     if column.grid is not None:
         low, high = column.grid
         return number(low * column.step, high * column.step, column.step)
+    if column.type is policy.Kind.INTEGER:
+        return number(step=Fraction(1))
     if family in (Family.DATE, Family.TIMESTAMP):
         return Type(family=family, first=column.low, last=column.high)  # type: ignore[arg-type]
     return Type(family=family)
+
+
+def grid_step(kind: Type) -> Fraction:
+    """The step of a bounded number; one that has none gets a millionth of its range, in round decimals."""
+    low, high = kind.low or ZERO, kind.high or ZERO
+    step, span = Fraction(1), max(high - low, abs(low), abs(high), Fraction(1, 10**9))
+    if kind.step is not None:
+        return kind.step
+    while span / step < FINEST:
+        step /= 10
+    while span / step > 10 * FINEST:
+        step *= 10
+    return step
 
 
 def union(types: list[Type]) -> Type | None:

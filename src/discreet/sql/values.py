@@ -48,7 +48,8 @@ class Counted:
     def pick(self, values: Integers, counts: Integers, random: Randomness) -> int:
         """A value of the grid (in steps), or the place of one in the domain."""
         if isinstance(self.mechanism, Quantile):
-            return self.mechanism.release(Exact(Grouped(values, counts)), random).value
+            picked = self.mechanism.release(Exact(Grouped(values, counts)), random).value
+            return picked if self.on is None else min(picked, self.on.high)
         scores = np.zeros(len(self.domain), np.int64)
         scores[values] = counts
         return self.mechanism.release(Exact(scores), random).value
@@ -84,7 +85,7 @@ def counted(
     quantile = Quantile(
         epsilon=reduced,
         low=on.low,
-        high=on.high,
+        high=max(on.high, on.low + 1),  # a grid of one value is no choice
         probability=probability,
         rows_per_person=rows,
         relation=relation,
@@ -102,7 +103,8 @@ def _statement(text: str, measure: Measure, question: Question, policy: Policy) 
     condition = "" if measure.condition is None else f" AND {emit.value(measure.condition)}"
     names = ", ".join([*(quoted(column.name) for column, _ in question.keys), "v"])
     source = compiled.rows(question.rows)
-    inner = f"SELECT {outputs} FROM ({source}) AS s WHERE ({text}) IS NOT NULL{condition} GROUP BY ALL"
+    groups = compiled.places(len(keys) + 1)
+    inner = f"SELECT {outputs} FROM ({source}) AS s WHERE ({text}) IS NOT NULL{condition} GROUP BY {groups}"
     return f"SELECT * FROM ({inner}) AS g ORDER BY {names}"
 
 

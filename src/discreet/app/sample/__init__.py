@@ -45,8 +45,14 @@ def write_policy(folder: Path) -> Path:
 
 
 def _written(path: Path, name: str, progress: Callable[[str], None] | None) -> Path:
-    if _stamp(path) == VERSION:
+    stamp = _stamp(path)
+    if stamp == VERSION:
         return path
+    if stamp is None and path.exists():
+        raise RequestError(
+            f"sample: {path} is there already, and it is not a sample that was made here.",
+            hint="Choose another folder, or move the file away.",
+        )
     schema, make = SAMPLES[name]
     if progress is not None:
         progress(f"making {name}: {schema.meaning}")

@@ -1,0 +1,133 @@
+"""The clauses of a SELECT over a released table: its columns, GROUP BY, HAVING, ORDER BY, LIMIT."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from sqlglot import exp
+
+from discreet.sql.aggregates import is_aggregate
+from discreet.sql.constants import whole_number
+from discreet.sql.expressions import Expression, columns
+from discreet.sql.names import folded, named
+from discreet.sql.question import After
+from discreet.sql.refusal import refuse, shown
+from discreet.sql.scalars import condition, scalar
+
+MOST_ROWS = 10**9
+OWN_NAME = re.compile(r".*\.(low|high)", re.IGNORECASE | re.DOTALL)
+
+
+class Scope(Protocol):
+    """What SELECT, HAVING and ORDER BY look names up in."""
+
+    aliases: dict[str, Expression]
+
+    def column(self, node: exp.Column) -> Expression: ...
+
+    def other(self, node: exp.Expression) -> Expression | None: ...
+
+    def everything(self, star: exp.Expression) -> list[tuple[str, Expression]]:
+        """What * stands for."""
+
+
+def group_keys(select: exp.Select, has: Callable[[str], bool]) -> list[exp.Expression]:
+    """The expressions of GROUP BY; places, and aliases that no column has, stand for what SELECT says."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        said = [named(each)[1] for each in select.expressions]
+        return [
+            each for each in said if each.find(exp.Column) and not each.find(exp.AggFunc, exp.WithinGroup)
+        ]
+    aliases = {folded(each.alias): each.this for each in select.expressions if isinstance(each, exp.Alias)}
+    keys: list[exp.Expression] = []
+    for each in group.expressions:
+        if isinstance(each, exp.Literal) and not each.is_string:
+            place = whole_number(each, most=len(select.expressions)) or 0
+            if not place:
+                refuse(f"GROUP BY {shown(each)} names no column of SELECT.", "Count from 1.")
+            keys.append(named(select.expressions[place - 1])[1])
+        elif isinstance(each, exp.Column) and not each.table and not has(each.name):
+            keys.append(aliases.get(folded(each.name), each))
+        else:
+            keys.append(each)
+    return keys
+
+
+def clauses(select: exp.Select, scope: Scope) -> After:
+    outputs = _outputs(select, scope)
+    for name, expression in outputs:
+        scope.aliases.setdefault(folded(name), expression)
+    having = select.args.get("having")
+    return After(
+        outputs=tuple(outputs),
+        having=None if having is None else condition(having.this, scope, "HAVING"),
+        order=_order(select, scope, outputs),
+        limit=_limit(select),
+    )
+
+
+def _outputs(select: exp.Select, scope: Scope) -> list[tuple[str, Expression]]:
+    """The columns of the answer, each under a name of its own."""
+    outputs: list[tuple[str, Expression]] = []
+    for projection in select.expressions:
+        star = isinstance(projection, exp.Star) or isinstance(projection.this, exp.Star)
+        if star and not is_aggregate(projection):
+            outputs += scope.everything(projection)
+            continue
+        name, inner = named(projection)
+        if OWN_NAME.fullmatch(name):
+            refuse(f"the name {shown(name)} is kept for the ends of intervals.", "Choose another.")
+        outputs.append((name, scalar(inner, scope)))
+    return [(_unused(name, outputs[:place]), each) for place, (name, each) in enumerate(outputs)]
+
+
+def _unused(name: str, before: list[tuple[str, Expression]]) -> str:
+    taken = {each.casefold() for each, _ in before}
+    place, found = 2, name
+    while found.casefold() in taken:
+        found, place = f"{name}_{place}", place + 1
+    return found
+
+
+def _order(
+    select: exp.Select, scope: Scope, outputs: list[tuple[str, Expression]]
+) -> tuple[tuple[Expression, bool], ...]:
+    order = select.args.get("order")
+    found: list[tuple[Expression, bool]] = []
+    for each in order.expressions if order is not None else []:
+        by, descending = each.this, bool(each.args.get("desc"))
+        if isinstance(by, exp.Literal) and not by.is_string:
+            place = whole_number(by, most=len(outputs)) or 0
+            if not place:
+                refuse(f"ORDER BY {shown(by)} names no column of SELECT.", "Count from 1.")
+            found.append((outputs[place - 1][1], descending))
+        elif isinstance(by, exp.Column) and not by.table and folded(by.name) in scope.aliases:
+            found.append((scope.aliases[folded(by.name)], descending))
+        else:
+            found.append((scalar(by, scope), descending))
+    for expression, _ in found:
+        _require_unshadowed(expression, outputs)
+    return tuple(found)
+
+
+def _require_unshadowed(by: Expression, outputs: list[tuple[str, Expression]]) -> None:
+    """In ORDER BY an engine takes a name for the output of that name before it takes it for a column."""
+    for column in columns(by):
+        for name, expression in outputs:
+            if name.casefold() == column.name.casefold() and expression != column:
+                refuse(f"ORDER BY would mean another column than {shown(name)}.", "Choose another alias.")
+
+
+def _limit(select: exp.Select) -> int | None:
+    limit = select.args.get("limit")
+    if limit is None:
+        return None
+    count = whole_number(limit.expression, most=MOST_ROWS)
+    if count is None:
+        refuse(f"«{shown(limit)}» needs a whole number.", "Write LIMIT 10.")
+    return count

@@ -1,0 +1,111 @@
+"""Constants of a question: numbers exactly as they are written, dates that are days, text that is text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.sql.expressions import Expression, Literal
+from discreet.sql.refusal import refuse, shown
+from discreet.sql.types import BOOLEAN, NULL, TEXT, Family, Type, number
+
+DIGITS = 40
+SMALLEST = 30
+MOMENTS = {"DATE": Family.DATE, "TIMESTAMP": Family.TIMESTAMP, "TIMESTAMPNTZ": Family.TIMESTAMP}
+NOTHING = Literal(value=None, type=NULL)
+
+
+def constant(node: exp.Expression) -> Literal | None:
+    """The constant that a node is, if it is one."""
+    if isinstance(node, exp.Null):
+        return NOTHING
+    if isinstance(node, exp.Boolean):
+        return Literal(value=bool(node.this), type=BOOLEAN)
+    if isinstance(node, exp.Literal) and node.is_string:
+        return Literal(value=str(node.this), type=TEXT)
+    if isinstance(node, exp.Literal):
+        return numeral(str(node.this))
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
+        return _moment(node, node.this)
+    return None
+
+
+def _moment(node: exp.Cast, written: exp.Literal) -> Literal | None:
+    family = MOMENTS.get(node.to.this.name)
+    if family is None:
+        return None
+    found = dated(str(written.this), family)
+    if found is None:
+        refuse(
+            f"{shown(str(written.this))} is no {family.value}.", "Write DATE '2024-01-31', without a zone."
+        )
+    return found
+
+
+def numeral(text: str) -> Literal:
+    """A number as written, exactly."""
+    value = _decimal(text)
+    if value is None or abs(value) >= 2**53:
+        refuse(f"the number {shown(text)} is too large.", "Use numbers below 2**53.")
+    fraction = Fraction(value)
+    whole = fraction.denominator == 1
+    kind = replace(number(fraction, fraction, Fraction(1) if whole else None), known=True)
+    return Literal(value=int(value) if whole else value, type=kind)
+
+
+def whole_number(node: exp.Expression | None, *, most: int) -> int | None:
+    """The whole number from 0 to `most` that a node is, if it is one."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    text = str(node.this)
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(most)):
+        return None
+    return int(text) if int(text) <= most else None
+
+
+def fraction(node: exp.Expression | None) -> Fraction | None:
+    """The number that a node is, exactly, if it is one and reasonably short."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    value = _decimal(str(node.this))
+    return None if value is None else Fraction(value)
+
+
+def _decimal(text: str) -> Decimal | None:
+    """What is written so briefly that arithmetic on it stays brief; None for a number that is not."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not value.is_finite() or value.adjusted() > SMALLEST:
+        return None
+    if value.adjusted() < -SMALLEST or len(value.as_tuple().digits) > DIGITS:
+        refuse(f"the number {shown(text)} has too many digits.", f"Use at most {DIGITS}.")
+    return value
+
+
+def dated(text: str, family: Family) -> Literal | None:
+    """The day or moment that a text names."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is not None or (family is Family.DATE and moment.time() != time()):
+        return None
+    value: date = moment.date() if family is Family.DATE else moment
+    return Literal(value=value, type=Type(family=family, first=value, last=value))
+
+
+def beside(side: Expression, other: Expression) -> Expression:
+    """Text beside a date is one, where it can be read so; a day beside a moment is its midnight."""
+    if other.type.family not in (Family.DATE, Family.TIMESTAMP) or not isinstance(side, Literal):
+        return side
+    if isinstance(side.value, str):
+        return dated(side.value, other.type.family) or side
+    if other.type.family is Family.TIMESTAMP and side.type.family is Family.DATE:
+        return dated(str(side.value), Family.TIMESTAMP) or side
+    return side

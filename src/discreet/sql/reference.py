@@ -1,0 +1,274 @@
+"""docs/sql.md, made from the allow-lists, so that it says neither more nor less than what is answered.
+
+    python -m discreet.sql.reference > docs/sql.md
+
+Errors and refusals in it are those of real plans over the policy below; the two answers are of one run on the
+sample tables, as noise has no second one like it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from discreet.belief import Promise
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.sql.aggregates import SHOWN
+from discreet.sql.functions import FUNCTIONS, PARTS, UNITS
+from discreet.sql.joins import MOST_ROWS
+from discreet.sql.parse import DEEPEST, LONGEST
+from discreet.sql.plan import plan
+from discreet.sql.resolve import MOST_SELECTS, MOST_TABLES
+from discreet.sql.scalars import CASTS
+
+POLICY = Policy.model_validate(
+    {
+        "tables": {
+            "census": {
+                "source": "census.parquet",
+                "columns": {
+                    "age": {"type": "integer", "low": 17, "high": 90},
+                    "hours": {"type": "integer", "low": 1, "high": 99},
+                    "sex": {"type": "category", "values": ["Male", "Female"]},
+                    "income": {"type": "integer"},
+                    "town": {"type": "text"},
+                    "name": {"role": "identifier"},
+                },
+            },
+            "visits": {
+                "source": "visits.parquet",
+                "person": "patient",
+                "rows_per_person": 5,
+                "links": {"clinic": "clinics.id"},
+                "columns": {
+                    "patient": {"role": "identifier"},
+                    "clinic": {"type": "integer", "low": 1, "high": 50},
+                    "cost": {"type": "integer", "low": 0, "high": 1000},
+                },
+            },
+            "clinics": {
+                "source": "clinics.parquet",
+                "person": "none",
+                "columns": {
+                    "id": {"type": "integer", "low": 1, "high": 50},
+                    "region": {"type": "category", "values": ["North", "South"]},
+                },
+            },
+        }
+    }
+)
+PROMISE = Promise(0.01, 0.05)
+GROUPS = {
+    "Arithmetic": (
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "modulo",
+        "negate",
+        "abs",
+        "round",
+        "floor",
+        "ceil",
+    ),
+    "Choice": ("case", "coalesce", "nullif", "least", "greatest"),
+    "Comparison": ("equal", "unequal", "less", "at_most", "more", "at_least", "in", "is_null", "like"),
+    "Logic": ("and", "or", "not"),
+    "Text": ("lower", "upper", "substr", "length"),
+    "Dates": ("part", "truncate"),
+    "Conversion": ("cast",),
+}
+PRICED = (
+    "SELECT COUNT(*) FROM census",
+    "SELECT SUM(hours) FROM census",
+    "SELECT SUM(LEAST(hours, 40)) FROM census",
+    "SELECT SUM(LEAST(GREATEST(income, 0), 1000)) FROM census",
+    "SELECT COUNT(*) FROM visits",
+    "SELECT COUNT(DISTINCT patient) FROM visits",
+    "SELECT SUM(total) FROM (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient)",
+    "SELECT SUM(most) FROM (SELECT patient, MAX(cost) AS most FROM visits GROUP BY patient)",
+)
+REFUSED = (
+    "SELECT * FROM census",
+    "SELECT SUM(income) FROM census",
+    "SELECT town, COUNT(*) FROM census GROUP BY town",
+    "SELECT COUNT(*) FROM census WHERE name = 'Ada'",
+    "SELECT COUNT(*) FROM census WHERE aeg > 30",
+    "SELECT COUNT(*) FROM census, visits",
+    "SELECT COUNT(*) FROM census WHERE age > (SELECT AVG(age) FROM census)",
+    "SELECT RANK() OVER (ORDER BY age) FROM census",
+    "SELECT DISTINCT age FROM census",
+    "SELECT COUNT(*) FROM census UNION SELECT COUNT(*) FROM visits",
+    "SELECT COUNT(*) FROM read_csv('/etc/passwd')",
+    "SELECT COUNT(*) FROM census WHERE town ILIKE 'u%'",
+)
+
+
+def markdown() -> str:
+    """The whole page."""
+    sections = (
+        _OPENING,
+        _functions(),
+        _AGGREGATES.format(aggregates=SHOWN),
+        _priced(),
+        _REST,
+        _refused(),
+        _limits(),
+    )
+    return "\n\n".join(section.strip() for section in sections) + "\n"
+
+
+def _functions() -> str:
+    lines = ["## Functions on rows", "", "| | |", "|---|---|"]
+    for title, names in GROUPS.items():
+        lines.append(f"| {title} | {', '.join(f'`{FUNCTIONS[name].shown}`' for name in names)} |")
+    types = ", ".join(["DECIMAL(p, s)", *(kind for kinds in CASTS.values() for kind in kinds)])
+    return "\n".join(lines) + _FUNCTIONS.format(parts=", ".join(PARTS), units=", ".join(UNITS), types=types)
+
+
+def _priced() -> str:
+    lines = [_BOUNDS.strip(), "", "| question | 95% of errors are within |", "|---|---|"]
+    for question in PRICED:
+        (vector,) = plan(question, POLICY, PROMISE, epsilon=1).vectors.values()
+        within = vector.noise.half_width(0.95) * vector.primitive.unit
+        lines.append(f"| `{question}` | ± {float(within):,.0f} |")
+    return "\n".join(lines)
+
+
+def _refused() -> str:
+    lines = ["## Refused", "", _REFUSED, "", "```"]
+    for question in REFUSED:
+        lines += [question, f"    {_refusal(question)}"]
+    return "\n".join([*lines, "```"])
+
+
+def _refusal(question: str) -> str:
+    try:
+        plan(question, POLICY, PROMISE, epsilon=1)
+    except RequestError as refusal:
+        return str(refusal)
+    raise AssertionError(f"{question} is not refused")
+
+
+def _limits() -> str:
+    return f"""## Limits
+
+A question has at most {LONGEST:,} characters, {DEEPEST} levels of nesting, {MOST_SELECTS} SELECTs and {MOST_TABLES}
+tables, and a join may give one person at most {MOST_ROWS:,} rows."""
+
+
+_OPENING = """
+# What can be asked
+
+<!-- Made by `python -m discreet.sql.reference > docs/sql.md`; change src/discreet/sql/reference.py instead. -->
+
+Ordinary SQL, as DuckDB writes it, that aggregates. The text itself never reaches the data: it is read, checked
+against the lists on this page, and turned into a plan; what the engine runs is written from the plan. Whatever is
+not on this page is refused before anything is read, costs nothing, and says what to write instead.
+
+```sql
+[WITH name AS (SELECT …), …]
+SELECT keys, aggregates, arithmetic over them
+FROM table [AS alias] | (SELECT …) [AS alias]
+[[LEFT] JOIN table ON a.x = b.y | USING (x)] …
+[WHERE condition]
+[GROUP BY expressions | places | aliases | ALL]
+[HAVING condition] [ORDER BY … [DESC]] [LIMIT n]
+```
+
+```sql
+SELECT workclass, AVG(hours_per_week) AS hours, COUNT(*) AS people
+FROM census WHERE age >= 30
+GROUP BY workclass HAVING people > 1000 ORDER BY hours DESC LIMIT 3
+```
+
+One run, with epsilon 0.5 (each ± holds with 95% confidence):
+
+```
+workclass                 hours           people
+Self-emp-inc       48.72 ± 1.52       1,530 ± 36
+Self-emp-not-inc   44.51 ± 0.71       3,445 ± 36
+Federal-gov        41.56 ± 2.21       1,191 ± 36
+```
+
+Names are the policy's; case does not matter, and names with blanks or reserved words stand in double quotes.
+Text stands in single quotes, `''` for a quote. Comments and a final semicolon are allowed.
+"""
+_FUNCTIONS = """
+
+Date parts: {parts}. Units of DATE_TRUNC: {units}. Types of CAST: {types}; the type DECIMAL(p, s) rounds to s
+places. Text beside a date is read as one: `born >= '1990-01-31'`.
+
+Every function has a value, or NULL, for whatever the data holds: division by zero, text that is no number,
+numbers beyond what a computer holds, and values that the policy does not declare all give NULL, never an error.
+"""
+_AGGREGATES = """
+## Aggregates
+
+{aggregates}; each may be followed by `FILTER (WHERE …)`. DISTINCT stands in COUNT(DISTINCT x) alone.
+
+- COUNT is a whole number and not negative. SUM, AVG and VARIANCE need bounds (next section).
+- AVG, SUM and COUNT of the same column share what they pay for.
+- MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, MIN and MAX choose a value of the declared range, MODE one of the
+  declared values. The probability of a quantile is a constant from 0 to 1, of four digits at most.
+"""
+_BOUNDS = """
+## What bounds do
+
+A sum can be answered only if one person can move it by so much and no more. So a number needs `low` and `high` in
+the policy; what lies beyond is moved to the nearer bound. Expressions carry their bounds along: `hours * 2` lies
+between 2 and 198 if `hours` lies between 1 and 99. A column without bounds can be filtered and grouped by; to sum
+it, write the bounds into the question: `LEAST(GREATEST(income, 0), 1000)`. Narrower bounds mean less noise, and
+more values that are moved. With epsilon 1, where `hours` is 1 to 99, `cost` 0 to 1,000, and a patient has up to
+5 visits:
+"""
+_REST = """
+## People with several rows
+
+Where the policy names a person column, one person counts with at most `rows_per_person` rows. The person column
+itself never leaves, but it can be used in three ways:
+
+- `COUNT(DISTINCT patient)` counts people;
+- a subquery that groups by it alone makes one row of each person, with COUNT, SUM, AVG, MIN or MAX as its columns:
+
+```sql
+SELECT AVG(total) AS mean
+FROM (SELECT person_id, SUM(cost) AS total FROM hospital GROUP BY person_id)
+```
+
+One run, with epsilon 0.5: `mean` 16,518, between 15,417 and 17,618 with 95% confidence.
+
+- tables that have it are joined by it: `visits v JOIN patients p ON v.patient = p.patient`. The rows of both
+  sides multiply, and so does the noise: total one side per person first where that serves.
+
+Beside the person, a foreign key that the policy declares under `links` joins a public table (`person: none`):
+`visits v JOIN clinics c ON v.clinic = c.id`. Nothing else joins: it would let one person's row meet any number of
+others. Conditions other than the one equality go into WHERE.
+
+## Group keys
+
+A key may be any expression: `GROUP BY FLOOR(age / 10)`. Where the policy declares what its columns hold (values,
+low and high, or boolean), every group is shown, the empty ones too, so that which groups are there tells nothing.
+Where it does not, groups are chosen privately, which needs a promise with a small tail; under tail 0 the question
+is refused.
+
+## What costs nothing
+
+Whatever is done with numbers that are already released: arithmetic over aggregates (`SUM(a) / COUNT(b)`), HAVING,
+ORDER BY, LIMIT, and outer queries over an answer, as many as you like, with WHERE, GROUP BY and COUNT, SUM, AVG,
+MIN, MAX and MEDIAN:
+
+```sql
+SELECT MAX(n) AS largest, SUM(n) AS everybody
+FROM (SELECT sex, COUNT(*) AS n FROM census GROUP BY sex)
+```
+
+This costs as much as its inner query. NULL comes last in every order. A refused question costs nothing either.
+"""
+_REFUSED = (
+    "A refusal follows from the question and the policy alone; it never depends on the data. Some of them:"
+)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())
