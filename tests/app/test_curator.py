@@ -178,6 +178,9 @@ def test_a_fault_keeps_the_charge_shows_a_constant_text_and_suspends(policy: Pat
         with pytest.raises(EngineFault) as fault:
             curator.ask(BY_SEX, epsilon=0.5)
         assert CANARY not in str(fault.value)
+        log = policy.parent / "ledger.faults.log"
+        assert f"incident {fault.value.incident}: ValueError: {CANARY}" in log.read_text()
+        assert log.stat().st_mode & 0o077 == 0
         assert fault.value.__cause__ is None
         assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
         with pytest.raises(RequestError, match="suspended"):

@@ -19,6 +19,7 @@ from typing import Self
 import pyarrow as pa
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.app import fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
 from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.proposals import Proposal, expected
@@ -57,6 +58,7 @@ class Curator:
         self.promise: Promise = promise_of(policy)
         self._engine, self._random = engine, random or Randomness()
         self._version = policy_version(policy)
+        self._faults = fault_log.keep_faults(policy.ledger)
 
     @classmethod
     def open(
@@ -230,6 +232,7 @@ class Curator:
         return f"What would still fit: --epsilon {float(fits):g}" + (f" → {errors}." if errors else ".")
 
     def close(self) -> None:
+        fault_log.stop(self._faults)
         self._engine.close()
         self.ledger.close()
 

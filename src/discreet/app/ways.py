@@ -1,4 +1,4 @@
-"""Ways to arrive at a promise from what was typed: stated as such, or by an epsilon that was found otherwise."""
+"""Ways to arrive at a promise from what was typed: stated as such, or by an epsilon found otherwise."""
 
 from __future__ import annotations
 

@@ -1,0 +1,40 @@
+"""The custodian's log of faults: a file beside the ledger that only its owner can read.
+
+An analyst sees a constant text and an incident's number; the details, which may quote data, stand here.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+from pathlib import Path
+
+from discreet.engines.faults import CUSTODIAN
+
+
+class FaultLog(logging.FileHandler):
+    """Appends to a private file, which is made with the first fault and not before."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, delay=True, encoding="utf-8")
+        self.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+
+    def _open(self) -> io.TextIOWrapper:
+        flags = os.O_APPEND | os.O_CREAT | os.O_WRONLY
+        return io.TextIOWrapper(os.fdopen(os.open(self.baseFilename, flags, 0o600), "ab"), encoding="utf-8")
+
+
+def keep_faults(ledger: str) -> FaultLog | None:
+    """Begin to log faults beside the ledger; none for a ledger in memory."""
+    if ledger == ":memory:":
+        return None
+    log = FaultLog(Path(ledger).with_suffix(".faults.log"))
+    CUSTODIAN.addHandler(log)
+    return log
+
+
+def stop(log: FaultLog | None) -> None:
+    if log is not None:
+        CUSTODIAN.removeHandler(log)
+        log.close()
