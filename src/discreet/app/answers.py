@@ -42,7 +42,10 @@ class Answer:
         return self.table
 
     def to_pandas(self) -> pd.DataFrame:
-        return self.table.to_pandas()
+        try:
+            return self.table.to_pandas()
+        except ImportError:
+            raise RequestError("pandas is not installed.", hint="Run pip install pandas.") from None
 
     def to_polars(self) -> pl.DataFrame:
         try:

@@ -53,14 +53,17 @@ def percent(p: float) -> str:
 def at_most(p: float) -> str:
     """A probability rounded up in its third digit, so that what is said to be at most this much is.
 
-    >>> at_most(0.047646), at_most(0.05000000000001), at_most(1.0)
-    ('4.77%', '5%', '100%')
+    >>> at_most(0.047646), at_most(0.05000000000001), at_most(0.999877), at_most(1.0)
+    ('4.77%', '5%', '99.988%', '100%')
     """
     if not 0 < p < 1:
         return percent(p)
-    step = 10.0 ** (math.floor(math.log10(p)) - 2)
     # a rounding error of the arithmetic before is none
-    return percent(min(1.0, math.ceil(p / step - 1e-6) * step))
+    if p > 0.9:
+        step = 10.0 ** (math.floor(math.log10(1 - p)) - 1)
+        return percent(1 - math.floor((1 - p) / step + 1e-6) * step)
+    step = 10.0 ** (math.floor(math.log10(p)) - 2)
+    return percent(math.ceil(p / step - 1e-6) * step)
 
 
 def chance(p: float) -> str:
