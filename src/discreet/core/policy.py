@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from discreet.core.numbers import parse_probability
 from discreet.core.relations import Relation
 
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]*")
+WORD = re.compile(r"[^\W\d][\w .-]*")
 WIDEST = 2**53
 
 

@@ -32,7 +32,8 @@ def create(name: str, table: Table, reading: Reading) -> str:
         for column, entry in table.columns.items()
         if entry.role is not Role.IDENTIFIER
     }
-    rows = _each_row(stored, reading) if table.person == "row" else _each_person(stored, table, reading)
+    unnamed = table.person in ("row", "none")
+    rows = _each_row(stored, reading) if unnamed else _each_person(stored, table, reading)
     return f"CREATE TABLE {quoted(name)} AS {rows}"
 
 

@@ -2,8 +2,9 @@
 
 by rank      the prepared store ranks each person's rows, so keeping the first R is a filter. One person then
              has at most R rows in all groups together.
-by question  where the policy bounds groups, or where a filter would waste the ranked rows: bounding comes
-             after the filter, by windows over each person's rows.
+by question  where a filter would waste the ranked rows, or where the policy bounds groups and the promise has
+             a tail: bounding comes after the filter, by windows over each person's rows. Under tail 0 noise
+             is scaled to L1, in which C groups of R rows and any C R rows are the same, so rank serves.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ class Bounding:
     rule: str
 
 
-def bound(question: Question, policy: Policy, relation: Relation) -> Bounding:
-    """The same question with every person's rows bounded."""
+def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: bool = True) -> Bounding:
+    """The same question with every person's rows bounded; in each group too where that makes a difference."""
     scan = _chain(question.rows)
     if scan is None or scan.people is not People.COLUMN:
         rule = "a person is one row" if question.rows.people is People.ROW else "by rank"
         contribution = Contribution(rows=question.rows.rows, relation=relation)
         return Bounding(question=question, contribution=contribution, rule=rule)
     table = policy.tables[scan.table]
-    groups = table.groups_per_person if question.keys else None
+    groups = table.groups_per_person if question.keys and by_groups else None
     if groups is None and not _filters(question.rows):
         contribution = Contribution(rows=scan.rows, relation=relation)
         return Bounding(question=question, contribution=contribution, rule="by rank")

@@ -47,7 +47,9 @@ class Function:
         """The call as SQL. What is never known is NULL, as an engine would guess a type for it."""
         if result.family is Family.NULL:
             return "NULL"
-        known = tuple("NULL" if each.family is Family.NULL else arg for arg, each in zip(args, types, strict=True))
+        known = tuple(
+            "NULL" if each.family is Family.NULL else arg for arg, each in zip(args, types, strict=True)
+        )
         text = self.written(known, types, result, options)
         if len(text) > LONGEST:
             refuse(
@@ -163,7 +165,9 @@ def _any(types: Types, _: tuple[str, ...]) -> Type:
 def _least(types: Types, _: tuple[str, ...]) -> Type:
     """LEAST ignores NULL, so it may be any of the arguments, but never above one that is always known."""
     joined = _together(types)
-    ends = [each.high for each in (*types, joined) if (each.known or each is joined) and each.high is not None]
+    ends = [
+        each.high for each in (*types, joined) if (each.known or each is joined) and each.high is not None
+    ]
     return replace(joined, high=min(ends)) if ends and joined.family is Family.NUMBER else joined
 
 

@@ -122,7 +122,7 @@ def plan(
     question = resolve(parse(text), policy)
     if question.rows.people is People.NOBODY:
         refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
-    bounding = bound(question, policy, promise.secret)
+    bounding = bound(question, policy, promise.secret, by_groups=promise.tail > 0)
     question = bounding.question
     groups = compiled.domain_size(question, policy)
     if groups is not None and groups > compiled.LARGEST_DOMAIN:

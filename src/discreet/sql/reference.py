@@ -151,20 +151,21 @@ def _refusal(question: str) -> str:
 
 
 def _limits() -> str:
-    return f"""## Limits
-
-A question has at most {LONGEST:,} characters, {DEEPEST} levels of nesting, {MOST_SELECTS} SELECTs and {MOST_TABLES}
-tables, and a join may give one person at most {MOST_ROWS:,} rows."""
+    text = f"{LONGEST:,} characters, {DEEPEST} levels of nesting"
+    reads = f"{MOST_SELECTS} SELECTs and {MOST_TABLES} tables"
+    joins = f"a join may give one person at most {MOST_ROWS:,} rows"
+    return f"## Limits\n\nA question has at most {text}, {reads};\n{joins}."
 
 
 _OPENING = """
 # What can be asked
 
-<!-- Made by `python -m discreet.sql.reference > docs/sql.md`; change src/discreet/sql/reference.py instead. -->
+<!-- Made by `python -m discreet.sql.reference > docs/sql.md`: change src/discreet/sql/reference.py. -->
 
-Ordinary SQL, as DuckDB writes it, that aggregates. The text itself never reaches the data: it is read, checked
-against the lists on this page, and turned into a plan; what the engine runs is written from the plan. Whatever is
-not on this page is refused before anything is read, costs nothing, and says what to write instead.
+Ordinary SQL, as DuckDB writes it, that aggregates. The text itself never reaches the data: it is read,
+checked against the lists on this page, and turned into a plan; what the engine runs is written from the
+plan. Whatever is not on this page is refused before anything is read, costs nothing, and says what to
+write instead.
 
 ```sql
 [WITH name AS (SELECT …), …]
@@ -199,8 +200,9 @@ _FUNCTIONS = """
 Date parts: {parts}. Units of DATE_TRUNC: {units}. Types of CAST: {types}; the type DECIMAL(p, s) rounds to s
 places. Text beside a date is read as one: `born >= '1990-01-31'`.
 
-Every function has a value, or NULL, for whatever the data holds: division by zero, text that is no number,
-numbers beyond what a computer holds, and values that the policy does not declare all give NULL, never an error.
+Every function has a value, or NULL, for whatever the data holds: division by zero, text that is no
+number, numbers beyond what a computer holds, and values that the policy does not declare all give NULL,
+never an error.
 """
 _AGGREGATES = """
 ## Aggregates
@@ -215,21 +217,22 @@ _AGGREGATES = """
 _BOUNDS = """
 ## What bounds do
 
-A sum can be answered only if one person can move it by so much and no more. So a number needs `low` and `high` in
-the policy; what lies beyond is moved to the nearer bound. Expressions carry their bounds along: `hours * 2` lies
-between 2 and 198 if `hours` lies between 1 and 99. A column without bounds can be filtered and grouped by; to sum
-it, write the bounds into the question: `LEAST(GREATEST(income, 0), 1000)`. Narrower bounds mean less noise, and
-more values that are moved. With epsilon 1, where `hours` is 1 to 99, `cost` 0 to 1,000, and a patient has up to
-5 visits:
+A sum can be answered only if one person can move it by so much and no more. So a number needs `low` and
+`high` in the policy; what lies beyond is moved to the nearer bound. Expressions carry their bounds along:
+`hours * 2` lies between 2 and 198 if `hours` lies between 1 and 99. A column without bounds can be
+filtered and grouped by; to sum it, write the bounds into the question: `LEAST(GREATEST(income, 0),
+1000)`. Narrower bounds mean less noise, and more values that are moved. With epsilon 1, where `hours` is
+1 to 99, `cost` 0 to 1,000, and a patient has up to 5 visits:
 """
 _REST = """
 ## People with several rows
 
-Where the policy names a person column, one person counts with at most `rows_per_person` rows. The person column
-itself never leaves, but it can be used in three ways:
+Where the policy names a person column, one person counts with at most `rows_per_person` rows. The person
+column itself never leaves, but it can be used in three ways:
 
 - `COUNT(DISTINCT patient)` counts people;
-- a subquery that groups by it alone makes one row of each person, with COUNT, SUM, AVG, MIN or MAX as its columns:
+- a subquery that groups by it alone makes one row of each person, with COUNT, SUM, AVG, MIN or MAX as its
+  columns:
 
 ```sql
 SELECT AVG(total) AS mean
@@ -241,29 +244,30 @@ One run, with epsilon 0.5: `mean` 16,518, between 15,417 and 17,618 with 95% con
 - tables that have it are joined by it: `visits v JOIN patients p ON v.patient = p.patient`. The rows of both
   sides multiply, and so does the noise: total one side per person first where that serves.
 
-Beside the person, a foreign key that the policy declares under `links` joins a public table (`person: none`):
-`visits v JOIN clinics c ON v.clinic = c.id`. Nothing else joins: it would let one person's row meet any number of
-others. Conditions other than the one equality go into WHERE.
+Beside the person, a foreign key that the policy declares under `links` joins a public table (`person:
+none`): `visits v JOIN clinics c ON v.clinic = c.id`. Nothing else joins: it would let one person's row
+meet any number of others. Conditions other than the one equality go into WHERE.
 
 ## Group keys
 
-A key may be any expression: `GROUP BY FLOOR(age / 10)`. Where the policy declares what its columns hold (values,
-low and high, or boolean), every group is shown, the empty ones too, so that which groups are there tells nothing.
-Where it does not, groups are chosen privately, which needs a promise with a small tail; under tail 0 the question
-is refused.
+A key may be any expression: `GROUP BY FLOOR(age / 10)`. Where the policy declares what its columns hold
+(values, low and high, or boolean), every group is shown, the empty ones too, so that which groups are
+there tells nothing. Where it does not, groups are chosen privately, which needs a promise with a small
+tail; under tail 0 the question is refused.
 
 ## What costs nothing
 
-Whatever is done with numbers that are already released: arithmetic over aggregates (`SUM(a) / COUNT(b)`), HAVING,
-ORDER BY, LIMIT, and outer queries over an answer, as many as you like, with WHERE, GROUP BY and COUNT, SUM, AVG,
-MIN, MAX and MEDIAN:
+Whatever is done with numbers that are already released: arithmetic over aggregates (`SUM(a) / COUNT(b)`),
+HAVING, ORDER BY, LIMIT, and outer queries over an answer, as many as you like, with WHERE, GROUP BY and
+COUNT, SUM, AVG, MIN, MAX and MEDIAN:
 
 ```sql
 SELECT MAX(n) AS largest, SUM(n) AS everybody
 FROM (SELECT sex, COUNT(*) AS n FROM census GROUP BY sex)
 ```
 
-This costs as much as its inner query. NULL comes last in every order. A refused question costs nothing either.
+This costs as much as its inner query. NULL comes last in every order. A refused question costs nothing
+either.
 """
 _REFUSED = (
     "A refusal follows from the question and the policy alone; it never depends on the data. Some of them:"

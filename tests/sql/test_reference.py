@@ -1,0 +1,19 @@
+"""docs/sql.md says what the allow-lists say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.sql.functions import FUNCTIONS
+from discreet.sql.reference import GROUPS, markdown
+
+PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == markdown(), "python -m discreet.sql.reference > docs/sql.md writes it anew"
+
+
+def test_the_page_lists_every_function_once() -> None:
+    listed = [name for names in GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(FUNCTIONS)
