@@ -286,7 +286,8 @@ def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
     if not (argument.type.integral and step == 1):
         value = f"round(CAST({value} AS DOUBLE) * {step.denominator} / {step.numerator})"
     # greatest and least would turn NULL into a bound
-    return f"CAST(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END AS BIGINT)"
+    nearer = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
+    return f"CAST({nearer} AS BIGINT)"
 
 
 # -- After the release ------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -22,6 +22,10 @@ class Column:
     name: str
     type: Type
     scaled: bool = False
+
+    def __post_init__(self) -> None:
+        """A constant in a subquery is known there; its column is not, where a join or a filter leaves it out."""
+        object.__setattr__(self, "type", replace(self.type, known=False))
 
 
 @dataclass(frozen=True, kw_only=True)
