@@ -24,7 +24,7 @@ class Column:
     scaled: bool = False
 
     def __post_init__(self) -> None:
-        """A constant in a subquery is known there; its column is not, where a join or a filter leaves it out."""
+        """A constant is known in its subquery; its column is not, where a join or a filter leaves it out."""
         object.__setattr__(self, "type", replace(self.type, known=False))
 
 
