@@ -242,7 +242,7 @@ def test_write_makes_parquet_files_that_hold_the_tables(tmp_path: Path, people: 
     ]
 
 
-def test_write_remakes_only_what_is_missing_broken_or_of_another_version(tmp_path: Path) -> None:
+def test_write_remakes_only_what_is_missing_or_of_another_version(tmp_path: Path) -> None:
     told: list[str] = []
     files = write(tmp_path, told.append)
     made = len(told)
@@ -253,10 +253,23 @@ def test_write_remakes_only_what_is_missing_broken_or_of_another_version(tmp_pat
     pq.write_table(
         pq.read_table(files["census"]).replace_schema_metadata({"discreet.sample": "0"}), files["census"]
     )
-    files["hospital"].write_text("half a file")
+    files["hospital"].unlink()
     write(tmp_path, told.append)
     assert len(told) == 2 * made
     assert pq.read_table(files["hospital"]).num_rows > 0
+
+
+@pytest.mark.parametrize("theirs", [b"not a table", None])
+def test_a_file_that_was_not_made_here_is_never_overwritten(tmp_path: Path, theirs: bytes | None) -> None:
+    path = tmp_path / "census.parquet"
+    if theirs is None:
+        pq.write_table(pa.table({"x": [1]}), path)
+    else:
+        path.write_bytes(theirs)
+    before = path.read_bytes()
+    with pytest.raises(RequestError, match="not a sample that was made here"):
+        write(tmp_path)
+    assert path.read_bytes() == before
 
 
 def test_an_interrupted_write_leaves_no_file_to_trust(
