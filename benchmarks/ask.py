@@ -1,8 +1,9 @@
 """Private SQL against the raw DuckDB query on the original table, in the same run.
 
 `visits(user_id, city, age, spend)`: person-level COUNT, SUM and AVG by 1,000 cities with at most 5 rows a
-person by rank (prepared), with at most 5 cities of 2 rows, after a filter (per question), the same at row level,
-one AVG, a GROUP BY with a million groups, and planning alone. Each is the whole call from text to answer, warm.
+person by rank (prepared), with at most 5 cities of 2 rows, and after a filter (per question); the same at row
+level, one AVG, a GROUP BY with a million groups, and planning alone. Each is the whole call from text to
+answer, warm.
 """
 
 from __future__ import annotations
