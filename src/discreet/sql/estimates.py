@@ -73,7 +73,7 @@ def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float
     n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 2)))
     ends = [middle * n_low, middle * n_high]
     return Estimate(
-        values=(centred.numbers + middle * rows.numbers) * half,
+        values=(centred.numbers + middle * np.maximum(rows.numbers, 0)) * half,
         low=(s_low + np.minimum(*ends)) * half,
         high=(s_high + np.maximum(*ends)) * half,
     )

@@ -44,13 +44,8 @@ class Function:
     written: Emit
 
     def duckdb(self, args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-        """The call as SQL. What is never known is NULL, as an engine would guess a type for it."""
-        if result.family is Family.NULL:
-            return "NULL"
-        known = tuple(
-            "NULL" if each.family is Family.NULL else arg for arg, each in zip(args, types, strict=True)
-        )
-        text = self.written(known, types, result, options)
+        """The call as SQL; NULL for what is never known."""
+        text = "NULL" if result.family is Family.NULL else self.written(args, types, result, options)
         if len(text) > LONGEST:
             refuse(
                 "an expression is too long when it is written out.",
@@ -346,7 +341,8 @@ def _casting(args: tuple[str, ...], types: Types, result: Type, options: tuple[s
     }
     cast = f"TRY_CAST({args[0]} AS {target[options[0]]})"
     if options[0] == "integer":
-        return f"CAST(round({cast}) AS BIGINT)" if result.integral else _finite(f"(round({cast}) + 0e0)")
+        nearest = f"round_even({cast}, 0)"  # as the engine's own cast does
+        return f"CAST({nearest} AS BIGINT)" if result.integral else _finite(f"({nearest} + 0e0)")
     if options[0] == "number":
         return _finite(f"({cast} + 0e0)")
     if options[0] == "date" and types[0].family is Family.TEXT:
@@ -434,7 +430,13 @@ FUNCTIONS: dict[str, Function] = {
         Function(name="and", shown="p AND q", typed=_logical, written=_joined("AND")),
         Function(name="or", shown="p OR q", typed=_logical, written=_joined("OR")),
         Function(name="not", shown="NOT p", typed=_logical, written=_template("(NOT {0})")),
-        Function(name="like", shown="a LIKE pattern", typed=_like, written=_template("({0} LIKE {1})")),
+        # LIKE itself is rewritten by the engine, which errs where its statistics make a side NULL
+        Function(
+            name="like",
+            shown="a LIKE pattern",
+            typed=_like,
+            written=_template("like_escape({0}, {1}, '')"),
+        ),
         Function(
             name="lower",
             shown="LOWER(a)",

@@ -1,0 +1,117 @@
+"""Whole answers on neighbouring tables: how much an attacker learns from what is shown, counted.
+
+One person has rows in one group, or in another. The engine's exact counts are kept, so each run costs only
+the mechanisms and what follows them. The twin's engine keeps more of a person's rows than the plan believes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pytest
+
+from discreet.attacks.audit import epsilon_lower_bound
+from discreet.belief import Promise
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.engines.duckdb import DuckDB
+from discreet.sql.answer import answer
+from discreet.sql.plan import Plan, plan
+from tests.conftest import seeded
+from tests.sql.claims import engine
+from tests.sql.tables import Row, Tables, policy
+from tests.statistical import FALSE_ALARM
+
+EPSILON = 1
+RUNS = 4_000
+Event = Callable[[dict[str, dict[str, Any]]], bool]
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """An engine that counts each statement once."""
+
+    engine: DuckDB
+    known: dict[str, Exact[pa.Table]] = field(default_factory=dict)
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        if sql not in self.known:
+            self.known[sql] = self.engine.count(sql)
+        return self.known[sql]
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A question, the event that tells the neighbours apart, and how often it happens on each."""
+
+    text: str
+    event: Event
+
+    def lower_bound(self, folder: Path, *, rows_per_person: int = 1) -> float:
+        """With more rows per person than one, the engine's statements are those of a wider policy."""
+        terms = policy(str(folder))
+        made = replace(
+            _planned(self.text, terms, 1), statement=_planned(self.text, terms, rows_per_person).statement
+        )
+        hits = [self._hits(tables, made, folder, terms) for tables in (_visits("z"), _visits("m"))]
+        return epsilon_lower_bound(hits[0], hits[1], RUNS, miss=FALSE_ALARM)
+
+    def _hits(self, tables: Tables, made: Plan, folder: Path, terms: Policy) -> int:
+        random = seeded(11)
+        with Remembering(engine(tables, folder, terms)) as over:
+            return sum(self.event(_shown(made, over, random)) for _ in range(RUNS))
+
+
+def _shown(made: Plan, over: Remembering, random: Randomness) -> dict[str, dict[str, Any]]:
+    """The released table by group; nothing is done with it afterwards."""
+    table = answer(made, over, random, lambda _, tables: tables["released"]).table
+    return {row["k0"]: row for row in table.to_pylist()}
+
+
+def _planned(text: str, terms: Policy, rows: int) -> Plan:
+    table = terms.tables["visits"].model_copy(update={"rows_per_person": rows})
+    narrow = terms.model_copy(update={"tables": {**terms.tables, "visits": table}})
+    return plan(text, narrow, Promise(0.01, 0.05), epsilon=EPSILON)
+
+
+def _visits(kind: str) -> Tables:
+    """One person with four rows at the upper bound, all of one kind, and two others."""
+    row: Row = {"cost": "10", "kind": kind}
+    other: Row = {"cost": "3", "kind": "a"}
+    return Tables(
+        (), {"s": tuple({**row, "text": text} for text in "abcd"), "t": (other,), "u": (other,)}, {}, ()
+    )
+
+
+COUNTS = Audited(
+    "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind",
+    lambda shown: shown["z"]["m0"] >= 1 and shown["m"]["m0"] <= 0,
+)
+MEANS = Audited(
+    "SELECT kind, AVG(cost) AS a FROM visits GROUP BY kind",
+    lambda shown: (shown["z"]["m0"] or 0) > 9 and shown["m"]["m0"] is None,
+)
+
+
+@pytest.mark.parametrize(("audited", "found"), [(COUNTS, 0.5), (MEANS, 0)], ids=["COUNT", "AVG"])
+def test_no_answer_tells_more_than_its_epsilon(audited: Audited, found: float, tmp_path: Path) -> None:
+    assert found * EPSILON <= audited.lower_bound(tmp_path) <= EPSILON
+
+
+@pytest.mark.parametrize("audited", [COUNTS, MEANS], ids=["COUNT", "AVG"])
+def test_an_engine_that_keeps_more_rows_is_caught(audited: Audited, tmp_path: Path) -> None:
+    assert audited.lower_bound(tmp_path, rows_per_person=4) > EPSILON
