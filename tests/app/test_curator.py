@@ -146,6 +146,15 @@ def test_within_takes_the_least_epsilon_that_keeps_the_error(curator: Curator) -
         curator.plan("SELECT AVG(age) FROM people", within=1)
 
 
+def test_a_public_number_of_rows_serves_plain_columns_only(policy: Path) -> None:
+    """A CASE leaves rows out, so the mean of it is not the sum over all rows."""
+    policy.write_text(policy.read_text().replace("person: row", f"person: row\n    rows: {PEOPLE}"))
+    with Curator.open(policy) as curator:
+        assert curator.plan("SELECT AVG(age) FROM people", epsilon=1).plan.outputs[0].known_rows == PEOPLE
+        some = "SELECT AVG(CASE WHEN sex = 'Male' THEN age END) FROM people"
+        assert curator.plan(some, epsilon=1).plan.outputs[0].known_rows is None
+
+
 def test_share_is_a_part_of_the_promise(curator: Curator) -> None:
     assert curator.plan(BY_SEX, share=0.1).cost == pytest.approx(curator.promise.epsilon / 10)
 

@@ -54,7 +54,7 @@ def rows(node: Rows) -> str:
         return f"SELECT {', '.join(outputs + _hidden(node))} FROM ({rows(node.source)}) AS s"
     if isinstance(node, PerPerson):
         outputs = [
-            f"{_total(*total)} AS {quoted(column.name)}"
+            f"{_total(*total, node.source.rows)} AS {quoted(column.name)}"
             for column, total in zip(node.columns, node.totals, strict=True)
         ]
         hidden = [quoted(PERSON), f"1 AS {quoted(RANK)}"]
@@ -103,16 +103,16 @@ def _passed(expression: Expression) -> str:
     return quoted(expression.name) if isinstance(expression, Column) else emit.value(expression)
 
 
-def _total(function: str, argument: Expression | None, condition: Expression | None) -> str:
+def _total(function: str, argument: Expression | None, condition: Expression | None, most: int) -> str:
     if argument is not None and function in ("sum", "avg"):
-        return _summed(function, argument, _filter(condition))
+        return _summed(function, argument, _filter(condition), most)
     inner = "*" if argument is None else emit.value(argument)
     if isinstance(argument, Column) and function != "count":
         inner = _passed(argument)
     return f"{function}({inner}){_filter(condition)}"
 
 
-def _summed(function: str, argument: Expression, condition: str) -> str:
+def _summed(function: str, argument: Expression, condition: str, most: int) -> str:
     """A person's sum or mean, which must not depend on the order of rows, as a sum of rounded numbers does.
 
     So whole steps are summed; where there are no bounds, in the order of ranks, which the person's own rows
@@ -127,7 +127,7 @@ def _summed(function: str, argument: Expression, condition: str) -> str:
     inner = steps(argument, step, low, high)
     total = f"sum({inner}){condition}"
     if function == "sum" and (step == 1 or (isinstance(argument, Column) and argument.scaled)):
-        return total
+        return f"CAST({total} AS BIGINT)" if most * max(-low, high) < 1 << 62 else total
     mean = f" / (count({inner}){condition})" if function == "avg" else ""
     return f"(CAST({total} AS DOUBLE) * {step.numerator} / {step.denominator}{mean})"
 

@@ -31,6 +31,7 @@ from discreet.sql import compile as compiled
 from discreet.sql.aggregates import Measure
 from discreet.sql.bound import Bounding, bound
 from discreet.sql.estimates import Noise
+from discreet.sql.expressions import Column
 from discreet.sql.parse import parse
 from discreet.sql.primitives import Grid, Primitive, Reader, grid
 from discreet.sql.refusal import refuse
@@ -231,7 +232,8 @@ class _Needs:
 
     def _of_moments(self, column: str, measure: Measure, on: Grid) -> Output:
         centred = self.use(self.reader.centred(measure, on))
-        if measure.function == "avg" and self.public is not None and measure.condition is None:
+        whole = isinstance(measure.argument, Column) and measure.condition is None
+        if measure.function == "avg" and self.public is not None and whole:
             return Output(column=column, measure=measure, parts=(centred,), on=on, known_rows=self.public)
         rows = Measure(function="count", argument=measure.argument, condition=measure.condition)
         parts: tuple[str, ...] = (centred, self.use(self.reader.count(rows)))

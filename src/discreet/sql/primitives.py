@@ -114,7 +114,8 @@ class Reader:
     def centred(self, measure: Measure, on: Grid) -> Primitive:
         # the sum of 2x - c is 2 sum(x) - c count(x), which spares arithmetic on every row
         where = _where(measure)
-        text = _cut(f"2 * sum({on.text}){where} - {on.low + on.high} * count({on.text}){where}")
+        rows = f"CAST(count({on.text}){where} AS HUGEINT)"
+        text = _cut(f"2 * sum({on.text}){where} - {on.low + on.high} * {rows}")
         moved = self.contribution.centred_sum(low=on.low, high=on.high, one_cell=self.one_cell)
         return Primitive(text=text, sensitivity=moved, unit=on.step / 2)
 
