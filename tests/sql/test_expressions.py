@@ -274,7 +274,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
 
 
 def test_what_nobody_moves_still_gets_noise() -> None:
-    reader = Reader(contribution=Contribution(rows=1), one_cell=True, people=People.ROW)
+    reader = Reader(contribution=Contribution(rows=1), one_cell=True)
     five = Literal(value=5, type=whole(5, 5))
     on = grid(five)
     assert reader.centred(Measure(function="avg", argument=five), on).sensitivity.l1 == 1

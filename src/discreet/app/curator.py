@@ -110,31 +110,23 @@ class Curator:
     ) -> Proposal:
         """What a question would do and cost. Costs nothing, reads no data."""
         budget = self._epsilon(sql, epsilon, share, within, confidence)
+        spent = self.ledger.accountant()
         made = plan(
             sql,
             self.policy,
             self.promise,
             epsilon=budget,
-            leak=getattr(self.ledger.accountant().limit, "delta", 0),
+            leak=getattr(spent.limit, "delta", 0),
             confidence=confidence,
             raw=raw,
         )
         meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
         key = hashlib.sha256(meaning.encode()).hexdigest()
         repeated = self.ledger.stored(self.analyst, key) is not None
-        spent = self.ledger.accountant()
-        left = self.ledger.left(self.analyst)
-        return Proposal(
-            text=sql,
-            plan=made,
-            key=key,
-            before=spent.belief(),
-            after=spent.belief()
-            if repeated or not spent.fits(made.guarantee)
-            else spent.spend(made.guarantee).belief(),
-            repeated=repeated,
-            left=float(left.epsilon if isinstance(left, PureDP) else left.rho),
-        )
+        before = spent.belief()
+        charged = not repeated and spent.fits(made.guarantee)
+        after = spent.spend(made.guarantee).belief() if charged else before
+        return Proposal(text=sql, plan=made, key=key, before=before, after=after, repeated=repeated)
 
     def ask(
         self,

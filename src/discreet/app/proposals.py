@@ -29,7 +29,6 @@ class Proposal:
     before: Belief
     after: Belief
     repeated: bool
-    left: float
 
     @property
     def cost(self) -> float:

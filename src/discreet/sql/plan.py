@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.belief import Belief, Promise, belief
+from discreet.belief import Promise
 from discreet.core.errors import require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, require_positive, require_probability
@@ -98,10 +98,6 @@ class Plan:
         noise = tuple((name, each.noise) for name, each in sorted(self.vectors.items()))
         return hashlib.sha256(repr((meaning, noise, tuple(self.counted.items()))).encode()).hexdigest()
 
-    def belief(self) -> Belief:
-        """What this answer alone may do to a belief of the promise's prior."""
-        return belief(self.promise.prior, self.guarantee, tail=self.promise.tail)
-
 
 def plan(
     text: str,
@@ -132,9 +128,7 @@ def plan(
             f"Group by fewer or coarser keys: at most {compiled.LARGEST_DOMAIN:,}.",
         )
     declared = groups is not None
-    reader = Reader(
-        contribution=bounding.contribution, one_cell=not question.keys, people=question.rows.people
-    )
+    reader = Reader(contribution=bounding.contribution, one_cell=not question.keys)
     primitives, outputs, by_value = _read(question, reader, _public_rows(question, policy))
     shares = len(primitives) + len(by_value) + (0 if declared else 1)
     share = budget / shares
@@ -144,9 +138,7 @@ def plan(
         for name, each in primitives.items()
     }
     values = {
-        output.column: counted(
-            output.measure, output.on, share, bounding, question, policy, declared=declared
-        )
+        output.column: counted(output.measure, output.on, share, bounding, question, policy)
         for output in by_value
     }
     aggregates = {name: each.text for name, each in primitives.items()}

@@ -23,7 +23,7 @@ from discreet.sql.compile import steps
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression
 from discreet.sql.refusal import refuse
-from discreet.sql.tree import PERSON, People
+from discreet.sql.tree import PERSON
 from discreet.sql.types import grid_step
 
 WIDEST = 1 << 40
@@ -87,7 +87,6 @@ class Reader:
 
     contribution: Contribution
     one_cell: bool
-    people: People
 
     def count(self, measure: Measure) -> Primitive:
         inner = "*" if measure.argument is None else _known(measure.argument)

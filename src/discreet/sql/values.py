@@ -62,8 +62,6 @@ def counted(
     bounding: Bounding,
     question: Question,
     policy: Policy,
-    *,
-    declared: bool,
 ) -> Counted:
     """How one such measure is read and released."""
     rows = bounding.contribution.rows * bounding.contribution.groups
@@ -75,7 +73,7 @@ def counted(
         places = " ".join(f"WHEN {emit.literal(value)} THEN {place}" for place, value in enumerate(domain))
         assert measure.argument is not None
         text = f"CASE {emit.value(measure.argument)} {places} END"
-        statement = _statement(text, measure, question, policy)
+        statement = _statement(text, measure, question)
         return Counted(statement=statement, mechanism=mechanism, guarantee=guarantee, on=None, domain=domain)
     assert on is not None
     probability = PROBABILITIES.get(measure.function, measure.probability)
@@ -92,11 +90,11 @@ def counted(
     )
     if measure.function in ("min", "max"):
         quantile = quantile.inward(INSIDE)
-    statement = _statement(on.text, measure, question, policy)
+    statement = _statement(on.text, measure, question)
     return Counted(statement=statement, mechanism=quantile, guarantee=guarantee, on=on, domain=())
 
 
-def _statement(text: str, measure: Measure, question: Question, policy: Policy) -> str:
+def _statement(text: str, measure: Measure, question: Question) -> str:
     """Keys, value and how many rows hold it; rows without a value are left out."""
     keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
     outputs = ", ".join([*keys, f"{text} AS v", "count(*) AS n"])
