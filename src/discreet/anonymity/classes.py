@@ -1,0 +1,68 @@
+"""What the search and the models see of a table: counts, never rows.
+
+Tuples      the distinct combinations of quasi-identifiers, how many rows each has, and how often each
+            sensitive value occurs with it.
+Classes     the same after recoding: rows that show the same quasi-identifiers are one equivalence class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sensitive:
+    """How often each value of one sensitive column occurs in each class (or with each tuple).
+
+    Class i holds the values `values[starts[i]:starts[i + 1]]`, each `counts` times (above 0), by rising code.
+    `totals` counts every value in the whole input table, which models that compare with the table use, also
+    after suppression. `names` are the values as text, in the order of their codes; that order is the order of
+    an ordered distance.
+    """
+
+    starts: Integers
+    values: Codes
+    counts: Integers
+    totals: Integers
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Classes:
+    """Equivalence classes by their counts.
+
+    `population` is, for each class, how many people of the population table share its quasi-identifiers;
+    None where there is no population table. `rows` counts the whole input table.
+    """
+
+    sizes: Integers
+    rows: int
+    sensitive: Mapping[str, Sensitive] = field(default_factory=dict)
+    population: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tuples:
+    """The distinct tuples of quasi-identifiers: `codes[i, j]` is a place in the values of hierarchy j."""
+
+    codes: Codes
+    counts: Integers
+    sensitive: Mapping[str, Sensitive] = field(default_factory=dict)
+    population: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
