@@ -7,6 +7,8 @@ A failure after opening is an `EngineFault` with a constant text; the details ar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -29,3 +31,16 @@ class Engine(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+class Publisher(Protocol):
+    """Counts the rows of a custodian's table as they are, and writes what is published of them.
+
+    `lent` are small tables that a statement may join, such as what each value becomes.
+    """
+
+    def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
+        """The rows of one SELECT: grouped counts."""
+
+    def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
+        """The rows of one SELECT as a file, whole or not at all."""

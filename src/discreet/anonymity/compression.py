@@ -1,0 +1,186 @@
+"""From rows to counts: the engine groups, and what comes back is tuples of codes.
+
+The unit    what is counted and protected: a row, or the person that a column names. A person with several
+            rows is one person, so a class of five visits by one patient is a class of one. That needs every
+            person to have the same quasi-identifiers in all rows; a table where they differ is refused for
+            the custodian to decide.
+Population  where there is one, its tuples are counted too. Those that no row of the table has are kept with a
+            count of 0: after generalization they may share a class with rows of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet.anonymity.classes import Codes, Integers, Sensitive, Tuples
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.core.engine import Publisher
+from discreet.core.errors import RequestError
+
+COUNT = "_discreet_count"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is to be published: a table of the engine, its quasi-identifiers and sensitive columns."""
+
+    table: str
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    person: str | None = None
+    population: str | None = None
+
+
+def text_of(name: str, table: str | None = None) -> exp.Expr:
+    """A column as text, which is what hierarchies speak of."""
+    return exp.cast(exp.column(name, table=table, quoted=True), "text")
+
+
+def counting(subject: Subject, columns: Sequence[str], table: str | None = None) -> str:
+    """How many units have each combination of the columns."""
+    whole = table is not None or subject.person is None
+    unit = exp.Star() if whole else exp.Distinct(expressions=[exp.column(subject.person or "", quoted=True)])
+    select = exp.select(
+        *(text_of(name).as_(f"c{place}") for place, name in enumerate(columns)),
+        exp.Count(this=unit).as_(COUNT),
+    ).from_(exp.to_identifier(table or subject.table, quoted=True))
+    if not whole:
+        select = select.where(exp.column(subject.person or "", quoted=True).is_(exp.null()).not_())
+    grouped = select.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
+    return grouped.sql(dialect="duckdb")
+
+
+def values(engine: Publisher, subject: Subject) -> dict[str, list[str | None]]:
+    """The values of every quasi-identifier, in the table and the population: what hierarchies must cover."""
+    found: dict[str, set[str | None]] = {name: set() for name in subject.quasi}
+    for table in filter(None, (subject.table, subject.population)):
+        for name in subject.quasi:
+            select = exp.select(text_of(name).as_("c0")).distinct()
+            text = select.from_(exp.to_identifier(table, quoted=True)).sql(dialect="duckdb")
+            found[name].update(engine.count(text).secret.column(0).to_pylist())
+    return {
+        name: sorted(each, key=lambda value: (value is None, value or "")) for name, each in found.items()
+    }
+
+
+def compress(engine: Publisher, subject: Subject, hierarchies: Sequence[Hierarchy]) -> Tuples:
+    """The distinct tuples with their counts, sensitive values and population."""
+    _require_one_tuple_each(engine, subject)
+    table = engine.count(counting(subject, subject.quasi)).secret
+    codes, counts = _coded(table, hierarchies), _counts(table)
+    population = None
+    if subject.population is not None:
+        known = engine.count(counting(subject, subject.quasi, subject.population)).secret
+        codes, counts, population = _with_population(
+            codes, counts, _coded(known, hierarchies), _counts(known)
+        )
+    keys = _Keys(codes)
+    sensitive = {}
+    for name in subject.sensitive:
+        pairs = engine.count(counting(subject, (*subject.quasi, name))).secret
+        rows = keys.places(_coded(pairs, hierarchies))
+        sensitive[name] = _sensitive(rows, len(codes), pairs.column(len(hierarchies)), _counts(pairs))
+    if not counts.any():
+        raise RequestError("anonymize: the table is empty.", hint="Give a table with rows.")
+    return Tuples(codes=codes, counts=counts, sensitive=sensitive, population=population)
+
+
+def _require_one_tuple_each(engine: Publisher, subject: Subject) -> None:
+    if subject.person is None:
+        return
+    person = exp.column(subject.person, quoted=True)
+    pairs = (
+        exp.select(person.as_("p"), *(text_of(name).as_(f"c{j}") for j, name in enumerate(subject.quasi)))
+        .distinct()
+        .from_(exp.to_identifier(subject.table, quoted=True))
+        .where(person.copy().is_(exp.null()).not_())
+    )
+    text = exp.select("count(*) AS pairs", "count(DISTINCT p) AS people").from_(pairs.subquery("s"))
+    found = engine.count(text.sql(dialect="duckdb")).secret.to_pylist()[0]
+    if found["pairs"] != found["people"]:
+        raise RequestError(
+            f"anonymize: people of {subject.table} have rows with different quasi-identifiers, so a class of "
+            "rows is no class of people.",
+            hint="Publish a table with one row a person, give the columns that change another role, or count "
+            "rows instead of people with --unit row.",
+        )
+
+
+def _coded(table: pa.Table, hierarchies: Sequence[Hierarchy]) -> Codes:
+    """The places of each column's values in its hierarchy."""
+    columns = [_places(table.column(j), each) for j, each in enumerate(hierarchies)]
+    return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0), np.int32)
+
+
+def _places(column: pa.ChunkedArray, hierarchy: Hierarchy) -> Codes:
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    places = np.array([hierarchy.places[value] for value in encoded.dictionary.to_pylist()], np.int32)
+    indices: Integers = encoded.indices.to_numpy(zero_copy_only=False)
+    return places[indices] if len(places) else np.zeros(0, np.int32)
+
+
+def _counts(table: pa.Table) -> Integers:
+    counts: Integers = table.column(COUNT).to_numpy().astype(np.int64)
+    return counts
+
+
+def _with_population(
+    codes: Codes, counts: Integers, others: Codes, people: Integers
+) -> tuple[Codes, Integers, Integers]:
+    every, places = np.unique(np.concatenate([codes, others]), axis=0, return_inverse=True)
+    places = places.reshape(-1)
+    here, there = np.zeros(len(every), np.int64), np.zeros(len(every), np.int64)
+    np.add.at(here, places[: len(codes)], counts)
+    np.add.at(there, places[len(codes) :], people)
+    return every, here, there
+
+
+class _Keys:
+    """Finds tuples again by their codes."""
+
+    def __init__(self, codes: Codes) -> None:
+        self._order = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(len(codes))
+        self._sorted = _packed(codes[self._order])
+
+    def places(self, codes: Codes) -> Integers:
+        found: Integers = self._order[np.searchsorted(self._sorted, _packed(codes))]
+        return found
+
+
+def _packed(codes: Codes) -> np.ndarray:
+    """Rows as bytes whose order is that of the rows; codes are not negative."""
+    big = np.ascontiguousarray(codes.astype(">i4"))
+    width = big.shape[1] * 4
+    return big.view(f"S{width}").reshape(-1) if width else np.zeros(len(codes), "S1")
+
+
+def _sensitive(rows: Integers, tuples: int, column: pa.ChunkedArray, counts: Integers) -> Sensitive:
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    names = ["" if name is None else name for name in encoded.dictionary.to_pylist()]
+    rank = np.empty(len(names), np.int32)
+    order = sorted(range(len(names)), key=lambda place: _natural(names[place]))
+    rank[order] = np.arange(len(names))
+    codes = rank[encoded.indices.to_numpy(zero_copy_only=False)]
+    sort = np.lexsort((codes, rows))
+    starts = np.searchsorted(rows[sort], np.arange(tuples + 1)).astype(np.int64)
+    totals = np.bincount(codes, weights=counts, minlength=len(names)).astype(np.int64)
+    return Sensitive(
+        starts=starts,
+        values=codes[sort].astype(np.int32),
+        counts=counts[sort],
+        totals=totals,
+        names=tuple(names[place] for place in order),
+    )
+
+
+def _natural(text: str) -> tuple[int, float, str]:
+    """Numbers in the order of numbers, before everything else."""
+    try:
+        return 0, float(text), text
+    except ValueError:
+        return 1, 0.0, text

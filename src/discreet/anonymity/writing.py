@@ -1,0 +1,112 @@
+"""The published table as one statement: the engine recodes and writes, rows are never seen here.
+
+Rows of the source are counted by everything that is published of them and what they become is joined to
+those counts; equal rows are then put out as often as they occur, in the order of their own values. So neither
+the order of the rows nor anything else of a row but what is published can be seen in the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet.anonymity.classes import Tuples
+from discreet.anonymity.compression import COUNT, Subject, text_of
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.recoding import Recoding
+
+RECODING = "_discreet_recoding"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A SELECT, and the tables that it joins beside those of the engine."""
+
+    sql: str
+    lent: dict[str, pa.Table]
+
+
+def publishing(
+    subject: Subject,
+    columns: Sequence[str],
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    recoding: Recoding,
+    *,
+    typed: Collection[str] = (),
+) -> Statement:
+    """The rows to publish, with `columns` in this order; quasi-identifiers as they were recoded.
+
+    What is not text in the source, `typed`, keeps its type where the whole column is as it was.
+    """
+    places = {name: place for place, name in enumerate(subject.quasi)}
+    levels = recoding.levels or [None] * len(places)
+    as_it_was = {name for name, place in places.items() if levels[place] == 0 and name in typed}
+    counted = _counted(subject, [*subject.quasi, *(name for name in columns if name not in places)])
+    outputs = [
+        _output(name, places[name]) if name in places and name not in as_it_was else _kept(name)
+        for name in columns
+    ]
+    matches = [
+        _same(text_of(name, table="c"), exp.column(f"q{place}", table="r")) for name, place in places.items()
+    ]
+    grouped = (
+        exp.select(*outputs, exp.Sum(this=exp.column(COUNT, table="c", quoted=True)).as_(COUNT, quoted=True))
+        .from_(counted.subquery("c"))
+        .join(exp.alias_(exp.to_table(RECODING), "r", table=True), on=exp.and_(*matches))
+        .group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
+        .order_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
+    )
+    names = [exp.column(name, quoted=True) for name in columns]
+    times = exp.Explode(this=exp.func("range", exp.cast(exp.column(COUNT, quoted=True), "bigint")))
+    repeated = exp.select(*names, times.as_(COUNT, quoted=True)).from_(grouped.subquery("g"))
+    final = exp.select(*(name.copy() for name in names)).from_(repeated.subquery("p"))
+    return Statement(
+        sql=final.sql(dialect="duckdb"), lent={RECODING: _recoding_table(tuples, hierarchies, recoding)}
+    )
+
+
+def _counted(subject: Subject, columns: Sequence[str]) -> exp.Select:
+    select = exp.select(
+        *(exp.column(name, quoted=True) for name in columns),
+        exp.Count(this=exp.Star()).as_(COUNT, quoted=True),
+    ).from_(exp.to_identifier(subject.table, quoted=True))
+    if subject.person is not None:
+        select = select.where(exp.column(subject.person, quoted=True).is_(exp.null()).not_())
+    return select.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
+
+
+def _output(name: str, place: int) -> exp.Expr:
+    return exp.column(f"g{place}", table="r").as_(name, quoted=True)
+
+
+def _kept(name: str) -> exp.Expr:
+    return exp.column(name, table="c", quoted=True).as_(name, quoted=True)
+
+
+def _same(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return exp.NullSafeEQ(this=one, expression=other)
+
+
+def _recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> pa.Table:
+    """Every tuple that is published: what it was (q0, q1 …) and what it becomes (g0, g1 …)."""
+    kept = np.flatnonzero(recoding.kept & (tuples.counts > 0))
+    columns = {
+        f"q{place}": _encoded(tuples.codes[kept, place], hierarchy.values).cast(pa.string())
+        for place, hierarchy in enumerate(hierarchies)
+    } | {
+        f"g{place}": _encoded(recoding.codes[kept, place], labels)
+        for place, labels in enumerate(recoding.labels)
+    }
+    return pa.table(columns) if columns else pa.table({"q": np.zeros(len(kept), np.int8)})
+
+
+def _encoded(codes: np.ndarray, labels: Sequence[str | None]) -> pa.DictionaryArray:
+    """As a dictionary, which engines read, group and write several times faster than text."""
+    missing = np.array([label is None for label in labels])
+    indices = pa.array(codes, mask=missing[codes] if len(labels) else None)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(["" if x is None else x for x in labels]))

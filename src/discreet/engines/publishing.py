@@ -1,0 +1,110 @@
+"""DuckDB as a publisher: a custodian's tables as they are, counted in place and written anew.
+
+Nothing is loaded: a source is a view over its files, so that ten million rows need little memory. The
+statements are the package's own and run for the custodian alone; an analyst never reaches this connection.
+
+Written     under a name of its own first, and renamed once it is whole, so that an interrupted run leaves
+            neither half a file nor the loss of an older one. Parquet, CSV or a table of a DuckDB file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import pyarrow as pa
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Table
+from discreet.core.values import Exact
+from discreet.engines import sources
+from discreet.engines.connection import connect, literal, path_literal, quoted
+from discreet.engines.faults import guarded
+
+PARQUET = "FORMAT parquet, COMPRESSION zstd"
+FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".csv": "FORMAT csv, HEADER"}
+DATABASES = sources.DATABASE
+
+
+class DuckDBPublisher:
+    """A `Publisher` over policy tables and frames, each under its name."""
+
+    def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
+        self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
+        self._connection = guarded(lambda: connect(spill=self._spill.name))
+        try:
+            for name, frame in (frames or {}).items():
+                self._connection.register(name, frame)
+            for name, table in tables.items():
+                self._view(name, table)
+        except BaseException:
+            self.close()
+            raise
+
+    def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
+        def work() -> Exact[pa.Table]:
+            with self._lending(lent or {}):
+                return Exact(self._connection.sql(sql).to_arrow_table())
+
+        return guarded(work)
+
+    def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
+        suffix = path.suffix.lower()
+        if suffix not in (*FORMATS, *DATABASES):
+            raise RequestError(
+                f"{path.name} is no kind of file that a table is written to.",
+                hint=f"Name one that ends in {', '.join((*FORMATS, *DATABASES))}.",
+            )
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with self._lending(lent or {}):
+                guarded(lambda: self._copy(sql, draft, path))
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self._connection.close()
+        self._spill.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _view(self, name: str, table: Table) -> None:
+        source = sources.locate(name, table)
+        reading = guarded(lambda: sources.read(source, self._connection))
+        columns = ", ".join(map(quoted, table.columns))
+        text = f"CREATE TEMP VIEW {quoted(name)} AS SELECT {columns} FROM {reading.relation}"
+        guarded(lambda: self._connection.execute(text))
+
+    def _copy(self, sql: str, draft: Path, path: Path) -> None:
+        if path.suffix.lower() in FORMATS:
+            options = FORMATS[path.suffix.lower()]
+            self._connection.execute(f"COPY ({sql}) TO {path_literal(draft)} ({options})")
+            return
+        self._connection.execute(f"ATTACH {literal(str(draft))} AS _discreet_release")
+        try:
+            self._connection.execute(f"CREATE TABLE _discreet_release.{quoted(path.stem)} AS {sql}")
+        finally:
+            self._connection.execute("DETACH _discreet_release")
+
+    @contextmanager
+    def _lending(self, lent: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+        for name, table in lent.items():
+            self._connection.register(name, table)
+        try:
+            yield self._connection
+        finally:
+            for name in lent:
+                self._connection.unregister(name)
