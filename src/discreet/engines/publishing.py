@@ -17,7 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import duckdb
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
@@ -30,6 +29,7 @@ from discreet.engines.faults import guarded
 PARQUET = "FORMAT parquet, COMPRESSION zstd"
 FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".csv": "FORMAT csv, HEADER"}
 DATABASES = sources.DATABASE
+ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
 
 
 class DuckDBPublisher:
@@ -100,11 +100,27 @@ class DuckDBPublisher:
             self._connection.execute("DETACH _discreet_release")
 
     @contextmanager
-    def _lending(self, lent: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _lending(self, lent: Mapping[str, pa.Table]) -> Iterator[None]:
+        """Lent tables for the time of one statement; dictionaries become ENUMs.
+
+        Grouping and writing text costs several times as much as grouping and writing an ENUM.
+        """
         for name, table in lent.items():
-            self._connection.register(name, table)
+            self._connection.register(ARRIVING, table)
+            columns = ", ".join(_encoded(field, table.column(field.name)) for field in table.schema)
+            self._connection.execute(f"CREATE TEMP TABLE {quoted(name)} AS SELECT {columns} FROM {ARRIVING}")
+            self._connection.unregister(ARRIVING)
         try:
-            yield self._connection
+            yield
         finally:
             for name in lent:
-                self._connection.unregister(name)
+                self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+
+def _encoded(field: pa.Field, column: pa.ChunkedArray) -> str:
+    if not pa.types.is_dictionary(field.type) or column.num_chunks != 1:
+        return quoted(field.name)
+    words = column.chunk(0).dictionary.to_pylist()
+    if not words or len(words) > MOST_WORDS:
+        return quoted(field.name)
+    return f"CAST({quoted(field.name)} AS ENUM ({', '.join(map(literal, words))})) AS {quoted(field.name)}"
