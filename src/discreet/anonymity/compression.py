@@ -23,6 +23,7 @@ from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
 
 COUNT = "_discreet_count"
+MISSING = exp.Literal.string("")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +38,8 @@ class Subject:
 
 
 def text_of(name: str, table: str | None = None) -> exp.Expr:
-    """A column as text, which is what hierarchies speak of."""
-    return exp.cast(exp.column(name, table=table, quoted=True), "text")
+    """A column as text, which is what hierarchies speak of; a missing value is the empty text."""
+    return exp.func("coalesce", exp.cast(exp.column(name, table=table, quoted=True), "text"), MISSING)
 
 
 def counting(subject: Subject, columns: Sequence[str], table: str | None = None) -> str:
@@ -55,9 +56,9 @@ def counting(subject: Subject, columns: Sequence[str], table: str | None = None)
     return grouped.sql(dialect="duckdb")
 
 
-def values(engine: Publisher, subject: Subject) -> dict[str, list[str | None]]:
+def values(engine: Publisher, subject: Subject) -> dict[str, list[str]]:
     """The values of every quasi-identifier, in the table and the population: what hierarchies must cover."""
-    found: dict[str, set[str | None]] = {name: set() for name in subject.quasi}
+    found: dict[str, set[str]] = {name: set() for name in subject.quasi}
     for table in filter(None, (subject.table, subject.population)):
         for name in subject.quasi:
             select = exp.select(text_of(name).as_("c0")).distinct()
@@ -69,25 +70,37 @@ def values(engine: Publisher, subject: Subject) -> dict[str, list[str | None]]:
 
 
 def compress(engine: Publisher, subject: Subject, hierarchies: Sequence[Hierarchy]) -> Tuples:
-    """The distinct tuples with their counts, sensitive values and population."""
+    """The distinct tuples with their counts, sensitive values and population.
+
+    Rows with a value that its hierarchy leaves out, as a missing one may be, are no part of it.
+    """
     _require_one_tuple_each(engine, subject)
-    table = engine.count(counting(subject, subject.quasi)).secret
-    codes, counts = _coded(table, hierarchies), _counts(table)
+    codes, counts, _ = _read(engine, counting(subject, subject.quasi), hierarchies)
     population = None
     if subject.population is not None:
-        known = engine.count(counting(subject, subject.quasi, subject.population)).secret
-        codes, counts, population = _with_population(
-            codes, counts, _coded(known, hierarchies), _counts(known)
-        )
+        people = _read(engine, counting(subject, subject.quasi, subject.population), hierarchies)
+        codes, counts, population = _with_population(codes, counts, *people[:2])
     keys = _Keys(codes)
     sensitive = {}
     for name in subject.sensitive:
-        pairs = engine.count(counting(subject, (*subject.quasi, name))).secret
-        rows = keys.places(_coded(pairs, hierarchies))
-        sensitive[name] = _sensitive(rows, len(codes), pairs.column(len(hierarchies)), _counts(pairs))
+        pairs = _read(engine, counting(subject, (*subject.quasi, name)), hierarchies)
+        sensitive[name] = _sensitive(keys.places(pairs[0]), len(codes), pairs[2], pairs[1])
     if not counts.any():
         raise RequestError("anonymize: the table is empty.", hint="Give a table with rows.")
     return Tuples(codes=codes, counts=counts, sensitive=sensitive, population=population)
+
+
+def _read(
+    engine: Publisher, sql: str, hierarchies: Sequence[Hierarchy]
+) -> tuple[Codes, Integers, pa.ChunkedArray]:
+    """Codes of the quasi-identifiers, counts, and the column after them (the counts, where there is none)."""
+    table = engine.count(sql).secret
+    codes = _coded(table, hierarchies)
+    counts: Integers = table.column(COUNT).to_numpy().astype(np.int64)
+    known = (codes >= 0).all(axis=1)
+    if known.all():
+        return codes, counts, table.column(len(hierarchies))
+    return codes[known], counts[known], table.column(len(hierarchies)).filter(pa.array(known))
 
 
 def _require_one_tuple_each(engine: Publisher, subject: Subject) -> None:
@@ -118,15 +131,11 @@ def _coded(table: pa.Table, hierarchies: Sequence[Hierarchy]) -> Codes:
 
 
 def _places(column: pa.ChunkedArray, hierarchy: Hierarchy) -> Codes:
-    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    places = np.array([hierarchy.places[value] for value in encoded.dictionary.to_pylist()], np.int32)
+    encoded = column.combine_chunks().dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    places = np.array([hierarchy.places.get(word, -1) for word in words], np.int32)
     indices: Integers = encoded.indices.to_numpy(zero_copy_only=False)
     return places[indices] if len(places) else np.zeros(0, np.int32)
-
-
-def _counts(table: pa.Table) -> Integers:
-    counts: Integers = table.column(COUNT).to_numpy().astype(np.int64)
-    return counts
 
 
 def _with_population(
@@ -160,8 +169,8 @@ def _packed(codes: Codes) -> np.ndarray:
 
 
 def _sensitive(rows: Integers, tuples: int, column: pa.ChunkedArray, counts: Integers) -> Sensitive:
-    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    names = ["" if name is None else name for name in encoded.dictionary.to_pylist()]
+    encoded = column.combine_chunks().dictionary_encode()
+    names = encoded.dictionary.to_pylist()
     rank = np.empty(len(names), np.int32)
     order = sorted(range(len(names)), key=lambda place: _natural(names[place]))
     rank[order] = np.arange(len(names))

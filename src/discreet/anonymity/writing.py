@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.anonymity.classes import Tuples
-from discreet.anonymity.compression import COUNT, Subject, text_of
+from discreet.anonymity.compression import COUNT, MISSING, Subject, text_of
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.recoding import Recoding
 
@@ -48,7 +48,7 @@ def publishing(
     as_it_was = {name for name, place in places.items() if levels[place] == 0 and name in typed}
     counted = _counted(subject, [*subject.quasi, *(name for name in columns if name not in places)])
     outputs = [
-        _output(name, places[name]) if name in places and name not in as_it_was else _kept(name)
+        _output(name, places[name], recoding) if name in places and name not in as_it_was else _kept(name)
         for name in columns
     ]
     matches = [
@@ -80,8 +80,12 @@ def _counted(subject: Subject, columns: Sequence[str]) -> exp.Select:
     return select.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
 
 
-def _output(name: str, place: int) -> exp.Expr:
-    return exp.column(f"g{place}", table="r").as_(name, quoted=True)
+def _output(name: str, place: int, recoding: Recoding) -> exp.Expr:
+    """What a tuple becomes; a missing value stays missing."""
+    shown: exp.Expr = exp.column(f"g{place}", table="r")
+    if MISSING.this in recoding.labels[place]:
+        shown = exp.func("nullif", shown, MISSING)
+    return shown.as_(name, quoted=True)
 
 
 def _kept(name: str) -> exp.Expr:
@@ -105,8 +109,6 @@ def _recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: 
     return pa.table(columns) if columns else pa.table({"q": np.zeros(len(kept), np.int8)})
 
 
-def _encoded(codes: np.ndarray, labels: Sequence[str | None]) -> pa.DictionaryArray:
+def _encoded(codes: np.ndarray, labels: Sequence[str]) -> pa.DictionaryArray:
     """As a dictionary, which engines read, group and write several times faster than text."""
-    missing = np.array([label is None for label in labels])
-    indices = pa.array(codes, mask=missing[codes] if len(labels) else None)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(["" if x is None else x for x in labels]))
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(labels, pa.string()))

@@ -1,0 +1,138 @@
+"""Documents that can be filed: one self-contained HTML page, or Markdown, from the same parts.
+
+Pictures are SVG in the page itself and nothing is fetched when it is read; Markdown, which has no pictures,
+gives their captions. A notice on the first line says whose document it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.55 system-ui, "DejaVu Sans", Helvetica, Arial, sans-serif; color: #1f2933;
+  background: #fff; max-width: 60rem; margin: 2rem auto; padding: 0 1.25rem; }
+.notice { border-left: 4px solid #d55e00; background: #fdf3ea; padding: .6rem .9rem; margin: 0 0 1.5rem; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .4rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; border-bottom: 1px solid #e4e7eb; padding-bottom: .25rem; }
+p { margin: .5rem 0; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; margin: .7rem 0; font-size: .93rem; }
+caption { text-align: left; color: #52606d; padding-bottom: .3rem; }
+th, td { text-align: left; vertical-align: top; padding: .32rem 1.1rem .32rem 0;
+  border-bottom: 1px solid #e4e7eb; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
+figcaption { color: #52606d; font-size: .9rem; }
+.good { color: #00694a; } .bad { color: #b34700; font-weight: 600; }
+@media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; }
+  figure, tr { break-inside: avoid; } }
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paragraph:
+    """A few sentences; `tone` is good, bad or nothing."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A table; `numbers` are the places of columns that hold numbers."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A chart as SVG, and in words what it shows."""
+
+    svg: str
+    caption: str
+
+
+Part = Paragraph | Grid | Picture
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A heading and what stands under it."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A whole one."""
+
+    title: str
+    notice: str
+    sections: tuple[Section, ...]
+
+    def as_html(self) -> str:
+        body = "\n".join(
+            f"<section><h2>{escape(section.title)}</h2>\n{_html(section.parts)}</section>"
+            for section in self.sections
+        )
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{escape(self.title)}</title><style>{STYLE}</style></head>\n<body>\n"
+            f'<p class="notice" role="note">{escape(self.notice)}</p>\n<h1>{escape(self.title)}</h1>\n'
+            f"{body}\n</body></html>\n"
+        )
+
+    def as_markdown(self) -> str:
+        sections = [f"## {section.title}\n\n{_markdown(section.parts)}" for section in self.sections]
+        return "\n\n".join([f"> {self.notice}", f"# {self.title}", *sections]) + "\n"
+
+
+def _html(parts: Sequence[Part]) -> str:
+    return "\n".join(_part_as_html(part) for part in parts) + "\n"
+
+
+def _part_as_html(part: Part) -> str:
+    if isinstance(part, Paragraph):
+        tone = f' class="{escape(part.tone)}"' if part.tone else ""
+        return f"<p{tone}>{escape(part.text)}</p>"
+    if isinstance(part, Picture):
+        return f"<figure>{part.svg}<figcaption>{escape(part.caption)}</figcaption></figure>"
+    caption = f"<caption>{escape(part.caption)}</caption>" if part.caption else ""
+    head = _cells("th", part.head, part.numbers)
+    rows = "\n".join(_cells("td", row, part.numbers) for row in part.rows)
+    return f'<div class="scroll"><table>{caption}<thead>{head}</thead>\n<tbody>{rows}</tbody></table></div>'
+
+
+def _cells(tag: str, cells: Sequence[str], numbers: Sequence[int]) -> str:
+    kind = [' class="number"' if place in numbers else "" for place in range(len(cells))]
+    inner = "".join(f"<{tag}{kind[place]}>{escape(cell)}</{tag}>" for place, cell in enumerate(cells))
+    return f"<tr>{inner}</tr>"
+
+
+def _markdown(parts: Sequence[Part]) -> str:
+    return "\n\n".join(_part_as_markdown(part) for part in parts)
+
+
+def _part_as_markdown(part: Part) -> str:
+    if isinstance(part, Paragraph):
+        return _plain(part.text)
+    if isinstance(part, Picture):
+        return f"*{_plain(part.caption)}*"
+    lines = [part.head, tuple("---:" if place in part.numbers else "---" for place in range(len(part.head)))]
+    table = "\n".join("| " + " | ".join(map(_plain, row)) + " |" for row in (*lines, *part.rows))
+    return f"{_plain(part.caption)}\n\n{table}" if part.caption else table
+
+
+def _plain(text: str) -> str:
+    """Text that means itself in Markdown, in one line."""
+    for mark in "\\`*_|<>":
+        text = text.replace(mark, "\\" + mark)
+    return " ".join(text.split())
