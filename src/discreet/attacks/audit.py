@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import betainccinv, betaincinv
-
+from discreet.attacks.attack import clopper_pearson
 from discreet.core.errors import require
 from discreet.core.numbers import require_count, require_probability
 
@@ -30,7 +29,6 @@ def epsilon_lower_bound(hits: int, neighbour_hits: int, trials: int, *, miss: fl
     require_probability("epsilon_lower_bound", "miss", miss)
     for name, count in (("hits", hits), ("neighbour_hits", neighbour_hits)):
         require(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
-    at_least = float(betaincinv(hits, trials - hits + 1, miss / 2)) if hits else 0.0
-    misses = trials - neighbour_hits
-    at_most = float(betainccinv(neighbour_hits + 1, misses, miss / 2)) if misses else 1.0
+    at_least = clopper_pearson(hits, trials, miss=miss)[0]
+    at_most = clopper_pearson(neighbour_hits, trials, miss=miss)[1]
     return max(0.0, math.log(at_least / at_most)) if at_least > 0 else 0.0

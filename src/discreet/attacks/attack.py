@@ -1,0 +1,72 @@
+"""What an attack is: stated knowledge in, beliefs about named people out.
+
+An attack says what its attacker *knows* and *learns*, how it is *scored*, and what it is *stopped by*. It
+returns what it found about each victim, and how often it was right beside how often guessing would have been:
+a number without its baseline says nothing.
+
+Everything here is computed from real data where it is run on real data, so findings are the custodian's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scipy.special import betainccinv, betaincinv
+
+from discreet.core.errors import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What is now believed of one victim: the claim that gained the most."""
+
+    victim: str
+    claim: str
+    prior: float
+    posterior: float
+    truth: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What one attack found.
+
+    `success` is the share of `attempts` that were right, `baseline` what guessing without the release gets;
+    `interval` holds the success with 95% where attempts are a sample, and is the success itself where they
+    are everybody. `figures` are numbers of the attack's own, by name.
+    """
+
+    attack: str
+    knows: str
+    learns: str
+    stopped_by: str
+    success: float
+    baseline: float
+    attempts: int
+    interval: tuple[float, float]
+    victims: tuple[Finding, ...] = ()
+    figures: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def gain(self) -> float:
+        """How much of what guessing leaves open the attack finds: 0 is nothing, 1 everything."""
+        return (self.success - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
+
+
+def clopper_pearson(hits: int, trials: int, *, miss: float = 0.05) -> tuple[float, float]:
+    """An interval that holds the true probability with 1 - `miss` at least.
+
+    >>> clopper_pearson(0, 10)
+    (0.0, 0.308...)
+    """
+    require(0 <= hits <= trials and trials > 0, "clopper_pearson", "hits", hits, f"between 0 and {trials}")
+    low = float(betaincinv(hits, trials - hits + 1, miss / 2)) if hits else 0.0
+    high = float(betainccinv(hits + 1, trials - hits, miss / 2)) if hits < trials else 1.0
+    return low, high
+
+
+def strongest(victims: Sequence[Finding], most: int = 20) -> tuple[Finding, ...]:
+    """Those of whom the most was learned, first."""
+    return tuple(sorted(victims, key=lambda each: (each.prior - each.posterior, each.victim))[:most])
