@@ -4,6 +4,7 @@
     ├── RequestError             depends on the request and the policy alone, raised before data is read
     │   ├── InvalidParameterError    one parameter is out of its range            (exit code 2)
     │   └── BudgetError              the promise does not leave room for it       (exit code 3)
+    ├── UnmetError               no release meets the models that were asked for  (exit code 4)
     └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
 
 A message says what is wrong, where, and what to do next. It never holds a value from the data.
@@ -44,6 +45,13 @@ class BudgetError(RequestError):
 
     exit_code = 3
     code = "budget"
+
+
+class UnmetError(DiscreetError):
+    """No release meets what was asked for; said to the custodian, as it depends on the data."""
+
+    exit_code = 4
+    code = "unmet"
 
 
 class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an error of the request)
