@@ -12,7 +12,7 @@ from math import ceil, floor
 
 from discreet.core.policy import Column as Declared
 from discreet.core.policy import Kind, Policy
-from discreet.sql import emit
+from discreet.sql import emit, keeping
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression, columns
 from discreet.sql.refusal import refuse
@@ -74,15 +74,10 @@ def _require_different_names(node: Rows) -> None:
 
 
 def _bounded(node: Bounded) -> str:
-    person, rank = quoted(PERSON), quoted(RANK)
     if node.groups is None:
-        kept = f"row_number() OVER (PARTITION BY {person} ORDER BY {rank}) <= {node.most}"
-        return f"SELECT * FROM ({rows(node.source)}) AS s QUALIFY {kept}"
-    keys = ", ".join([person, *(emit.value(key) for key in node.keys)])
-    first = f"SELECT *, min({rank}) OVER (PARTITION BY {keys}) AS first FROM ({rows(node.source)}) AS s"
-    kept_groups = f"dense_rank() OVER (PARTITION BY {person} ORDER BY first) <= {node.groups}"
-    kept_rows = f"row_number() OVER (PARTITION BY {keys} ORDER BY {rank}) <= {node.most}"
-    return f"SELECT * EXCLUDE (first) FROM ({first}) AS f QUALIFY {kept_groups} AND {kept_rows}"
+        return keeping.first_rows(rows(node.source), node.most)
+    keys = [emit.value(key) for key in node.keys]
+    return keeping.first_groups(rows(node.source), keys, node.most, node.groups)
 
 
 def _scan(node: Scan) -> str:
