@@ -99,3 +99,9 @@ SELECT "Order", SUM("select" + "two words" - "a.b") AS s FROM odd WHERE "from-to
 SELECT COUNT(*) AS "it's ""n""" FROM odd WHERE "Order" = 'it''s' OR "Order" = 'say "hi"' OR "ORDER" = 'a\b'
 
 SELECT SeX AS Sex, Count(*) AS N FROM People AS P WHERE p.AGE > 30 GROUP BY P.sex ORDER BY n
+
+SELECT COUNT(*) AS m1, SUM(age) AS m0 FROM people GROUP BY sex ORDER BY COUNT(*)
+
+SELECT COUNT(age) AS n, COUNT(*) AS rows, AVG(age) AS a, COUNT(height) AS h FROM patients JOIN (SELECT patient, MAX(days) AS height FROM visits GROUP BY patient) AS v ON patients.patient = v.patient
+
+SELECT COUNT(p.age) AS n, COUNT(*) AS rows, AVG(p.age) AS a FROM visits AS v LEFT JOIN patients AS p ON v.patient = p.patient

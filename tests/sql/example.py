@@ -52,7 +52,7 @@ TABLES: dict[str, dict[str, Any]] = {
         "columns": {
             "patient": {"type": "text", "role": "identifier"},
             "sex": {"type": "category", "values": ["m", "f"]},
-            "age": {"type": "integer", "low": 0, "high": 120},
+            "age": {"type": "integer", "low": 0, "high": 120, "nulls": False},
         },
     },
     "clinics": {

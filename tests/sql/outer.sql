@@ -21,3 +21,9 @@ SELECT AVG(s) AS a FROM (SELECT decade, SUM(n) AS s FROM (SELECT * FROM (INNER) 
 SELECT COUNT(*) AS c, MAX(N) AS "Top" FROM (SELECT sex AS "Sex", n AS "N" FROM (INNER)) WHERE "sex" = 'f'
 
 WITH a AS (INNER) SELECT sex, COUNT(*) AS c, MAX(h) AS m FROM a GROUP BY ALL ORDER BY c, sex
+
+SELECT x.sex AS n, x.n AS sex, decade FROM (INNER) AS x ORDER BY n, x.n, decade
+
+SELECT sex AS n, n AS sex, decade FROM (INNER) ORDER BY sex DESC, decade LIMIT 3
+
+SELECT SUM(n) AS s, SUM(twice) AS t, MAX(n) AS m FROM (SELECT n, n * 2 AS twice FROM (INNER)) WHERE n > 1000000

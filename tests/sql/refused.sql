@@ -530,10 +530,10 @@ SELECT COUNT(*) FROM people WHERE age
 SELECT COUNT(*) FROM people HAVING age > 1
 
 -- ORDER BY would mean another column than m0
-SELECT COUNT(*) AS m1, SUM(age) AS m0 FROM people GROUP BY sex ORDER BY COUNT(*)
+SELECT COUNT(*) AS m1, SUM(age) AS m0 FROM people GROUP BY sex ORDER BY COUNT(*) + 1
 
 -- ORDER BY would mean another column than n
-SELECT x.sex AS n, x.n AS sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS x ORDER BY x.n
+SELECT x.sex AS n, x.n AS sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS x ORDER BY x.n * 2
 
 -- EXCEPT is not a question.
 SELECT COUNT(*) FROM people EXCEPT SELECT 1

@@ -207,9 +207,18 @@ class Ledger:
         with self._reading() as book:
             return book.spent(EVERYBODY).left if analyst is None else book.account(analyst).left
 
-    def belief(self, prior: Real | None = None) -> Belief:
-        """What an attacker who sees every answer may now believe; see `releases` for what it leaves out."""
-        return self.accountant().belief(prior)
+    def fits(self, analyst: str, guarantee: Guarantee) -> bool:
+        """Whether `reserve` would take it from this analyst now."""
+        with self._reading() as book:
+            own, share = book.spent(analyst), book.account(analyst).share
+        return within_share(own, share).fits(guarantee)
+
+    def belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
+        """What an attacker who sees every answer, or one analyst's, may now believe.
+
+        See `releases` for what it leaves out.
+        """
+        return self.accountant(analyst).belief(prior)
 
     def staircase(self, prior: Real | None = None, *, most: int = 500) -> list[tuple[int, Belief]]:
         """What could be believed after so many entries: after each of them, or at `most` moments."""
@@ -218,11 +227,11 @@ class Ledger:
             moments = book.moments(most)
         return [(moment.events, moment.belief(prior)) for moment in moments]
 
-    def sentence(self, prior: Real | None = None) -> str:
-        """What the ledger comes to, in words."""
+    def sentence(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
+        """What the ledger comes to, in words; or one analyst's part of it, which tells nothing of others."""
         with self._reading() as book:
-            spent, releases = book.spent(EVERYBODY), book.releases()
-        return standing(self.promise, spent.belief(prior), releases)
+            spent, releases = book.spent(EVERYBODY if analyst is None else analyst), book.releases()
+        return standing(self.promise, spent.belief(prior), releases, analyst=analyst)
 
     def verify(self) -> None:
         """Compare all sums with the entries they are of; a ledger that contradicts itself is refused."""

@@ -15,8 +15,13 @@ ABOUT = {
 }
 
 
-def standing(promise: Promise, belief: Belief, releases: Sequence[OpenRelease] = ()) -> str:
-    """What an attacker may believe now; once there are open `releases`, of which answers alone it is true."""
+def standing(
+    promise: Promise, belief: Belief, releases: Sequence[OpenRelease] = (), *, analyst: str | None = None
+) -> str:
+    """What an attacker may believe now; once there are open `releases`, of which answers alone it is true.
+
+    With an `analyst`, from that analyst's answers alone.
+    """
     one, several = ABOUT[promise.secret]
     about = one if promise.group == 1 else several.format(group=promise.group)
     # of the promise's own prior; another prior has another ceiling
@@ -29,10 +34,11 @@ def standing(promise: Promise, belief: Belief, releases: Sequence[OpenRelease] =
     if belief.tail > 0:
         bound += f"; the chance that it becomes more is at most {chance(belief.tail)}"
     if not releases:
-        return f"W{bound}."
+        return f"W{bound}." if analyst is None else f"From the answers to {analyst} alone, w{bound}."
     named = ", ".join(f"{each.name} ({each.description})" for each in releases)
     verb = "was" if len(releases) == 1 else "were"
+    answers = "the differentially private answers" + ("" if analyst is None else f" to {analyst}")
     return (
-        f"From the differentially private answers alone, w{bound}. But {named} {verb} published too, without "
+        f"From {answers} alone, w{bound}. But {named} {verb} published too, without "
         "differential privacy: of everything ever released together no such bound holds."
     )

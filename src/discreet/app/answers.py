@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from discreet.belief import Belief
 from discreet.core.errors import RequestError
+from discreet.sql.accuracy import Off
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,10 @@ NOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What may leave; `belief` is what an attacker may believe after everything so far, this included."""
+    """What may leave; `belief` is what an attacker may believe after everything so far, this included.
+
+    `off` says of columns without an interval in values, MEDIAN and its kin, by how many rows they may be off.
+    """
 
     table: pa.Table
     intervals: Mapping[str, Ends]
@@ -37,6 +41,7 @@ class Answer:
     entry: int
     repeated: bool
     sentence: str
+    off: Mapping[str, Off] = field(default_factory=dict)
 
     def to_arrow(self) -> pa.Table:
         return self.table
@@ -69,6 +74,7 @@ class Answer:
                 name: [list(pair) for pair in zip(low, high, strict=True)]
                 for name, (low, high) in self.intervals.items()
             },
+            "ranks": {name: found.as_object() for name, found in self.off.items()},
             "confidence": self.confidence,
             "epsilon": self.epsilon,
             "belief": {

@@ -18,11 +18,11 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     """Cost, error, belief before and after, neighbours, groups."""
     plan, promise = proposal.plan, proposal.plan.promise
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
-    for heading in ("measure", "noise", f"error, {plan.confidence:.0%}"):
+    for heading in ("measure", "noise", "share", f"error, {plan.confidence:.0%}"):
         table.add_column(heading)
     for each in proposal.expected_error:
         error = f"± {number(each.error95)}" if each.error95 is not None else each.note
-        table.add_row(each.name, each.mechanism, error)
+        table.add_row(each.name, each.mechanism, percent(each.share), error)
     console.print(table)
     groups = "selected privately" if plan.groups is None else f"{plan.groups:,}, as declared"
     facts = [
@@ -34,6 +34,8 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ("bounding", plan.bounding.rule),
     ]
+    if plan.least_rows is not None:
+        facts.append(("assumed", f"every group has at least {plan.least_rows:,} rows"))
     _facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
 
 
@@ -56,6 +58,9 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(f"… {answer.table.num_rows - MOST_ROWS:,} more rows; --csv prints all.", style="dim")
     if answer.intervals:
         console.print(f"± at {answer.confidence:.0%}. {NOTE}", style="dim", highlight=False)
+    for name, found in answer.off.items():
+        told = f"{name} has no ±, which would depend on more than was released; at {answer.confidence:.0%} "
+        console.print(f"{told}{found.sentence}.", style="dim", highlight=False, markup=False)
     charge = f"epsilon {number(answer.epsilon)}"
     if answer.repeated:
         charge = "nothing: the same question was answered before"

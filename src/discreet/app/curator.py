@@ -5,6 +5,11 @@
 
 A request that is refused before the reservation costs nothing. After it every outcome keeps the charge; a
 fault shows a constant text and suspends the analyst until the custodian clears it.
+
+Belief      is stated of all answers. Where analysts divide the promise, each is told what follows from the
+            answers to that analyst alone: what others asked is theirs, as it is when a budget is refused, and
+            all together keep the promise. The custodian's ledger states both.
+At once     a question that is asked again before its first answer is there is another one, and is charged.
 """
 
 from __future__ import annotations
@@ -33,8 +38,9 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB, run_released
 from discreet.engines.faults import guarded
 from discreet.engines.store import prepare
+from discreet.sql.accuracy import least_epsilon, off, traced
 from discreet.sql.answer import answer
-from discreet.sql.plan import CONFIDENCE, least_epsilon, plan
+from discreet.sql.plan import CONFIDENCE, Plan, plan
 
 MEMORY = ":memory:"
 
@@ -104,29 +110,43 @@ class Curator:
         *,
         epsilon: Real | None = None,
         share: Real | None = None,
-        within: Real | None = None,
+        within: Real | str | None = None,
+        least_rows: int | None = None,
+        split: Mapping[str, Real] | None = None,
         confidence: float = CONFIDENCE,
         raw: bool = False,
     ) -> Proposal:
-        """What a question would do and cost. Costs nothing, reads no data."""
-        budget = self._epsilon(sql, epsilon, share, within, confidence)
-        spent = self.ledger.accountant()
-        made = plan(
-            sql,
-            self.policy,
-            self.promise,
-            epsilon=budget,
-            leak=getattr(spent.limit, "delta", 0),
-            confidence=confidence,
-            raw=raw,
-        )
+        """What a question would do and cost. Costs nothing, reads no data.
+
+        `within` is an error that every measure should keep to, "2%" one in ranks; for AVG and MEDIAN it takes
+        `least_rows`, how many rows every group is taken to have at least. `split` weighs columns for their
+        part of epsilon.
+        """
+        spent = self.ledger.accountant(self._alone)
+
+        def priced(epsilon: Real) -> Plan:
+            return plan(
+                sql,
+                self.policy,
+                self.promise,
+                epsilon=epsilon,
+                leak=getattr(spent.limit, "delta", 0),
+                confidence=confidence,
+                split=split,
+                least_rows=least_rows,
+                raw=raw,
+            )
+
+        made = priced(self._epsilon(priced, epsilon, share, within))
         meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
         key = hashlib.sha256(meaning.encode()).hexdigest()
         repeated = self.ledger.stored(self.analyst, key) is not None
         before = spent.belief()
-        charged = not repeated and spent.fits(made.guarantee)
+        charged = not repeated and self.ledger.fits(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).belief() if charged else before
-        return Proposal(text=sql, plan=made, key=key, before=before, after=after, repeated=repeated)
+        return Proposal(
+            text=sql, plan=made, key=key, before=before, after=after, repeated=repeated, priced=priced
+        )
 
     def ask(
         self,
@@ -134,7 +154,9 @@ class Curator:
         *,
         epsilon: Real | None = None,
         share: Real | None = None,
-        within: Real | None = None,
+        within: Real | str | None = None,
+        least_rows: int | None = None,
+        split: Mapping[str, Real] | None = None,
         confidence: float = CONFIDENCE,
         raw: bool = False,
     ) -> Answer:
@@ -143,7 +165,14 @@ class Curator:
             proposal = question
         else:
             proposal = self.plan(
-                question, epsilon=epsilon, share=share, within=within, confidence=confidence, raw=raw
+                question,
+                epsilon=epsilon,
+                share=share,
+                within=within,
+                least_rows=least_rows,
+                split=split,
+                confidence=confidence,
+                raw=raw,
             )
         stored = self.ledger.stored(self.analyst, proposal.key)
         if stored is not None:
@@ -178,14 +207,28 @@ class Curator:
             intervals=intervals,
             confidence=proposal.plan.confidence,
             epsilon=proposal.cost,
-            belief=self.ledger.belief(),
+            belief=self.ledger.belief(analyst=self._alone),
             entry=entry,
             repeated=repeated,
-            sentence=self.ledger.sentence(),
+            sentence=self.ledger.sentence(analyst=self._alone),
+            off={
+                name: found
+                for name, each in traced(proposal.plan).items()
+                if (found := off(proposal.plan, each))
+            },
         )
 
+    @property
+    def _alone(self) -> str | None:
+        """Whose answers belief is stated of: this analyst's where there are others, else all."""
+        return self.analyst if len(self.policy.analysts) > 1 else None
+
     def _epsilon(
-        self, sql: str, epsilon: Real | None, share: Real | None, within: Real | None, confidence: float
+        self,
+        priced: Callable[[Real], Plan],
+        epsilon: Real | None,
+        share: Real | None,
+        within: Real | str | None,
     ) -> Real:
         given = [
             name
@@ -195,7 +238,7 @@ class Curator:
         if len(given) > 1:
             raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give one of them.")
         if within is not None:
-            return least_epsilon(sql, self.policy, self.promise, within=within, confidence=confidence)
+            return least_epsilon(within, priced)
         if share is not None:
             require_probability("ask", "share", share)
             return Fraction(self.promise.epsilon) * Fraction(share)
@@ -217,10 +260,8 @@ class Curator:
         fits -= Fraction(1, 10**4) if fits > left.epsilon else 0
         if fits <= 0:
             return ""
-        smaller = plan(
-            proposal.text, self.policy, self.promise, epsilon=fits, confidence=proposal.plan.confidence
-        )
-        errors = ", ".join(f"±{each.error95:g}" for each in expected(smaller) if each.error95)
+        smaller = expected(proposal.priced(fits))
+        errors = ", ".join(f"±{each.error95:g}" for each in smaller if each.error95)
         return f"What would still fit: --epsilon {float(fits):g}" + (f" → {errors}." if errors else ".")
 
     def close(self) -> None:

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from discreet.belief import Belief
+from discreet.core.numbers import Real
+from discreet.sql.accuracy import off, reach
 from discreet.sql.expressions import Column
 from discreet.sql.plan import Output, Plan
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """How wrong one measure may be: ± `error95` where it follows from the plan alone, `note` otherwise."""
+    """How wrong one measure may be: ± `error95` where it follows from the plan alone, `note` otherwise.
+
+    `share` is the part of epsilon that its primitives have; what measures have in common counts for each.
+    `rows95` is by how many rows a value that is picked by its rank may be off.
+    """
 
     name: str
     mechanism: str
+    share: float
     error95: float | None
+    rows95: float | None = None
     note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A plan with its price: what it costs, what it would do to belief, and how wrong the answer may be."""
+    """A plan with its price: what it costs, what it would do to belief, and how wrong the answer may be.
+
+    `priced` is the same question's plan for another epsilon.
+    """
 
     text: str
     plan: Plan
@@ -29,6 +41,7 @@ class Proposal:
     before: Belief
     after: Belief
     repeated: bool
+    priced: Callable[[Real], Plan] = field(repr=False, compare=False)
 
     @property
     def cost(self) -> float:
@@ -49,6 +62,7 @@ class Proposal:
             "of": self.plan.promise.epsilon,
             "measures": [vars(each) for each in self.expected_error],
             "groups": self.plan.groups,
+            "least_rows": self.plan.least_rows,
             "bounding": self.plan.bounding.rule,
             "relation": self.plan.promise.secret.value,
             "confidence": self.plan.confidence,
@@ -67,22 +81,35 @@ def expected(made: Plan) -> list[Expected]:
 
 
 def _expected(made: Plan, output: Output) -> Expected:
-    shown = made.question.after[0].outputs
-    names = {expression.name: name for name, expression in shown if isinstance(expression, Column)}
-    name = names.get(output.column, output.measure.function)
+    around = made.question.after[0].outputs
+    names = {expression.name: name for name, expression in around if isinstance(expression, Column)}
+    error, rows = reach(made, output), off(made, output)
+    return Expected(
+        name=names.get(output.column, output.measure.function),
+        mechanism=type(_mechanism(made, output)).__name__,
+        share=float(sum(made.shares[name] for name in output.paid)),
+        error95=None if error is None else float(error),
+        rows95=None if rows is None else float(rows.rows),
+        note=_note(made, output) if error is None else "",
+    )
+
+
+def _mechanism(made: Plan, output: Output) -> object:
     if output.column in made.counted:
-        mechanism = made.counted[output.column].mechanism
-        note = "the error is in ranks, and depends on how dense the values are"
-        return Expected(name=name, mechanism=type(mechanism).__name__, error95=None, note=note)
-    vector = made.vectors[output.parts[0]]
-    kind, half = type(vector.noise).__name__, vector.noise.half_width(made.confidence)
-    if len(output.parts) == 1 and output.known_rows is None:
-        return Expected(name=name, mechanism=kind, error95=float(half * vector.primitive.unit))
-    if output.known_rows is not None:
-        return Expected(
-            name=name, mechanism=kind, error95=float(half * vector.primitive.unit) / output.known_rows
+        return made.counted[output.column].mechanism
+    return made.vectors[output.parts[0]].noise
+
+
+def _note(made: Plan, output: Output) -> str:
+    """What is known of an error that depends on the data."""
+    rows = off(made, output)
+    if rows is not None:
+        of_all = (
+            f" ({100 * rows.rows / made.least_rows:.2g}% of {made.least_rows:,})" if made.least_rows else ""
         )
+        return f"{rows.sentence}{of_all}"
     if output.measure.function == "avg":
-        note = f"about {float(half * vector.primitive.unit):.3g} divided by the rows of a group"
-        return Expected(name=name, mechanism=kind, error95=None, note=note)
-    return Expected(name=name, mechanism=kind, error95=None, note="depends on the rows of a group")
+        vector = made.vectors[output.parts[0]]
+        half = float(vector.noise.half_width(made.confidence) * vector.primitive.unit)
+        return f"about {half:.3g} divided by the rows of a group"
+    return "depends on the rows of a group"

@@ -98,7 +98,11 @@ class Terms(Strict):
 
 
 class Column(Strict):
-    """One column: its kind, its public bounds or values, its role."""
+    """One column: its kind, its public bounds or values, its role.
+
+    `nulls`: true, rows may lack it, and NULL is a key like others; false, every row has it, so that counting
+    its values is counting rows; unsaid, rows may lack it, and NULL is no key. No sensitivity rests on it.
+    """
 
     type: Kind = Kind.TEXT
     role: Role = Role.OTHER
@@ -106,7 +110,7 @@ class Column(Strict):
     high: int | Decimal | date | datetime | None = None
     resolution: Decimal | None = None
     values: tuple[str, ...] | None = None
-    nulls: bool = False
+    nulls: bool | None = None
     hierarchy: str | None = None
 
     @field_validator("values", mode="before")

@@ -116,7 +116,12 @@ def _order(
 
 
 def _require_unshadowed(by: Expression, outputs: list[tuple[str, Expression]]) -> None:
-    """In ORDER BY an engine takes a name for the output of that name before it takes it for a column."""
+    """In ORDER BY an engine takes a name for the output of that name before it takes it for a column.
+
+    What is an output itself is ordered by as such, whatever its columns are called.
+    """
+    if by in [expression for _, expression in outputs]:
+        return
     for column in columns(by):
         for name, expression in outputs:
             if name.casefold() == column.name.casefold() and expression != column:

@@ -298,10 +298,7 @@ def after(stages: tuple[After, ...], measures: int) -> str:
         inner = source
         if stage.totals or stage.keys:
             keys = [f"{emit.value(key)} AS {quoted(f'g{place}')}" for place, key in enumerate(stage.keys)]
-            totals = [
-                f"{name}({'*' if argument is None else emit.value(argument)}) AS {quoted(column.name)}"
-                for column, name, argument in stage.totals
-            ]
+            totals = [f"{_of_released(*total)} AS {quoted(total[0].name)}" for total in stage.totals]
             group = " GROUP BY ALL" if keys else ""
             inner = f"(SELECT {', '.join(keys + totals)} FROM {inner}{group}) AS totals"
         outputs = [f"{_released(e, stage)} AS {quoted(name)}" for name, e in stage.outputs]
@@ -313,12 +310,26 @@ def after(stages: tuple[After, ...], measures: int) -> str:
         if stage.having is not None:
             text += f" WHERE {_released(stage.having, stage)}"
         if stage.order:
-            by = [f"{_released(e, stage)}{' DESC' if down else ''} NULLS LAST" for e, down in stage.order]
+            by = [f"{_place(e, stage)}{' DESC' if down else ''} NULLS LAST" for e, down in stage.order]
             text += f" ORDER BY {', '.join(by)}"
         if stage.limit is not None:
             text += f" LIMIT {stage.limit}"
         source = f"({text}) AS answer"
     return source.removesuffix(" AS answer")[1:-1]
+
+
+def _of_released(column: Column, function: str, argument: Expression | None) -> str:
+    """A total over an answer; a sum of whole numbers is one of 64 bits, not of 128."""
+    text = f"{function}({'*' if argument is None else emit.value(argument)})"
+    return f"TRY_CAST({text} AS BIGINT)" if function == "sum" and column.type.step == 1 else text
+
+
+def _place(by: Expression, stage: After) -> str:
+    """What to order by; an output is called by its place where its column's name means another output."""
+    own = {name.casefold(): expression for name, expression in stage.outputs}
+    shadowed = any(own.get(column.name.casefold(), column) != column for column in columns(by))
+    places = [place for place, (_, expression) in enumerate(stage.outputs, 1) if expression == by]
+    return str(places[0]) if shadowed and places else _released(by, stage)
 
 
 def _renamed(stage: After, measured: set[str]) -> dict[str, str]:

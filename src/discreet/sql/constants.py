@@ -24,9 +24,9 @@ def constant(node: exp.Expression) -> Literal | None:
     if isinstance(node, exp.Null):
         return NOTHING
     if isinstance(node, exp.Boolean):
-        return Literal(value=bool(node.this), type=BOOLEAN)
+        return Literal(value=bool(node.this), type=replace(BOOLEAN, nullable=False))
     if isinstance(node, exp.Literal) and node.is_string:
-        return Literal(value=str(node.this), type=TEXT)
+        return Literal(value=str(node.this), type=replace(TEXT, nullable=False))
     if isinstance(node, exp.Literal):
         return numeral(str(node.this))
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
@@ -53,7 +53,7 @@ def numeral(text: str) -> Literal:
         refuse(f"the number {shown(text)} is too large.", "Use numbers below 2**53.")
     fraction = Fraction(value)
     whole = fraction.denominator == 1
-    kind = replace(number(fraction, fraction, Fraction(1) if whole else None), known=True)
+    kind = replace(number(fraction, fraction, Fraction(1) if whole else None), known=True, nullable=False)
     return Literal(value=int(value) if whole else value, type=kind)
 
 
@@ -97,7 +97,7 @@ def dated(text: str, family: Family) -> Literal | None:
     if moment.tzinfo is not None or (family is Family.DATE and moment.time() != time()):
         return None
     value: date = moment.date() if family is Family.DATE else moment
-    return Literal(value=value, type=Type(family=family, first=value, last=value))
+    return Literal(value=value, type=Type(family=family, first=value, last=value, nullable=False))
 
 
 def beside(side: Expression, other: Expression) -> Expression:

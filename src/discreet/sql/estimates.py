@@ -4,6 +4,9 @@ An interval covers the clamped and bounded quantity with at least the stated con
 itself; it does not hold what clamping and bounding changed. Where a number is made of several primitives, the
 allowed misses are shared among them, and the interval holds every value that primitives within their own
 intervals could give.
+
+Few rows    A mean needs a row, a variance two. Where the count's interval does not leave out that there are
+            fewer, the value cannot be told: it is NaN, and its interval all that the range allows.
 """
 
 from __future__ import annotations
@@ -80,7 +83,14 @@ def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float
 
 
 def mean(centred: Released, rows: Released | int, on: Grid, confidence: float) -> Estimate:
-    """A mean; where the rows may be none, it cannot be told and its interval is the whole range."""
+    """A mean, (low + high) / 2 + S / (2 N) steps; where there may be no rows, it cannot be told.
+
+    With S within h, N within k, N > k, and range w of S / N, the interval reaches no further from the value
+    than (h + w k) / (N - k) in half steps. For |S / N| <= w its upper end is at most max(
+    (S + h) / (N - k), (S + h) / (N + k)), which is above S / N by (h + k S / N) / (N - k) if S + h >= 0, and
+    by (h - k S / N) / (N + k) else. Where S / N is beyond w, value and one end are both cut off at w, and the
+    other end is no further from there than if S were w N. The lower end is the same mirrored.
+    """
     if isinstance(rows, int):
         n = n_low = n_high = np.full(centred.numbers.shape, rows, np.float64)
         s_low, s_high = centred.within(confidence)
@@ -94,7 +104,7 @@ def mean(centred: Released, rows: Released | int, on: Grid, confidence: float) -
     unknown = (n_low < 1) | np.isnan(values)
     bottom, top = float(on.low * on.step), float(on.high * on.step)
     return Estimate(
-        values=np.where(np.isnan(values), np.nan, values),
+        values=np.where(unknown, np.nan, values),
         low=np.where(unknown, bottom, low),
         high=np.where(unknown, top, high),
     )
@@ -125,7 +135,7 @@ def variance(
     unknown = n_low < 2
     scale = float(on.step) ** 2 / 4
     ends = [
-        np.where(np.isnan(value), np.nan, value),
+        np.where(unknown, np.nan, value),
         np.where(unknown, 0.0, low),
         np.where(unknown, 4 * most, high),
     ]

@@ -1,6 +1,6 @@
 """What the engine is asked for each measure: integers per group with a known sensitivity, or counted values.
 
-    COUNT(*), COUNT(x)      the rows, or those where x is known
+    COUNT(*), COUNT(x)      the rows, or those where x is known: all, where the policy says so
     COUNT(DISTINCT x)       different values, or people; one person adds at most as many as rows
     SUM(x)                  x in steps of its grid; from the next two where AVG(x) is asked too
     AVG(x)                  the centred sum, 2x - (low + high) in steps, and the count unless it is public
@@ -89,7 +89,8 @@ class Reader:
     one_cell: bool
 
     def count(self, measure: Measure) -> Primitive:
-        inner = "*" if measure.argument is None else _known(measure.argument)
+        argument = measure.argument
+        inner = _known(argument) if argument is not None and argument.type.nullable else "*"
         text = f"count({inner}){_where(measure)}"
         return Primitive(text=text, sensitivity=self.contribution.count(one_cell=self.one_cell))
 
@@ -111,7 +112,8 @@ class Reader:
         return Primitive(text=text, sensitivity=moved, unit=on.step)
 
     def centred(self, measure: Measure, on: Grid) -> Primitive:
-        # the sum of 2x - c is 2 sum(x) - c count(x), which spares arithmetic on every row
+        # the sum of 2x - c is 2 sum(x) - c count(x), which spares arithmetic on every row; never count(*):
+        # a NULL that the policy rules out would move it by c, which no bound holds
         where = _where(measure)
         rows = f"CAST(count({on.text}){where} AS HUGEINT)"
         text = _cut(f"2 * sum({on.text}){where} - {on.low + on.high} * {rows}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -20,7 +21,7 @@ from discreet.sql.refusal import Refusal, known_names, refuse, shown
 from discreet.sql.rows import RowScope
 from discreet.sql.scalars import condition, scalar
 from discreet.sql.tree import Rows
-from discreet.sql.types import Family, number
+from discreet.sql.types import Bound, Family, number
 
 TOTALS: dict[type[exp.Expression], str] = {
     exp.Count: "count",
@@ -68,12 +69,20 @@ class _Groups:
         for column, known in self.measures:
             if known == found:
                 return column
-        kind = number()
-        if found.argument is not None and found.function in ("min", "max", "mode"):
-            kind = replace(found.argument.type, low=None, high=None, step=None)
+        kind, argument = number(step=_step(found)), found.argument
+        if argument is not None and found.function in ("min", "max", "mode"):
+            kind = replace(argument.type, low=None, high=None, step=kind.step, nullable=True)
         column = Column(name=f"m{len(self.measures)}", type=kind)
         self.measures.append((column, found))
         return column
+
+
+def _step(found: Measure) -> Bound:
+    """1 for measures whose values are whole; what is computed from these alone is whole too."""
+    if found.function in ("count", "count_distinct"):
+        return Fraction(1)
+    picked = found.argument is not None and found.function in ("sum", "min", "max", "median", "quantile")
+    return Fraction(1) if picked and found.argument.type.step == 1 else None  # type: ignore[union-attr]
 
 
 def aggregate(select: exp.Select, scope: RowScope, node: Rows, keys: list[exp.Expression]) -> Question:
@@ -167,13 +176,15 @@ class _Totals:
                 f"«{shown(node)}» is not answered over an answer.",
                 "Use COUNT, SUM, AVG, MIN, MAX or MEDIAN of its columns.",
             )
-        argument, kind = None, number()
+        argument, kind = None, number(step=Fraction(1) if function == "count" else None)
         if function != "count" or not (node.this is None or isinstance(node.this, exp.Star)):
             argument = scalar(node.this, self.answer)
             if function in ("sum", "avg", "median") and argument.type.family is not Family.NUMBER:
                 refuse(f"«{shown(node)}» needs a number.", "Name a column that is one.")
             if function in ("min", "max"):
-                kind = replace(argument.type, low=None, high=None, step=None)
+                kind = replace(argument.type, low=None, high=None, nullable=True)
+            if function == "sum" and argument.type.step == 1:
+                kind = number(step=Fraction(1))
         for known, of, what in self.totals:
             if (of, what) == (function, argument):
                 return known

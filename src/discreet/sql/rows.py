@@ -19,6 +19,7 @@ from sqlglot import exp
 from discreet.core.policy import Policy, Role, Table
 from discreet.sql.expressions import Column, Expression
 from discreet.sql.names import among, folded, named
+from discreet.sql.nulls import total_may_be_null
 from discreet.sql.refusal import known_names, refuse, shown
 from discreet.sql.scalars import condition, scalar
 from discreet.sql.tree import Filter, People, PerPerson, Project, Rows, Scan
@@ -49,8 +50,12 @@ class Named:
         return (*self.names, *self.hidden)
 
     def possibly_absent(self) -> Named:
-        """The same on the right of a LEFT JOIN: there need be no such person."""
-        return replace(self, person=None)
+        """The same on the right of a LEFT JOIN: there need be no such person, nor any value."""
+        names = {
+            name: replace(column, type=replace(column.type, nullable=True))
+            for name, column in self.names.items()
+        }
+        return replace(self, names=names, person=None)
 
 
 @dataclass(frozen=True)
@@ -228,7 +233,8 @@ def per_person(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> N
         name, inner = taken
         (function, argument, only), kind = _total(inner, scope, node.rows)
         kept = isinstance(argument, Column) and argument.scaled and function in ("sum", "min", "max")
-        outputs.add(name, kind, scaled=kept)
+        missing = total_may_be_null(function, argument, filtered=only is not None)
+        outputs.add(name, replace(kind, nullable=missing), scaled=kept)
         totals.append((function, argument, only))
     columns = tuple(outputs.columns.values())
     return outputs.over(PerPerson(source=node, columns=columns, totals=tuple(totals)))

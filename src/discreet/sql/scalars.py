@@ -17,6 +17,7 @@ from sqlglot import exp
 from discreet.sql.constants import NOTHING, beside, constant, whole_number
 from discreet.sql.expressions import Call, Expression
 from discreet.sql.functions import FUNCTIONS, PARTS, UNITS, Mistyped
+from discreet.sql.nulls import may_be_null
 from discreet.sql.refusal import refuse, shown
 from discreet.sql.types import Bound, Family, Type
 
@@ -117,7 +118,9 @@ def call(
         kind = FUNCTIONS[name].typed(tuple(each.type for each in arguments), options)
     except Mistyped as mismatch:
         refuse(f"«{shown(node)}» {mismatch}.", "CAST one side, or compare values of one kind.")
-    return Call(function=name, arguments=tuple(arguments), type=_moderate(kind), options=options)
+    kind = _moderate(kind)
+    kind = replace(kind, nullable=may_be_null(name, [each.type for each in arguments], kind))
+    return Call(function=name, arguments=tuple(arguments), type=kind, options=options)
 
 
 def _moderate(kind: Type) -> Type:

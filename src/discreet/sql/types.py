@@ -1,13 +1,16 @@
 """What is known of an expression without data: its kind, and for numbers an interval and a grid.
 
 A number stands on the grid of multiples of `step`, or on none (`step` None: computed in floating point, row
-by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded". `known` is
-an argument that is never NULL, a constant; a column is not, whatever it holds, as a join may leave it out.
+by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded".
+
+`known` is an argument that is never NULL, a constant; a column is not, whatever it holds, as a join may leave
+it out. Bounds rest on it. `nullable` is whether a value may be missing in data that keep to the policy; the
+policy's word is taken for it, so only accuracy may rest on it, never a bound; see `nulls`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -51,6 +54,7 @@ class Type:
     high: Bound = None
     step: Bound = None
     known: bool = False
+    nullable: bool = True
     first: date | datetime | None = None
     last: date | datetime | None = None
 
@@ -80,6 +84,10 @@ def whole(low: int, high: int) -> Type:
 
 def of_column(column: policy.Column) -> Type:
     """What the policy declares of a column."""
+    return replace(_of_kind(column), nullable=column.nulls is not False)
+
+
+def _of_kind(column: policy.Column) -> Type:
     family = FAMILIES[column.type]
     if column.grid is not None:
         low, high = column.grid

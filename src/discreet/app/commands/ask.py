@@ -14,6 +14,7 @@ from rich.console import Console
 from discreet.app import ask_view
 from discreet.app.commands.progress import spinner
 from discreet.app.curator import Curator
+from discreet.core.errors import InvalidParameterError
 from discreet.core.numbers import parse_number, parse_probability
 
 Sql = Annotated[str, typer.Argument(help="The question, as SQL.")]
@@ -21,7 +22,18 @@ PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The custodian'
 Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the question may cost.")]
 Share = Annotated[str | None, typer.Option(help="Instead: a share of the promise, such as 5%.")]
-Within = Annotated[str | None, typer.Option(help="Instead: the least cost for an error within ± this.")]
+Within = Annotated[
+    str | None,
+    typer.Option(help="Instead: the least cost for an error within ± this; for MEDIAN in ranks, such as 2%."),
+]
+LeastRows = Annotated[
+    int | None,
+    typer.Option(help="How many rows every group has at least, you say; for --within of AVG and MEDIAN."),
+]
+Split = Annotated[
+    list[str] | None,
+    typer.Option(help="Weigh a column for its part of the cost: --split n=1 --split mean=3."),
+]
 Confidence = Annotated[str, typer.Option(help="How sure intervals are.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Leave negative counts as they are.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
@@ -35,13 +47,17 @@ def run_plan(
     epsilon: Epsilon = None,
     share: Share = None,
     within: Within = None,
+    least_rows: LeastRows = None,
+    split: Split = None,
     confidence: Confidence = "95%",
     raw: Raw = False,
     as_json: AsJson = False,
 ) -> None:
     """What a question would cost and how wrong its answer may be. Costs nothing."""
     with _opened(policy, analyst) as curator:
-        proposal = curator.plan(sql, **_cost(epsilon, share, within, confidence), raw=raw)
+        proposal = curator.plan(
+            sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
+        )
     if as_json:
         print(json.dumps(proposal.as_object()))
     else:
@@ -55,6 +71,8 @@ def run_ask(
     epsilon: Epsilon = None,
     share: Share = None,
     within: Within = None,
+    least_rows: LeastRows = None,
+    split: Split = None,
     confidence: Confidence = "95%",
     raw: Raw = False,
     as_json: AsJson = False,
@@ -63,7 +81,9 @@ def run_ask(
 ) -> None:
     """The answer to a question, with error bars, its cost, and what may now be believed."""
     with _opened(policy, analyst) as curator:
-        answer = curator.ask(sql, **_cost(epsilon, share, within, confidence), raw=raw)
+        answer = curator.ask(
+            sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
+        )
     if plot is not None:
         from discreet.app.ask_chart import answer_picture  # charts take a second to load
         from discreet.app.charts import save
@@ -82,7 +102,7 @@ class Cost(TypedDict):
 
     epsilon: float | None
     share: float | None
-    within: float | None
+    within: float | str | None
     confidence: float
 
 
@@ -90,9 +110,31 @@ def _cost(epsilon: str | None, share: str | None, within: str | None, confidence
     return Cost(
         epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
         share=None if share is None else parse_probability("--share", share),
-        within=None if within is None else parse_number("--within", within.lstrip("±")),
+        within=None if within is None else _within(within.strip().lstrip("±")),
         confidence=parse_probability("--confidence", confidence),
     )
+
+
+def _within(text: str) -> float | str:
+    return text if text.endswith("%") else parse_number("--within", text)
+
+
+class Terms(TypedDict):
+    """What the analyst assumes of groups, and how the cost is divided."""
+
+    least_rows: int | None
+    split: dict[str, float] | None
+
+
+def _terms(least_rows: int | None, split: list[str] | None) -> Terms:
+    return Terms(least_rows=least_rows, split=dict(map(_weight, split)) if split else None)
+
+
+def _weight(text: str) -> tuple[str, float]:
+    name, sign, weight = text.rpartition("=")
+    if not sign or not name:
+        raise InvalidParameterError(f"--split must be a column and its weight, such as n=2; got {text}.")
+    return name, parse_number(f"--split {name}", weight)
 
 
 @contextmanager

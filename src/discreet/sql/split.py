@@ -1,0 +1,69 @@
+"""How a question's epsilon is split over what it releases.
+
+Rule        every primitive, every measure that is counted by values, and the choice of groups where there is
+            one get the same share. A centred sum's share and the count's then move a mean by the same part of
+            its range when the mean lies at an end of it, which is the worst case, so no other split has a
+            smaller worst error relative to the declared ranges.
+Weights     `split` weighs columns of the SELECT around the aggregates. A column's weight is divided evenly
+            over the primitives of its measures; a primitive that several columns need has the largest of what
+            they give it; one that no weighed column needs has 1. Shares are in proportion. So columns that
+            share nothing get epsilon in the ratio of their weights; one that shares gets at least as much,
+            because the largest weights add up to no more than all of them.
+Groups      The choice of groups keeps the share that the rule gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from discreet.core.numbers import Real, require_positive
+from discreet.sql.expressions import columns
+from discreet.sql.names import folded
+from discreet.sql.needs import Output
+from discreet.sql.question import Question
+from discreet.sql.refusal import known_names, refuse, shown
+
+GROUPS = "groups"
+
+
+def shares(
+    question: Question, outputs: Sequence[Output], split: Mapping[str, Real], *, selected: bool
+) -> dict[str, Fraction]:
+    """The part of epsilon of everything that is paid for, by `Output.paid`, and of the choice of groups."""
+    weights = _weights(question, outputs, split)
+    chosen = Fraction(1, len(weights) + 1) if selected else Fraction(0)
+    total = sum(weights.values())
+    found = {name: (1 - chosen) * weight / total for name, weight in weights.items()}
+    return {**found, GROUPS: chosen}
+
+
+def _weights(question: Question, outputs: Sequence[Output], split: Mapping[str, Real]) -> dict[str, Fraction]:
+    paid = {output.column: output.paid for output in outputs}
+    weighed: dict[str, Fraction] = {}
+    for measures, weight in _asked(question, split):
+        names = dict.fromkeys(name for column in measures for name in paid[column])
+        for name in names:
+            weighed[name] = max(weighed.get(name, Fraction(0)), weight / len(names))
+    every = dict.fromkeys(name for names in paid.values() for name in names)
+    return {name: weighed.get(name, Fraction(1)) for name in every}
+
+
+def _asked(question: Question, split: Mapping[str, Real]) -> list[tuple[list[str], Fraction]]:
+    """The measures that each weighed column is made of, and its weight."""
+    measures = {column.name for column, _ in question.measures}
+    made_of = {
+        name: [each.name for each in columns(expression) if each.name in measures]
+        for name, expression in question.after[0].outputs
+    }
+    known = {folded(name): names for name, names in made_of.items() if names}
+    found = []
+    for name, weight in split.items():
+        if folded(name) not in known:
+            refuse(
+                f"split weighs {shown(name)}, which is no measure of the question.",
+                known_names(name, [each for each, names in made_of.items() if names]),
+            )
+        require_positive("ask", f"split[{shown(name)}]", weight)
+        found.append((known[folded(name)], Fraction(str(weight))))
+    return found
