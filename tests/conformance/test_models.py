@@ -90,11 +90,12 @@ EXAMPLES: dict[str, list[Any]] = {
     ],
     "AverageRisk": [
         AverageRisk(risk=risk, attacker=attacker)  # type: ignore[arg-type]
-        for risk in (THIRD, Fraction(1, 2), Fraction("0.4"))
+        for risk in (THIRD, Fraction(1, 2), Fraction("0.2"))
         for attacker in ("prosecutor", "journalist", "marketer")
     ],
 }
 TOTALS = ({"a": 3, "b": 3, "c": 3}, {"a": 6, "b": 2, "c": 1})
+AROUND_A_FIFTH = [(3, 3), (1, 3), (5, 9), (1, 1), (6, 7), (4, 4), (2, 2)]
 Vector = tuple[int, ...]
 VECTORS: list[Vector] = [v for v in itertools.product(range(5), repeat=3) if 1 <= sum(v) <= 5]
 
@@ -239,17 +240,19 @@ def _broken(kind: Any, *, generalization: bool) -> Iterator[object]:
 
 
 def _broken_average(generalization: bool) -> Iterator[object]:
-    kinds = [(f, F) for f in (1, 2, 3) for F in range(f, 7)]
-    for model, three in itertools.product(
-        EXAMPLES["AverageRisk"], itertools.combinations_with_replacement(kinds, 3)
-    ):
-        (f1, p1), (f2, p2), _ = three
-        before, after = (_suppressed(model, each) for each in (three, [(f1 + f2, p1 + p2), three[2]]))
-        if (before == 0 and after > 0) if generalization else after > before:
-            yield model.name, three
+    kinds = [(f, F) for f in (1, 2, 3) for F in range(f, 5)]
+    tables = [*itertools.product(kinds, repeat=3), *itertools.combinations(AROUND_A_FIFTH, 4)]
+    for model, classes in itertools.product(EXAMPLES["AverageRisk"], tables):
+        before = _suppressed(model, classes)
+        for i, j in itertools.combinations(range(len(classes)), 2):
+            rest = [each for place, each in enumerate(classes) if place not in (i, j)]
+            both = tuple(a + b for a, b in zip(classes[i], classes[j], strict=True))
+            after = _suppressed(model, [*rest, both])
+            if (before == 0 and after > 0) if generalization else after > before:
+                yield model.name, classes, (i, j)
 
 
-def _suppressed(model: Model, classes: Sequence[tuple[int, int]]) -> int:
+def _suppressed(model: Model, classes: Sequence[tuple[int, ...]]) -> int:
     sizes = np.array([f for f, _ in classes], np.int64)
     people = np.array([F for _, F in classes], np.int64)
     kept = model.judge(Classes(sizes=sizes, rows=int(sizes.sum()), population=people))
