@@ -1,8 +1,72 @@
 """Privacy models, one file each; any number of them may be asked for together."""
 
+from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity
+from discreet.anonymity.models.attackers import Attacker
+from discreet.anonymity.models.average_risk import AverageRisk
+from discreet.anonymity.models.beta_likeness import BetaLikeness
+from discreet.anonymity.models.delta_disclosure import DeltaDisclosure
+from discreet.anonymity.models.delta_presence import DeltaPresence
+from discreet.anonymity.models.distinct_diversity import DistinctDiversity
+from discreet.anonymity.models.entropy_diversity import EntropyDiversity
+from discreet.anonymity.models.equal_closeness import EqualCloseness
+from discreet.anonymity.models.hierarchical_closeness import HierarchicalCloseness
+from discreet.anonymity.models.judging import Worst, judge_all, worst
 from discreet.anonymity.models.k_anonymity import KAnonymity
-from discreet.anonymity.models.model import Model
+from discreet.anonymity.models.k_map import KMap
+from discreet.anonymity.models.m_invariance import MInvariance
+from discreet.anonymity.models.model import ATTACKS, Measured, Model, TableModel, Verdicts
+from discreet.anonymity.models.ordered_closeness import OrderedCloseness
+from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
+from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
+from discreet.anonymity.models.strict_risk import StrictRisk
+from discreet.anonymity.models.strongest import FAMILIES, strongest
 
-MODELS: tuple[type[Model], ...] = (KAnonymity,)
+MODELS: tuple[type[Measured], ...] = (
+    KAnonymity,
+    KMap,
+    DeltaPresence,
+    DistinctDiversity,
+    ProbabilisticDiversity,
+    EntropyDiversity,
+    RecursiveDiversity,
+    EqualCloseness,
+    OrderedCloseness,
+    HierarchicalCloseness,
+    AlphaKAnonymity,
+    DeltaDisclosure,
+    BetaLikeness,
+    MInvariance,
+    StrictRisk,
+    AverageRisk,
+)
 
-__all__ = ["MODELS", "KAnonymity", "Model"]
+__all__ = [
+    "ATTACKS",
+    "FAMILIES",
+    "MODELS",
+    "AlphaKAnonymity",
+    "Attacker",
+    "AverageRisk",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "DeltaPresence",
+    "DistinctDiversity",
+    "EntropyDiversity",
+    "EqualCloseness",
+    "HierarchicalCloseness",
+    "KAnonymity",
+    "KMap",
+    "MInvariance",
+    "Measured",
+    "Model",
+    "OrderedCloseness",
+    "ProbabilisticDiversity",
+    "RecursiveDiversity",
+    "StrictRisk",
+    "TableModel",
+    "Verdicts",
+    "Worst",
+    "judge_all",
+    "strongest",
+    "worst",
+]

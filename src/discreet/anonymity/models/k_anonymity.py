@@ -3,8 +3,8 @@
 Definition  Every equivalence class has at least k rows [S02].
 Belief      Who knows that a person is in the table, and their quasi-identifiers, matches the person to a row
             with probability at most 1/k. It bounds no belief about the sensitive value.
-Monotone    Merging classes adds their rows; leaving classes out changes no other.
-Attacks     Not stopped: homogeneity, background knowledge, similarity, composition.
+Monotone    In both ways: merging classes adds their rows.
+Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition, membership.
 
 [S02]       Sweeney, k-anonymity: a model for protecting privacy, 2002.
 """
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.model import Verdicts
+from discreet.anonymity.models.model import ATTACKS, KNOWER, Floats, Verdicts
 from discreet.belief.wording import at_most
-from discreet.core.errors import require
+from discreet.core.numbers import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,15 +28,10 @@ class KAnonymity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = True
-    not_stopped: ClassVar[tuple[str, ...]] = (
-        "homogeneity",
-        "background knowledge",
-        "similarity",
-        "composition",
-    )
+    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
 
     def __post_init__(self) -> None:
-        require(self.k >= 1, self, "k", self.k, "an integer of at least 1")
+        require_count(self, "k", self.k)
 
     @property
     def name(self) -> str:
@@ -48,10 +43,10 @@ class KAnonymity:
 
     @property
     def belief(self) -> str:
-        return (
-            f"Who knows the quasi-identifiers of a person in the table takes a row for theirs with at most "
-            f"{at_most(1 / self.k)}."
-        )
+        return f"{KNOWER} takes a row for theirs with at most {at_most(1 / self.k)}."
 
     def judge(self, classes: Classes) -> Verdicts:
         return classes.sizes >= self.k
+
+    def margin(self, classes: Classes) -> Floats:
+        return (classes.sizes - self.k).astype(float)

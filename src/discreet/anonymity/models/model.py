@@ -3,15 +3,22 @@
 A class that does not meet every model is suppressed; what is left is published. Two properties decide how far
 a search may prune, and are tested by brute force:
 
-    monotone in generalization   merging classes that meet the model gives one that does
-    monotone in suppression      leaving out classes leaves every other one as it was judged
+    monotone in generalization   where every class meets the model, every class does after some are merged:
+                                 with nothing suppressed, whatever is coarser than a solution is one
+    monotone in suppression      merging classes never leaves more rows suppressed: under any limit, whatever
+                                 is coarser than a solution is one. Where classes are judged one by one, this
+                                 says that a class which meets the model does so together with any other
 
-Ties are decided exactly, in integers or in logarithms with a proof, never by a rounded float.
+A model about the whole table, an average, is met by what is left after all other models have spoken; it
+says by `keep` which of the classes that still stand may be published. `judging.judge_all` has the order.
+
+Ties are decided exactly, in integers or in logarithms with a proof, never by a rounded float. Thresholds are
+fractions: a float stands for the decimal that it prints as, so that 0.3 is 3/10.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +26,30 @@ from numpy.typing import NDArray
 from discreet.anonymity.classes import Classes
 
 Verdicts = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+HOMOGENEITY = "homogeneity"
+"""All rows of a class share one sensitive value, or nearly all."""
+
+BACKGROUND_KNOWLEDGE = "background knowledge"
+"""What is known from elsewhere rules out some of a class's values."""
+
+SIMILARITY = "similarity"
+"""The values of a class differ and mean much the same."""
+
+SKEWNESS = "skewness"
+"""A value is far commoner in a class than in the table."""
+
+COMPOSITION = "composition"
+"""Two releases about the same people, each safe, are joined."""
+
+MEMBERSHIP = "membership"
+"""That a person is in the table is itself the secret."""
+
+KNOWER = "Who knows the quasi-identifiers of a person in the table"
+"""How a sentence about what a model lets an attacker believe begins."""
+
+ATTACKS = (HOMOGENEITY, BACKGROUND_KNOWLEDGE, SIMILARITY, SKEWNESS, COMPOSITION, MEMBERSHIP)
 
 
 class Model(Protocol):
@@ -42,3 +73,21 @@ class Model(Protocol):
 
     def judge(self, classes: Classes) -> Verdicts:
         """Whether each class meets the model."""
+
+
+class Measured(Model, Protocol):
+    """A model that also says by how much; every listed one does."""
+
+    def margin(self, classes: Classes) -> Floats:
+        """How far each class is inside (above 0) or outside (below), in the model's own parameter.
+
+        For reading and for ranking; `judge` decides.
+        """
+
+
+@runtime_checkable
+class TableModel(Protocol):
+    """A model about all published classes together."""
+
+    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        """Which of the classes that still stand may be published so that the model holds for them."""

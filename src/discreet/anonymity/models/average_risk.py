@@ -1,0 +1,116 @@
+"""Average risk: of all published rows, only a stated part is expected to be linked rightly.
+
+Definition  The mean over the published rows of 1 / f (prosecutor) or of 1 / F (journalist) is at most `risk`;
+            f are the rows of a row's class, F the people of the population who share it, never fewer than f.
+            A marketer, who links all rows at once, is right in the same mean: of 1 / F where there is a
+            population, of 1 / f where there is none [DE10, EE13]. Without a population the mean is the
+            number of classes over the number of rows.
+Belief      Over all rows, on average; a single row may be linked with any probability, up to certainty.
+Monotone    In generalization: merging two classes makes (f1 + f2) / (F1 + F2) of f1 / F1 + f2 / F2, which is
+            not more. In suppression without a population, by the argument below; with one, not.
+Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition, membership.
+Suppressed  The smallest classes first, until the mean is low enough. Without a population this is the least
+            number of rows: of all sets of m classes the m largest have most rows, so they meet the mean if
+            any set of m does; and each further class adds risk * f - 1, less and less, so what is met by m
+            classes is met by the largest m' < m. Merging classes leaves no fewer rows to as many classes, so
+            it never suppresses more. With a population, which classes to leave out is a knapsack: leaving
+            out the smallest F first suppresses less than one class more than the least.
+
+[DE10]      Dankar & El Emam, A method for evaluating marketer re-identification risk, 2010.
+[EE13]      El Emam, Guide to the de-identification of personal health information, 2013.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.classes import Classes, Integers
+from discreet.anonymity.models.attackers import Attacker, keep_attacker
+from discreet.anonymity.models.counts import population_of
+from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
+from discreet.anonymity.models.parameters import keep_share, written
+from discreet.belief.wording import at_most
+
+UNIT = 2.0**-52
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageRisk:
+    """The mean risk of the published rows is at most `risk`."""
+
+    risk: Fraction
+    attacker: Attacker = Attacker.PROSECUTOR
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = False
+    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
+
+    def __post_init__(self) -> None:
+        keep_share(self, "risk", least=False)
+        keep_attacker(self)
+
+    @property
+    def name(self) -> str:
+        return f"average {self.attacker.value} risk at most {written(self.risk)}"
+
+    @property
+    def column(self) -> str | None:
+        return None
+
+    @property
+    def belief(self) -> str:
+        return (
+            f"{self.attacker.links} with at most {at_most(float(self.risk))} on average over all rows, which "
+            f"bounds the belief about no single one."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        return self.keep(classes, np.ones(len(classes), np.bool_))
+
+    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        """All classes that stand but the smallest, as few as it takes."""
+        people = self._people(classes)
+        candidates = np.flatnonzero(standing)
+        order = candidates[np.argsort(-people[candidates], kind="stable")]
+        kept = np.zeros(len(classes), np.bool_)
+        kept[order[: self._most(classes.sizes[order], people[order])]] = True
+        return kept
+
+    def margin(self, classes: Classes) -> Floats:
+        """The same for every class: what the mean of the whole table leaves."""
+        people = np.maximum(self._people(classes), 1)
+        mean = float((classes.sizes / people).sum() / max(1, classes.sizes.sum()))
+        return np.full(len(classes), float(self.risk) - mean)
+
+    def _people(self, classes: Classes) -> Integers:
+        alone = self.attacker is Attacker.MARKETER and classes.population is None
+        if self.attacker is Attacker.PROSECUTOR or alone:
+            return classes.sizes
+        return np.maximum(population_of(classes, self.name), classes.sizes)
+
+    def _most(self, rows: Integers, people: Integers) -> int:
+        """How many of the classes, which fall in their people, meet the mean: the most that do."""
+        expected = np.cumsum(rows / np.maximum(people, 1))
+        allowed = np.cumsum(rows) * float(self.risk)
+        # a running sum of n terms is off by n roundings of its value at most
+        apart = (len(rows) + 16) * UNIT * (expected + allowed)
+        met = np.flatnonzero(expected <= allowed + apart)
+        for last in met[::-1].tolist():
+            clear = expected[last] <= allowed[last] - apart[last]
+            if clear or self._meets(rows[: last + 1], people[: last + 1]):
+                return int(last) + 1
+        return 0
+
+    def _meets(self, rows: Integers, people: Integers) -> bool:
+        """Whether sum f / F <= risk * sum f, exactly."""
+        kinds, place = np.unique(people[people > 0], return_inverse=True)
+        shared = np.zeros(len(kinds), np.int64)
+        np.add.at(shared, place, rows[people > 0])
+        terms = [Fraction(int(f), int(F)) for f, F in zip(shared, kinds, strict=True)]
+        while len(terms) > 1:  # in pairs, so that denominators grow late
+            terms = [sum(terms[i : i + 2], Fraction(0)) for i in range(0, len(terms), 2)]
+        return sum(terms, Fraction(0)) <= self.risk * int(rows.sum())

@@ -1,0 +1,128 @@
+"""β-likeness: no sensitive value is relatively much commoner in a class than in the table.
+
+Definition  For every class and every value with p > q: basic, (p - q) / q <= beta; enhanced, (p - q) / q <=
+            min(beta, -ln q); p is the value's frequency in the class, q in the whole input table [CK12].
+Belief      Who knows a person's quasi-identifiers believes a value with at most 1 + beta times its frequency
+            in the table; enhanced, with at most q (1 - ln q), which is below 1 however large beta is.
+Monotone    In generalization: a frequency of a merged class lies between those that were merged. Not in
+            suppression: a class that breaks it can pull another over the bound.
+Attacks     Stopped: skewness, and homogeneity of rare values. Not stopped: background knowledge (values may
+            be ruled out), similarity, composition, membership; basic, homogeneity of common values.
+Ties        Against beta, in integers. Against -ln q there are none: the logarithm of a rational other than 1
+            is irrational. Floats decide where it is clear, decimals the rest.
+
+[CK12]      Cao & Karras, Publishing microdata with a robust privacy guarantee, VLDB 2012.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from math import log
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.classes import Classes, Sensitive
+from discreet.anonymity.models.counts import (
+    at_most,
+    every,
+    lengths,
+    owners,
+    product,
+    sensitive_of,
+    sums,
+)
+from discreet.anonymity.models.model import ATTACKS, KNOWER, SKEWNESS, Floats, Verdicts
+from discreet.anonymity.models.parameters import keep_above, written
+from discreet.belief.wording import number
+from discreet.core.errors import require
+from discreet.mechanisms.sampling import MARGIN
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetaLikeness:
+    """No value is more than beta times its frequency in the table commoner; enhanced, nor -ln q times."""
+
+    column: str
+    beta: Fraction
+    enhanced: bool = False
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = False
+    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != SKEWNESS)
+
+    def __post_init__(self) -> None:
+        keep_above(self, "beta", 0)
+        require(isinstance(self.enhanced, bool), self, "enhanced", self.enhanced, "True or False")
+
+    @property
+    def name(self) -> str:
+        return f"{'enhanced' if self.enhanced else 'basic'} {written(self.beta)}-likeness of {self.column}"
+
+    @property
+    def belief(self) -> str:
+        also = ", and less than surely" if self.enhanced else ""
+        return (
+            f"{KNOWER}, and nothing else, believes any value of "
+            f"{self.column} with at most {number(1 + float(self.beta), 4)} times its frequency in the whole "
+            f"table{also}."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        rows = np.repeat(sums(sensitive), lengths(sensitive))
+        inside = product(sensitive.counts, int(sensitive.totals.sum()))
+        expected = product(rows, sensitive.totals[sensitive.values])
+        alike = at_most(inside, expected, 1 + self.beta)
+        if self.enhanced:
+            alike &= self._below_logarithm(sensitive)
+        return every(sensitive, alike)
+
+    def margin(self, classes: Classes) -> Floats:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        gains, caps = relative_gains(sensitive), np.full(len(sensitive.counts), float(self.beta))
+        if self.enhanced:
+            caps = np.minimum(caps, _logarithms(sensitive))
+        exceeded = np.full(len(classes), -np.inf)
+        np.maximum.at(exceeded, owners(sensitive), gains - caps)
+        return -exceeded
+
+    def _below_logarithm(self, sensitive: Sensitive) -> Verdicts:
+        """Whether (p - q) / q <= -ln q, for each entry."""
+        gains, caps = relative_gains(sensitive), _logarithms(sensitive)
+        alike = gains <= caps
+        for i in np.flatnonzero(np.abs(gains - caps) <= MARGIN * (2 + gains)):
+            alike[i] = _settled(sensitive, int(i))
+        return alike
+
+
+def relative_gains(sensitive: Sensitive) -> Floats:
+    """(p - q) / q of each entry."""
+    rows = np.repeat(sums(sensitive), lengths(sensitive)).astype(float)
+    expected = rows * sensitive.totals[sensitive.values] / float(sensitive.totals.sum())
+    return np.asarray(sensitive.counts / expected - 1)
+
+
+def _logarithms(sensitive: Sensitive) -> Floats:
+    """-ln q of each entry's value."""
+    total = int(sensitive.totals.sum())
+    caps = np.array([log(total) - log(count) if count else np.inf for count in sensitive.totals.tolist()])
+    return caps[sensitive.values]
+
+
+def _settled(sensitive: Sensitive, entry: int) -> bool:
+    owner = int(np.searchsorted(sensitive.starts, entry, side="right")) - 1
+    q = Fraction(int(sensitive.totals[sensitive.values[entry]]), int(sensitive.totals.sum()))
+    gain = Fraction(int(sensitive.counts[entry]), int(sums(sensitive)[owner])) / q - 1
+    digits = 40
+    while q < 1:
+        down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
+        top, bottom = Decimal(q.denominator), Decimal(q.numerator)
+        least = Fraction(down.next_minus(down.ln(down.divide(top, bottom))))
+        most = Fraction(up.next_plus(up.ln(up.divide(top, bottom))))
+        if not least <= gain <= most:
+            return gain < least
+        digits *= 2
+    return gain <= 0

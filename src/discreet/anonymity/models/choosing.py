@@ -1,0 +1,95 @@
+"""Parameters of models from a promise: what an attacker who knows the quasi-identifiers may believe at most.
+
+With a cap on the belief in any one value of a sensitive column:
+
+probabilistic   l = 1 / cap: a value has at most a part 1 / l of a class.
+recursive       c = cap / (1 - cap), l = 2 + the values that the attacker may rule out: what remains is
+                believed with less than c / (c + 1) = cap.
+equal distance  t = cap - the frequency of the commonest value in the table: no value is more than t commoner
+                in a class. Where that frequency is above the cap there is no such t. Whoever reads t in a
+                certificate, and knows the cap, learns that frequency.
+ordered,        refused. They bound how far values move on average, not how sure one of them is: t = 0.2 over
+hierarchical    ten ordered, equally common values allows a belief of 85%.
+
+Unlike a promise of differential privacy this holds against one attacker only: one who knows the
+quasi-identifiers of everybody and nothing else, and has seen no other release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.anonymity.classes import Sensitive
+from discreet.anonymity.models.equal_closeness import EqualCloseness
+from discreet.anonymity.models.parameters import exact
+from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
+from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
+from discreet.belief.wording import percent
+from discreet.core.errors import RequestError, require
+from discreet.core.numbers import Real, require_count
+
+DISTANCES = ("equal", "ordered", "hierarchical")
+WARNING = (
+    "The cap of {cap} holds against an attacker who knows everybody's quasi-identifiers and nothing else. "
+    "One who knows more about a person, or has seen another release about the same people, may pass it; a "
+    "promise of differential privacy has no such limit."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Three ways to keep the cap; each suffices. `closeness` is None where no t does."""
+
+    probabilistic: ProbabilisticDiversity
+    recursive: RecursiveDiversity
+    closeness: EqualCloseness | None
+    warning: str
+
+
+def for_posterior(cap: Real, sensitive: Sensitive, *, column: str, ruled_out: int = 0) -> Chosen:
+    """What keeps the belief in any value of the column at or below the cap.
+
+    `ruled_out` values may be excluded by the attacker beforehand, which recursive diversity alone allows for.
+    """
+    bound = _cap(cap)
+    require_count("for_posterior", "ruled_out", ruled_out, least=0)
+    within = _spare(bound, sensitive) >= 0
+    return Chosen(
+        probabilistic=ProbabilisticDiversity(column=column, l=1 / bound),
+        recursive=RecursiveDiversity(column=column, c=bound / (1 - bound), l=2 + ruled_out),
+        closeness=closeness_for_posterior(cap, sensitive, column=column) if within else None,
+        warning=WARNING.format(cap=percent(float(bound))),
+    )
+
+
+def closeness_for_posterior(
+    cap: Real, sensitive: Sensitive, *, column: str, distance: str = "equal"
+) -> EqualCloseness:
+    """The largest t that keeps the cap; only the equal distance has one."""
+    require(distance in DISTANCES, "for_posterior", "distance", distance, "equal, ordered or hierarchical")
+    if distance != "equal":
+        raise RequestError(
+            f"t-closeness with the {distance} distance bounds how far values move on average, and no belief "
+            f"in one of them: t = 0.2 over ten ordered values still allows 85%.",
+            hint="Use the equal distance, or probabilistic l-diversity.",
+        )
+    spare = _spare(_cap(cap), sensitive)
+    if spare < 0:
+        raise RequestError(
+            f"No t keeps the cap for {column}: its commonest value is more frequent than that in the table.",
+            hint="Raise the cap, or use probabilistic l-diversity and allow suppression.",
+        )
+    return EqualCloseness(column=column, t=spare)
+
+
+def _cap(cap: object) -> Fraction:
+    bound = exact(cap)
+    require(bound is not None and 0 < bound < 1, "for_posterior", "cap", cap, "a probability between 0 and 1")
+    assert bound is not None
+    return bound
+
+
+def _spare(cap: Fraction, sensitive: Sensitive) -> Fraction:
+    """What the cap leaves above the commonest value of the table."""
+    return cap - Fraction(int(sensitive.totals.max(initial=0)), max(1, int(sensitive.totals.sum())))

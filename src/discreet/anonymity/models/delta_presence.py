@@ -1,0 +1,72 @@
+"""δ-presence: that somebody of the population is in the table is neither too sure nor too unsure.
+
+Definition  Of the people of the population who show a class's quasi-identifiers, a part from delta_min to
+            delta_max is in the table [NAC07].
+Belief      Who knows the population, and everybody's quasi-identifiers, believes that a person of a published
+            class is in the table with a probability from delta_min to delta_max. People whose class is not
+            published, or never was in the table, are believed to be out: with delta_min above 0, publish
+            without suppression, and give classes of the population that have no rows, too.
+Monotone    In generalization: the part of a merged class lies between the parts that were merged. Not in
+            suppression: a class that breaks a bound can pull another over it.
+Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition.
+
+[NAC07]     Nergiz, Atzori & Clifton, Hiding the presence of individuals from shared databases, 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.models.counts import at_most, below, population_of, quotients
+from discreet.anonymity.models.model import ATTACKS, MEMBERSHIP, Floats, Verdicts
+from discreet.anonymity.models.parameters import keep_share, written
+from discreet.belief.wording import percent
+from discreet.core.errors import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaPresence:
+    """Of every class's people in the population, delta_min to delta_max are in the table."""
+
+    delta_min: Fraction
+    delta_max: Fraction
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = False
+    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != MEMBERSHIP)
+
+    def __post_init__(self) -> None:
+        keep_share(self, "delta_min")
+        keep_share(self, "delta_max")
+        wanted = "at least delta_min"
+        require(self.delta_min <= self.delta_max, self, "delta_max", written(self.delta_max), wanted)
+
+    @property
+    def name(self) -> str:
+        return f"({written(self.delta_min)}, {written(self.delta_max)})-presence"
+
+    @property
+    def column(self) -> str | None:
+        return None
+
+    @property
+    def belief(self) -> str:
+        return (
+            f"Who knows everybody in the population believes that a person of a published class is in the "
+            f"table with a probability from {percent(float(self.delta_min))} to "
+            f"{percent(float(self.delta_max))}."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        people = population_of(classes, self.name)
+        enough = ~below(classes.sizes, people, self.delta_min)
+        return enough & at_most(classes.sizes, people, self.delta_max)
+
+    def margin(self, classes: Classes) -> Floats:
+        part = quotients(classes.sizes, population_of(classes, self.name))
+        return np.minimum(part - float(self.delta_min), float(self.delta_max) - part)

@@ -1,0 +1,54 @@
+"""Distinct l-diversity: every class has l different sensitive values.
+
+Definition  Every class has at least l different values of the sensitive column [MGKV06, LLV07].
+Belief      Who knows a person's quasi-identifiers cannot rule out all but l - 1 values. It caps no belief: of
+            100 rows 98 may share one value, whatever l is; "confidence at most 1/l" is false for it.
+Monotone    In both ways: merging classes unites their values.
+Attacks     Stopped: homogeneity, in its strict form. Not stopped: background knowledge, similarity, skewness,
+            composition, membership, and homogeneity of nearly all rows.
+
+[MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
+[LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007: the names of the variants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.models.counts import lengths, sensitive_of
+from discreet.anonymity.models.model import ATTACKS, KNOWER, Floats, Verdicts
+from discreet.core.numbers import require_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctDiversity:
+    """Every class has at least l different values."""
+
+    column: str
+    l: int
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = True
+    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
+
+    def __post_init__(self) -> None:
+        require_count(self, "l", self.l)
+
+    @property
+    def name(self) -> str:
+        return f"distinct {self.l}-diversity of {self.column}"
+
+    @property
+    def belief(self) -> str:
+        return (
+            f"{KNOWER} is left with at least {self.l} values of "
+            f"{self.column}, one of which they may still be nearly sure of."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        return lengths(sensitive_of(classes, self.column, self.name)) >= self.l
+
+    def margin(self, classes: Classes) -> Floats:
+        return (lengths(sensitive_of(classes, self.column, self.name)) - self.l).astype(float)

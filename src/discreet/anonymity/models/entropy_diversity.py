@@ -1,0 +1,139 @@
+"""Entropy l-diversity: the sensitive values of a class are as spread as l equally common ones.
+
+Definition  In every class of n rows, whose values have the counts c1, ..., cm, the entropy
+            -sum (ci / n) ln(ci / n) is at least ln l; l may be a fraction [MGKV06].
+Belief      It caps no belief that holds for every table: a value of half the rows beside very many rare ones
+            has any entropy. Of m values, p for one of them needs h(p) + (1 - p) ln(m - 1) >= ln l.
+Monotone    In generalization: entropy is concave. Not in suppression: a class of one value can spoil another.
+Attacks     Stopped: homogeneity. Not stopped: background knowledge, similarity, skewness, composition,
+            membership.
+Ties        n ln n - sum ci ln ci >= n ln l  is decided by floats where it is clear: m terms, each right to a
+            few units in the last place, are off by at most (m + 16) 2**-52 (n ln n + n ln l). Classes of
+            equal counts have exactly the entropy ln m. What remains, near a tie, is settled: n**n q**n =
+            p**n prod ci**ci, l = p/q, holds if and only if both sides have the same prime factors, and
+            where it does not, enough decimals tell which side is larger.
+
+[MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd, log
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.classes import Classes, Sensitive
+from discreet.anonymity.models.counts import lengths, reduced, sensitive_of, sums, tops
+from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
+from discreet.anonymity.models.parameters import keep_above, written
+
+DIGITS = 40
+Powers = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntropyDiversity:
+    """The entropy of every class is at least ln l."""
+
+    column: str
+    l: Fraction
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = False
+    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != HOMOGENEITY)
+
+    def __post_init__(self) -> None:
+        keep_above(self, "l", 1, included=True)
+
+    @property
+    def name(self) -> str:
+        return f"entropy {written(self.l)}-diversity of {self.column}"
+
+    @property
+    def belief(self) -> str:
+        return (
+            f"{KNOWER} is as unsure of {self.column}, in "
+            f"entropy, as between {written(self.l)} equally probable values, which caps no single belief."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        rows, kinds = sums(sensitive), lengths(sensitive)
+        spread, size = spreads(sensitive), rows * np.log(np.maximum(rows, 1))
+        needed = rows * log(self.l)
+        verdicts = spread >= needed
+        even = tops(sensitive) * kinds == rows
+        verdicts[even] = kinds[even] >= self.l
+        verdicts[rows == 0] = True
+        slack = (kinds + 16) * 2.0**-52 * (size + needed)
+        for i in np.flatnonzero(~even & (np.abs(spread - needed) <= slack)):
+            counts = sensitive.counts[sensitive.starts[i] : sensitive.starts[i + 1]]
+            verdicts[i] = spread_enough(tuple(sorted(counts.tolist())), self.l)
+        return verdicts
+
+    def margin(self, classes: Classes) -> Floats:
+        return effective(sensitive_of(classes, self.column, self.name)) - float(self.l)
+
+
+def spreads(sensitive: Sensitive) -> Floats:
+    """n ln n - sum c ln c of each class: its rows times its entropy."""
+    rows = sums(sensitive)
+    terms = sensitive.counts * np.log(sensitive.counts)
+    return np.asarray(rows * np.log(np.maximum(rows, 1)) - reduced(np.add, sensitive.starts, terms))
+
+
+def effective(sensitive: Sensitive) -> Floats:
+    """exp(entropy) of each class: how many equally common values would be as spread."""
+    return np.exp(np.maximum(spreads(sensitive), 0.0) / np.maximum(sums(sensitive), 1))
+
+
+@lru_cache(maxsize=4096)
+def spread_enough(counts: tuple[int, ...], l: Fraction) -> bool:
+    """Whether n**n >= l**n * prod c**c, exactly.
+
+    >>> spread_enough((1, 1, 1, 1, 4), Fraction(4)), spread_enough((1, 1, 1, 1, 5), Fraction(4))
+    (True, False)
+    """
+    shared = gcd(*counts)
+    n = sum(counts)
+    left = [(n, n // shared), (l.denominator, n // shared)]
+    right = [(count, times * count // shared) for count, times in Counter(counts).items()]
+    right.append((l.numerator, n // shared))
+    return _primes(left) == _primes(right) or _larger(left, right)
+
+
+def _primes(powers: Powers) -> Counter[int]:
+    """The prime factors of prod base**power, with their powers."""
+    found: Counter[int] = Counter()
+    for base, power in powers:
+        rest, divisor = base, 2
+        while divisor * divisor <= rest:
+            while rest % divisor == 0:
+                found[divisor] += power
+                rest //= divisor
+            divisor += 1
+        if rest > 1:
+            found[rest] += power
+    return found
+
+
+def _larger(left: Powers, right: Powers) -> bool:
+    """Whether prod base**power is larger on the left; the two are known to differ."""
+    signed = left + [(base, -power) for base, power in right]
+    digits = DIGITS
+    while True:
+        rounded, wide = Context(prec=digits), Context(prec=4 * digits)
+        difference, size = Decimal(0), Decimal(0)
+        for base, power in signed:
+            # the logarithm is correctly rounded; products and sums of it are exact in the wider context
+            term = wide.multiply(power, rounded.ln(base))
+            difference, size = wide.add(difference, term), wide.add(size, wide.abs(term))
+        if wide.abs(difference) > wide.scaleb(size, 2 - digits):
+            return difference > 0
+        digits *= 2

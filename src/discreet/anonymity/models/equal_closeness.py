@@ -1,0 +1,65 @@
+"""t-closeness, equal distance: no set of values is much commoner in a class than in the table.
+
+Definition  The distribution of the sensitive values in every class is within t of the one in the whole input
+            table: sum max(0, p_i - q_i) <= t, the earth mover's distance where all values are equally far
+            from each other [LLV07].
+Belief      For every set of values, so for every property that depends on the value: who knows a person's
+            quasi-identifiers believes it with at most its frequency in the table plus t.
+Monotone    In generalization: the distance is convex, and a merged class is a mixture. Not in suppression: a
+            class that is far can pull another away.
+Attacks     Stopped: homogeneity and skewness, within t. Not stopped: background knowledge, similarity (the
+            distance knows no meaning), composition, membership.
+
+[LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.models import earth_movers
+from discreet.anonymity.models.counts import at_most, quotients, sensitive_of
+from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts
+from discreet.anonymity.models.parameters import keep_share, written
+from discreet.belief.wording import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualCloseness:
+    """Every class is within t of the table, all values equally far from each other."""
+
+    column: str
+    t: Fraction
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = False
+    not_stopped: ClassVar[tuple[str, ...]] = tuple(
+        each for each in ATTACKS if each not in (HOMOGENEITY, SKEWNESS)
+    )
+
+    def __post_init__(self) -> None:
+        keep_share(self, "t")
+
+    @property
+    def name(self) -> str:
+        return f"{written(self.t)}-closeness of {self.column}, equal distance"
+
+    @property
+    def belief(self) -> str:
+        return (
+            f"{KNOWER}, and nothing else, believes any value of "
+            f"{self.column} with at most {number(100 * float(self.t))} percentage points more than its "
+            f"frequency in the whole table."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        return at_most(*self._distances(classes), self.t)
+
+    def margin(self, classes: Classes) -> Floats:
+        return float(self.t) - quotients(*self._distances(classes))
+
+    def _distances(self, classes: Classes) -> earth_movers.Distances:
+        return earth_movers.equal(sensitive_of(classes, self.column, self.name))

@@ -1,0 +1,66 @@
+"""t-closeness, hierarchical distance: neither values nor their groups are much commoner than in the table.
+
+Definition  The distribution of the sensitive values in every class is within t of the one in the whole input
+            table, by the earth mover's distance where two values are as far from each other as the level at
+            which a hierarchy gives them one label, over its height [LLV07].
+Belief      The equal distances of the labels, averaged over the H levels below the top, are at most t. A
+            single value may be H t commoner in a class than in the table.
+Monotone    In generalization: the distance is convex, and a merged class is a mixture. Not in suppression: a
+            class that is far can pull another away.
+Attacks     Stopped: similarity of values that share a group, within H t. Not stopped: homogeneity, background
+            knowledge, skewness, composition, membership.
+
+[LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.models import earth_movers
+from discreet.anonymity.models.counts import at_most, quotients, sensitive_of
+from discreet.anonymity.models.model import ATTACKS, KNOWER, SIMILARITY, Floats, Verdicts
+from discreet.anonymity.models.parameters import keep_share, written
+from discreet.belief.wording import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class HierarchicalCloseness:
+    """Every class is within t of the table, values as far as their first common label is high."""
+
+    column: str
+    t: Fraction
+    hierarchy: Hierarchy
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = False
+    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != SIMILARITY)
+
+    def __post_init__(self) -> None:
+        keep_share(self, "t")
+
+    @property
+    def name(self) -> str:
+        return f"{written(self.t)}-closeness of {self.column}, hierarchical distance"
+
+    @property
+    def belief(self) -> str:
+        most_gained = min(1.0, self.hierarchy.height * float(self.t))
+        return (
+            f"{KNOWER} sees values of {self.column} that are, "
+            f"averaged over the levels of their hierarchy, at most {written(self.t)} away from the whole "
+            f"table's, so that a single value may be {number(100 * most_gained)} percentage points commoner."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        return at_most(*self._distances(classes), self.t)
+
+    def margin(self, classes: Classes) -> Floats:
+        return float(self.t) - quotients(*self._distances(classes))
+
+    def _distances(self, classes: Classes) -> earth_movers.Distances:
+        return earth_movers.hierarchical(sensitive_of(classes, self.column, self.name), self.hierarchy)

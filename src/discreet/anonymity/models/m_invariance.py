@@ -1,0 +1,117 @@
+"""m-invariance: who stays in the table is seen among the same m sensitive values in every release.
+
+Definition  Every class has at least m rows, all with different sensitive values; and whoever is in this
+            release and in the one before stands, in both, in classes of the same signature, the set of the
+            sensitive values [XT07].
+Belief      Who follows a person through all releases, knowing their quasi-identifiers in each, believes every
+            value with a probability of at most 1/m.
+Monotone    In neither way: merged classes may repeat a value, and their signature is another.
+Attacks     Stopped: homogeneity, and composition of the releases that were chained so. Not stopped:
+            composition with any other release, background knowledge, similarity, skewness, membership.
+Input       Counts of this release cannot tell who stayed. So the earlier signature of each row's owner is
+            counted as a column, named by `earlier`: for each class, how many of its rows have which. Its
+            values are `signature` texts, and "" for a person who is new. Where `earlier` is None this is the
+            first release. Rows of people that had to be kept in line by invented rows are not invented here:
+            a class that would need them is left out, and so is the person's chain from then on.
+
+[XT07]      Xiao & Tao, m-Invariance: towards privacy preserving re-publication, SIGMOD 2007.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.classes import Classes, Integers, Sensitive
+from discreet.anonymity.models.counts import every, lengths, owners, sensitive_of, sums, tops
+from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, Floats, Verdicts
+from discreet.belief.wording import at_most
+from discreet.core.numbers import require_count
+
+NEW = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MInvariance:
+    """Classes of m or more different values, and the same ones as before for everybody who stays."""
+
+    column: str
+    m: int
+    earlier: str | None = None
+
+    monotone_in_generalization: ClassVar[bool] = False
+    monotone_in_suppression: ClassVar[bool] = False
+    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != HOMOGENEITY)
+
+    def __post_init__(self) -> None:
+        require_count(self, "m", self.m, least=2)
+
+    @property
+    def name(self) -> str:
+        return f"{self.m}-invariance of {self.column}"
+
+    @property
+    def belief(self) -> str:
+        return (
+            f"Who follows a person through the chained releases, and knows nothing else, believes any value "
+            f"of {self.column} with at most {at_most(1 / self.m)}."
+        )
+
+    def judge(self, classes: Classes) -> Verdicts:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        rows = sums(sensitive)
+        unique = ((tops(sensitive) == 1) & (rows >= self.m)) | (rows == 0)
+        if self.earlier is None:
+            return np.asarray(unique)
+        earlier = sensitive_of(classes, self.earlier, self.name)
+        return np.asarray(unique & every(earlier, _unchanged(sensitive, earlier)))
+
+    def margin(self, classes: Classes) -> Floats:
+        """In m; a class that repeats a value, or whose signature changed, counts as one of no use."""
+        rows = sums(sensitive_of(classes, self.column, self.name))
+        short = rows < self.m
+        return np.where(self.judge(classes) | short, rows, 0).astype(float) - self.m
+
+
+def signature(values: Iterable[str]) -> str:
+    """The text that stands for a class's set of sensitive values.
+
+    >>> signature(["flu", "acne", "flu"])
+    '["acne", "flu"]'
+    """
+    return json.dumps(sorted(set(values)), ensure_ascii=False)
+
+
+def signatures(sensitive: Sensitive) -> list[str]:
+    """What each class of this release is remembered by in the next one."""
+    bounds = zip(sensitive.starts[:-1], sensitive.starts[1:], strict=True)
+    return [signature(sensitive.names[code] for code in sensitive.values[a:b]) for a, b in bounds]
+
+
+def _unchanged(sensitive: Sensitive, earlier: Sensitive) -> Verdicts:
+    """Whether the signature of each entry of `earlier` is the one of its class, or says that one is new."""
+    codes, starts = _coded(earlier.names, sensitive.names)
+    new = np.array([name == NEW for name in earlier.names], np.bool_)[earlier.values]
+    theirs = np.diff(starts)[earlier.values]
+    ours = lengths(sensitive)[owners(earlier)]
+    same = theirs == ours
+    entries = np.flatnonzero(same & ~new)
+    size = ours[entries]
+    within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    then = codes[np.repeat(starts[earlier.values[entries]], size) + within]
+    now = sensitive.values[np.repeat(sensitive.starts[owners(earlier)[entries]], size) + within]
+    differ = np.bincount(np.repeat(np.arange(len(entries)), size)[then != now], minlength=len(entries))
+    same[entries] = differ == 0
+    return np.asarray(same | new)
+
+
+def _coded(texts: tuple[str, ...], names: tuple[str, ...]) -> tuple[Integers, Integers]:
+    """The signatures as rising codes of the column's values; -1 for a value that it has no more."""
+    place = {name: code for code, name in enumerate(names)}
+    sets = [sorted(place.get(each, -1) for each in json.loads(text or "[]")) for text in texts]
+    starts = np.cumsum([0, *map(len, sets)]).astype(np.int64)
+    return np.array([code for each in sets for code in each], np.int64), starts

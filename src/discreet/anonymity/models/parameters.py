@@ -1,0 +1,65 @@
+"""Parameters of models as users give them: checked at the door and kept as exact fractions."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.numbers import is_real
+
+LONGEST = 40
+
+
+def exact(value: object) -> Fraction | None:
+    """The fraction that a number stands for; a float stands for the decimal that it prints as.
+
+    >>> exact(0.2), exact(3)
+    (Fraction(1, 5), Fraction(3, 1))
+    """
+    if isinstance(value, Fraction):
+        return value
+    if not is_real(value):
+        return None
+    return Fraction(str(value))
+
+
+def keep_share(owner: object, name: str, *, least: bool = True) -> None:
+    """Keep a field of a frozen dataclass as a fraction of [0, 1]; of ]0, 1] where the `least` is left out."""
+    value = getattr(owner, name)
+    share = exact(value)
+    holds = share is not None and 0 <= share <= 1 and (least or share > 0)
+    require(holds, owner, name, value, "a number from 0 to 1" if least else "a number above 0, at most 1")
+    object.__setattr__(owner, name, share)
+
+
+def keep_above(owner: object, name: str, bound: int, *, included: bool = False) -> None:
+    """Keep a field as a fraction above a bound, or from the bound on."""
+    value = getattr(owner, name)
+    number = exact(value)
+    holds = number is not None and (number > bound or (included and number == bound))
+    wanted = f"a number of at least {bound}" if included else f"a number above {bound}"
+    require(holds, owner, name, value, wanted)
+    object.__setattr__(owner, name, number)
+
+
+def parse_fraction(name: str, text: str) -> Fraction:
+    """A number as typed, exactly: 0.2, 20% or 1/5.
+
+    >>> parse_fraction("--t-closeness", "0.2"), parse_fraction("--suppress", "2%")
+    (Fraction(1, 5), Fraction(1, 50))
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)(?:(%)|/(\d+))?", text.strip())
+    if match is None or len(text) > LONGEST or (match[3] and int(match[3]) == 0):
+        raise InvalidParameterError(f"{name} must be a number such as 0.2, 20% or 1/5; got {text[:LONGEST]}.")
+    return Fraction(match[1]) / (100 if match[2] else int(match[3] or 1))
+
+
+def written(value: Fraction) -> str:
+    """A fraction as a reader writes it: a decimal where that is exact, else a quotient.
+
+    >>> written(Fraction(1, 5)), written(Fraction(3)), written(Fraction(1, 3))
+    ('0.2', '3', '1/3')
+    """
+    decimal = f"{float(value):.12g}"
+    return decimal if "e" not in decimal and Fraction(decimal) == value else str(value)

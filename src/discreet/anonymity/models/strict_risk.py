@@ -1,0 +1,68 @@
+"""Strict risk: nobody's row is linked to them with more than a stated probability.
+
+Definition  Prosecutor: 1 / f <= risk for every class of f rows. Journalist: 1 / F <= risk for every class
+            that F people of the population share [EE13]. A marketer is judged by the average alone.
+Belief      Prosecutor, who knows that a person is in: takes a row for theirs with this risk or less.
+            Journalist, who does not: takes a person for a row's owner with this risk or less.
+Monotone    In both ways: merging classes adds their rows and people.
+Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition, membership.
+
+[EE13]      El Emam, Guide to the de-identification of personal health information, 2013.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.classes import Classes, Integers
+from discreet.anonymity.models.attackers import Attacker, keep_attacker
+from discreet.anonymity.models.counts import at_most, population_of, quotients
+from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
+from discreet.anonymity.models.parameters import keep_share, written
+from discreet.belief.wording import at_most as at_most_percent
+from discreet.core.errors import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrictRisk:
+    """The risk of every class is at most `risk`."""
+
+    risk: Fraction
+    attacker: Attacker = Attacker.PROSECUTOR
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = True
+    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
+
+    def __post_init__(self) -> None:
+        keep_share(self, "risk", least=False)
+        keep_attacker(self)
+        wanted = "prosecutor or journalist, because a marketer is judged by the average"
+        require(self.attacker is not Attacker.MARKETER, self, "attacker", self.attacker.value, wanted)
+
+    @property
+    def name(self) -> str:
+        return f"{self.attacker.value} risk at most {written(self.risk)}"
+
+    @property
+    def column(self) -> str | None:
+        return None
+
+    @property
+    def belief(self) -> str:
+        return f"{self.attacker.links} with at most {at_most_percent(float(self.risk))}."
+
+    def judge(self, classes: Classes) -> Verdicts:
+        people = self._people(classes)
+        return at_most(np.ones_like(people), people, self.risk)
+
+    def margin(self, classes: Classes) -> Floats:
+        people = self._people(classes)
+        return float(self.risk) - quotients(np.ones_like(people), people)
+
+    def _people(self, classes: Classes) -> Integers:
+        return classes.sizes if self.attacker is Attacker.PROSECUTOR else population_of(classes, self.name)
