@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.classes import Codes, Integers
 from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy
 from discreet.anonymity.recoding import Extents, Recoding
 from discreet.core.errors import RequestError
@@ -14,7 +14,7 @@ from discreet.core.errors import RequestError
 
 def sibling_order(hierarchy: Hierarchy) -> Integers:
     """A place for every value, such that every label of every level is a run of places."""
-    by = np.lexsort([np.arange(len(hierarchy.values)), *hierarchy.maps[1:]])
+    by = np.lexsort(np.stack([np.arange(len(hierarchy.values)), *hierarchy.maps[1:]]))
     order = np.empty(len(by), np.int64)
     order[by] = np.arange(len(by))
     return order
@@ -33,7 +33,7 @@ def of_level(hierarchy: Hierarchy, level: int) -> Extents:
     )
 
 
-def _runs(codes: Integers | np.ndarray, number: int, order: Integers) -> tuple[Integers, Integers]:
+def _runs(codes: Codes, number: int, order: Integers) -> tuple[Integers, Integers]:
     low, high = np.full(number, len(order), np.int64), np.zeros(number, np.int64)
     np.minimum.at(low, codes, order)
     np.maximum.at(high, codes, order + 1)
@@ -104,6 +104,5 @@ def extents_of(recoding: Recoding, hierarchies: Sequence[Hierarchy]) -> tuple[Ex
     if recoding.levels is None:
         raise RequestError("A recoding without levels must say what its labels stand for.")
     return tuple(
-        of_level(hierarchy, level)
-        for hierarchy, level in zip(hierarchies, recoding.levels, strict=True)
+        of_level(hierarchy, level) for hierarchy, level in zip(hierarchies, recoding.levels, strict=True)
     )

@@ -127,7 +127,7 @@ def upheld(tuples: Tuples, groups: Integers, number: int, models: Sequence[Model
     while True:
         classes, ids = grouped(tuples, groups, number)
         verdicts = meets(classes, models)
-        kept = (ids >= 0) & np.append(verdicts, False)[ids]
+        kept: Verdicts = np.append(verdicts, False)[ids]
         if verdicts.all() or local_models(models):
             return kept
         groups[~kept] = -1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +40,7 @@ def number(keys: Integers, numbers: Integers) -> int:
     return found
 
 
-def numbered(columns: list[NDArray[np.integer]], sizes: list[int]) -> tuple[Integers, int]:
+def numbered(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[Integers, int]:
     """A number for every row, equal where all columns are; column j holds codes below `sizes[j]`.
 
     Codes are packed into one 64-bit key; where the next column would not fit, the key is numbered first.

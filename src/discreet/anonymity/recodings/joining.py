@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.grouping import grouped, meets, sums
@@ -46,7 +48,8 @@ def join(
 
 def _groups(tuples: Tuples, hierarchies: Sequence[Hierarchy], levels: Integers) -> Integers:
     """The class of every placed tuple by node and label; -1 where it has none."""
-    columns, sizes = [], []
+    columns: list[NDArray[Any]] = []
+    sizes: list[int] = []
     for j, hierarchy in enumerate(hierarchies):
         table = np.stack(hierarchy.maps)
         columns += [levels[:, j] + 1, table[levels[:, j], tuples.codes[:, j]]]

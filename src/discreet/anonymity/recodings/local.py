@@ -1,22 +1,26 @@
 """Local recoding: each row is generalized as little as its neighbours allow, and hardly any is left out.
 
-How         A search proposes a generalization for the rows that are left; the classes that meet every model are
-            published under it, and it is asked again about the rest [as ARX does, with its own search]. The
-            default proposes all nodes from fine to coarse. Rows that no node can place join the published class
-            that this widens least, where the widened class still meets every model; others are suppressed.
+How         A search proposes a generalization for the rows that are left; the classes that meet every model
+            are published under it, and it is asked again about the rest [as ARX does, with its own search].
+            The default proposes all nodes from fine to coarse. Rows that no node can place join the
+            published class that this widens least, where the widened class still meets every model; others
+            are suppressed.
 Classes     Labels of different nodes overlap, so a person may match several classes. Rows that show the same
             are one class however they came to, and every class is judged so, at the end.
-Claim       A person's row is in one class, and an attacker who knows the quasi-identifiers of everybody, and
-            how we search, finds out which. It meets every model. One who does not holds a mixture of what the
-            matching classes allow, and every model here is convex: if each of several classes keeps a value's
-            frequency, a match, an entropy, a distance or a presence in its bounds, so does any mixture of them.
-            So the certificate may state each model's belief as for a global recoding. Exempt is m-invariance,
-            which compares signatures of one class each.
+Claim       A person's row is in one class, and an attacker who knows the quasi-identifiers of everybody,
+            and how we search, finds out which. It meets every model. One who does not holds a mixture of
+            what the matching classes allow, and every model here is convex: if each of several classes
+            keeps a value's frequency, a match, an entropy, a distance or a presence in its bounds, so does
+            any mixture of them. So the certificate may state each model's belief as for a global recoding.
+            Exempt is m-invariance, which compares signatures of one class each.
 Not claimed That a label is all one learns of a row's quasi-identifiers. Who knows the order of the nodes
             reads a coarse class as "and in none of the finer classes that were published", which is less
-            than its label says.
+            than its label says. Nor that it tells nothing which finer classes are missing: they failed a
+            model, which matters where models look at sensitive values (minimality attack [WFWP07]).
 Population  With a population table, rows that cannot be placed are suppressed, not joined: a widened label
             would cover people whom the judgement did not count.
+
+[WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
 """
 
 from __future__ import annotations
@@ -73,9 +77,7 @@ def place(
     return levels
 
 
-def at_node(
-    tuples: Tuples, hierarchies: Sequence[Hierarchy], node: Sequence[int]
-) -> tuple[Integers, int]:
+def at_node(tuples: Tuples, hierarchies: Sequence[Hierarchy], node: Sequence[int]) -> tuple[Integers, int]:
     """The group of every tuple under one full-domain generalization."""
     columns = [
         hierarchy.maps[level][tuples.codes[:, j]]

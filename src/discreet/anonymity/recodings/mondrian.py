@@ -6,16 +6,20 @@ Cut         An ordered column is cut where the sides come closest to having equa
             models need not be monotone. Of the cuts that are allowed, the one in the column whose present
             values span most of its domain (times its weight) is made [LDR06].
 Strict      Regions do not overlap: a person's quasi-identifiers lie in one of them.
-Relaxed     Tuples at the value of a cut may fall to either side, in the order of their codes. The rows of one
-            tuple stay together. A person may then match several regions, see `discreet.anonymity.recodings.local`
-            for what that means.
+Relaxed     Tuples at the value of a cut may fall to either side, in the order of their codes. The rows of
+            one tuple stay together. A person may then match several regions, see
+            `discreet.anonymity.recodings.local` for what that means.
 Labels      The bounds of the cuts, not the least and greatest value of a class: a bound stands in the middle
             of the gap that it divides, so no label says which extreme values exist. The places of the cuts
             still depend on the data, as the levels of every optimal generalization do.
+Not claimed That the choice of cuts tells nothing: who knows the algorithm learns from a cut that was not made
+            that a side of it failed a model, which matters where models look at sensitive values
+            (minimality attack [WFWP07]).
 Models      that judge the table as a whole are asked about the whole table: cuts are admitted in halves until
             one alone is refused.
 
 [LDR06]     LeFevre, DeWitt & Ramakrishnan, Mondrian Multidimensional k-Anonymity, ICDE 2006.
+[WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
 """
 
 from __future__ import annotations
@@ -25,13 +29,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.classes import Codes, Integers, Tuples
 from discreet.anonymity.extents import interval_label, of_all_levels, of_intervals, sibling_order
 from discreet.anonymity.grouping import chosen, grouped, local_models, meets, shown, sums, upheld
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
-from discreet.anonymity.recoding import Codes, Extents, Floats, Recoding
+from discreet.anonymity.recoding import Extents, Floats, Recoding
 from discreet.anonymity.recodings.balanced import cut_parts
 from discreet.core.errors import require
 from discreet.core.numbers import require_positive
@@ -49,9 +53,7 @@ class Mondrian:
         for name, weight in self.weights.items():
             require_positive(self, f"weights[{name}]", weight)
 
-    def recode(
-        self, tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model]
-    ) -> Recoding:
+    def recode(self, tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model]) -> Recoding:
         """The finest partition that the cuts reach; nothing is kept where the whole table fails a model."""
         unknown = (self.ordered | set(self.weights)) - {hierarchy.name for hierarchy in hierarchies}
         require(not unknown, self, "columns", ", ".join(sorted(unknown)), "quasi-identifiers of the table")
@@ -105,9 +107,11 @@ class _Cutting:
             np.arange(len(h.values)) if ordered else sibling_order(h)
             for h, ordered in zip(hierarchies, self.ordered, strict=True)
         ]
-        self.places = np.stack(
-            [order[tuples.codes[:, j]] for j, order in enumerate(self.orders)], axis=1
-        ) if hierarchies else np.zeros((len(tuples), 0), np.int64)
+        self.places = (
+            np.stack([order[tuples.codes[:, j]] for j, order in enumerate(self.orders)], axis=1)
+            if hierarchies
+            else np.zeros((len(tuples), 0), np.int64)
+        )
         shape = self.places.shape
         self.low = np.zeros(shape, np.int64)
         self.high = np.tile([len(h.values) for h in hierarchies], (shape[0], 1)).reshape(shape)
@@ -132,9 +136,7 @@ class _Cutting:
         self.open[active] = (column[part] >= 0) & (rows[self.part[active]] > 0)
         return bool((column >= 0).any())
 
-    def _cuts(
-        self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples
-    ) -> _Cuts:
+    def _cuts(self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples) -> _Cuts:
         """The cut of each part in column j, judged."""
         places, number = self.places[active, j], len(starts) - 1
         present = tuples.counts > 0
@@ -186,9 +188,7 @@ class _Cutting:
         side = np.where(mine >= 0, side, -1)
         return side, self.low[active, j], self.high[active, j], np.where(mine >= 0, mine, 0)
 
-    def _admitted(
-        self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers
-    ) -> Integers:
+    def _admitted(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
         """Which of the chosen cuts are made where a model looks at the whole table."""
         if local_models(self.models):
             return column
@@ -210,9 +210,7 @@ class _Cutting:
         classes, _ = grouped(self.tuples, parts, int(parts.max(initial=-1)) + 1)
         return bool(meets(classes, self.models).all())
 
-    def _parts(
-        self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers
-    ) -> Integers:
+    def _parts(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
         """The partition after some cuts."""
         side = np.zeros(len(active), np.int64)
         for j, cut in enumerate(cuts):
