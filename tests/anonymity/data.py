@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def adult(sensitive: str = "") -> tuple[Tuples, tuple[Hierarchy, ...]]:
     return tuples_of(coded, sensitive), hierarchies
 
 
-def tuples_of(rows: list[tuple[tuple[int, ...], str]], sensitive: str = "") -> Tuples:
+def tuples_of(rows: Sequence[tuple[tuple[int, ...], str]], sensitive: str = "") -> Tuples:
     """Distinct tuples of codes, each with a sensitive value (ignored where the column has no name)."""
     counts = Counter(codes for codes, _ in rows)
     codes = np.array(list(counts), np.int32).reshape(len(counts), -1)

@@ -86,7 +86,7 @@ class LargeOnAverage(Named):
         return verdicts
 
 
-def holds(model: Model, classes: Sequence[list[Row]], table: list[Row]) -> bool:
+def holds(model: Model, classes: Sequence[list[Row]], table: Sequence[Row]) -> bool:
     """Whether every class of rows meets a model, from its definition."""
     sizes = [len(rows) for rows in classes]
     match model:

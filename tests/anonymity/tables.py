@@ -18,7 +18,7 @@ Row = tuple[tuple[int, ...], str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    rows: list[Row]
+    rows: Sequence[Row]
     tuples: Tuples
     hierarchies: tuple[Hierarchy, ...]
 

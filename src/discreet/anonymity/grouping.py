@@ -104,6 +104,13 @@ def _picked(column: Sensitive, places: Integers) -> Sensitive:
     )
 
 
+def in_order(tuples: Tuples) -> Integers:
+    """The tuples by rising codes, so that no tie is decided by the order in which they were counted."""
+    if not tuples.codes.shape[1]:
+        return np.arange(len(tuples))
+    return np.lexsort(tuples.codes.T[::-1]).astype(np.int64)
+
+
 def meets(classes: Classes, models: Sequence[Model]) -> Verdicts:
     """Whether each class meets every model."""
     verdicts = np.ones(len(classes), np.bool_)

@@ -31,7 +31,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.extents import of_all_levels
-from discreet.anonymity.grouping import chosen, grouped, meets, shown, upheld
+from discreet.anonymity.grouping import chosen, grouped, in_order, meets, shown, upheld
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
@@ -50,10 +50,12 @@ def recode_locally(
 ) -> Recoding:
     """Publish what a search's proposals make publishable, one after the other; then place the rest."""
     search = search or ascending(nodes(hierarchies, weights=weights))
-    levels = place(tuples, hierarchies, models, search)
+    by = in_order(tuples)
+    ordered = chosen(tuples, by)
+    levels = place(ordered, hierarchies, models, search)
     if tuples.population is None:
-        levels = join(tuples, hierarchies, models, levels, weights)
-    return recoding_of_levels(tuples, hierarchies, models, levels)
+        levels = join(ordered, hierarchies, models, levels, weights)
+    return recoding_of_levels(tuples, hierarchies, models, levels[np.argsort(by)])
 
 
 def place(

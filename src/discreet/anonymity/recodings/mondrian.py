@@ -31,7 +31,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Codes, Integers, Tuples
 from discreet.anonymity.extents import interval_label, of_all_levels, of_intervals, sibling_order
-from discreet.anonymity.grouping import chosen, grouped, local_models, meets, shown, sums, upheld
+from discreet.anonymity.grouping import chosen, grouped, in_order, local_models, meets, shown, sums, upheld
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
@@ -57,7 +57,7 @@ class Mondrian:
         """The finest partition that the cuts reach; nothing is kept where the whole table fails a model."""
         unknown = (self.ordered | set(self.weights)) - {hierarchy.name for hierarchy in hierarchies}
         require(not unknown, self, "columns", ", ".join(sorted(unknown)), "quasi-identifiers of the table")
-        by = np.lexsort(tuples.codes.T[::-1]) if tuples.codes.shape[1] else np.arange(len(tuples))
+        by = in_order(tuples)
         state = _Cutting(self, chosen(tuples, by), list(hierarchies), list(models))
         while state.cut():
             pass
