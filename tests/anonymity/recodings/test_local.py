@@ -122,8 +122,8 @@ def test_cells_show_the_label_of_their_level_or_nothing(table: Table, k: int, da
 def test_the_column_of_least_weight_is_blanked() -> None:
     columns = [listed(name, [(f"{name}{v}", "*") for v in range(2)]) for name in ("a", "b")]
     tuples = tuples_of([((v, w), "x") for v in range(2) for w in range(2)])
-    for weights, shown in (((2.0, 1.0), ("a0", "*")), ((1.0, 2.0), ("*", "b0"))):
-        recoding = suppress_cells(tuples, columns, [KAnonymity(k=2)], (0, 0), weights=weights)
+    for heavy, shown in (("a", ("a0", "*")), ("b", ("*", "b0"))):
+        recoding = suppress_cells(tuples, columns, [KAnonymity(k=2)], (0, 0), weights={heavy: 2.0})
         assert labels(recoding, 0) == shown
 
 
@@ -131,3 +131,16 @@ def test_a_level_that_is_not_there_is_refused() -> None:
     column = listed("c", [("x", "*")])
     with pytest.raises(InvalidParameterError, match="must be a level of the hierarchy c; got 2"):
         suppress_cells(tuples_of([((0,), "a")]), [column], [KAnonymity(k=1)], [2])
+
+
+def test_a_search_that_insists_on_what_publishes_nothing_is_not_asked_again() -> None:
+    column = listed("c", [("x", "*"), ("y", "*")])
+    tuples = tuples_of([((0,), "a"), ((1,), "a")])
+    assert not recode_locally(tuples, [column], [KAnonymity(k=2)], search=lambda _: (0,)).kept.any()
+
+
+@pytest.mark.parametrize(("weights", "said"), [({"d": 1.0}, "got d"), ({"c": 0.0}, "above 0; got 0")])
+def test_weights_are_positive_and_of_columns_that_are_there(weights: dict[str, float], said: str) -> None:
+    column = listed("c", [("x", "*")])
+    with pytest.raises(InvalidParameterError, match=said):
+        recode_locally(tuples_of([((0,), "a")]), [column], [KAnonymity(k=1)], weights=weights)

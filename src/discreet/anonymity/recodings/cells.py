@@ -15,6 +15,7 @@ from discreet.anonymity.models.model import Model
 from discreet.anonymity.recoding import Recoding
 from discreet.anonymity.recodings.local import place, recoding_of_levels
 from discreet.anonymity.recodings.schedule import ascending, nodes
+from discreet.anonymity.recodings.weights import Weights
 from discreet.core.errors import require
 
 
@@ -24,7 +25,7 @@ def suppress_cells(
     models: Sequence[Model],
     levels: Sequence[int],
     *,
-    weights: Sequence[float] | None = None,
+    weights: Weights | None = None,
 ) -> Recoding:
     """The recoding that shows every tuple under `levels` with as few cells blanked as its neighbours allow.
 

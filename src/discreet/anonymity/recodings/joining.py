@@ -14,6 +14,7 @@ from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Floats
+from discreet.anonymity.recodings.weights import Weights, by_column
 
 TRIES = 32  # classes that a tuple is offered to, cheapest first, before it is left out
 
@@ -23,17 +24,17 @@ def join(
     hierarchies: Sequence[Hierarchy],
     models: Sequence[Model],
     levels: Integers,
-    weights: Sequence[float] | None = None,
+    weights: Weights | None = None,
 ) -> Integers:
     """The levels after every tuple that has none (-1) was offered to the classes, the largest tuple first."""
-    levels, weights = levels.copy(), [1.0] * len(hierarchies) if weights is None else weights
+    levels, each = levels.copy(), by_column(weights, hierarchies)
     rest = np.flatnonzero((levels.min(axis=1, initial=0) < 0) & (tuples.counts > 0))
     if not len(rest) or not (levels.min(axis=1, initial=0) >= 0).any():
         return levels
     groups = _groups(tuples, hierarchies, levels)
     alone = [model for model in models if model.monotone_in_suppression]
     for one in rest[np.argsort(-tuples.counts[rest], kind="stable")].tolist():
-        cost, wider, group = _offers(tuples, hierarchies, levels, groups, one, weights)
+        cost, wider, group = _offers(tuples, hierarchies, levels, groups, one, each)
         for offer in np.argsort(cost, kind="stable")[:TRIES].tolist():
             members = np.append(np.flatnonzero(groups == group[offer]), one)
             trial = np.full(len(tuples), -1, np.int64)

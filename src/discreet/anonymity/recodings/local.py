@@ -38,6 +38,7 @@ from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Recoding
 from discreet.anonymity.recodings.joining import join
 from discreet.anonymity.recodings.schedule import Search, ascending, nodes
+from discreet.anonymity.recodings.weights import Weights
 
 
 def recode_locally(
@@ -46,7 +47,7 @@ def recode_locally(
     models: Sequence[Model],
     *,
     search: Search | None = None,
-    weights: Sequence[float] | None = None,
+    weights: Weights | None = None,
 ) -> Recoding:
     """Publish what a search's proposals make publishable, one after the other; then place the rest."""
     search = search or ascending(nodes(hierarchies, weights=weights))
@@ -61,13 +62,16 @@ def recode_locally(
 def place(
     tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model], search: Search
 ) -> Integers:
-    """The levels of every tuple after the search has nothing more to propose; -1 where it is not placed."""
+    """The levels of every tuple when the search ends; -1 where it is not placed.
+
+    It ends with None, or with proposing again what has just published nothing.
+    """
     alone = [model for model in models if model.monotone_in_suppression]
     levels = np.full(tuples.codes.shape, -1, np.int64)
-    rest, left = np.arange(len(tuples)), tuples
+    rest, left, before = np.arange(len(tuples)), tuples, None
     while len(rest):
         node = search(left)
-        if node is None:
+        if node is None or node == before:
             break
         groups, number = at_node(left, hierarchies, node)
         classes, ids = grouped(left, groups, number, rows=tuples.rows)
@@ -75,7 +79,9 @@ def place(
         if fine.any():
             levels[rest[fine]] = node
             rest = rest[~fine]
-            left = chosen(tuples, rest)
+            left, before = chosen(tuples, rest), None
+        else:
+            before = node
     return levels
 
 

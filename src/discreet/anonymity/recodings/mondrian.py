@@ -37,8 +37,7 @@ from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Extents, Floats, Recoding
 from discreet.anonymity.recodings.balanced import cut_parts
-from discreet.core.errors import require
-from discreet.core.numbers import require_positive
+from discreet.anonymity.recodings.weights import Weights, by_column, require_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +46,11 @@ class Mondrian:
 
     ordered: frozenset[str] = frozenset()
     relaxed: bool = False
-    weights: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name, weight in self.weights.items():
-            require_positive(self, f"weights[{name}]", weight)
+    weights: Weights = field(default_factory=dict)
 
     def recode(self, tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model]) -> Recoding:
         """The finest partition that the cuts reach; nothing is kept where the whole table fails a model."""
-        unknown = (self.ordered | set(self.weights)) - {hierarchy.name for hierarchy in hierarchies}
-        require(not unknown, self, "columns", ", ".join(sorted(unknown)), "quasi-identifiers of the table")
+        require_columns("Mondrian", "ordered", self.ordered, hierarchies)
         by = in_order(tuples)
         state = _Cutting(self, chosen(tuples, by), list(hierarchies), list(models))
         while state.cut():
@@ -100,6 +94,7 @@ class _Cutting:
     ) -> None:
         self.plan, self.tuples, self.hierarchies, self.models = plan, tuples, hierarchies, models
         self.each = [model for model in models if model.monotone_in_suppression]
+        self.weights = by_column(plan.weights, hierarchies)
         self.part = np.zeros(len(tuples), np.int64)
         self.open = np.full(len(tuples), tuples.rows > 0)
         self.ordered = [hierarchy.name in plan.ordered for hierarchy in hierarchies]
@@ -142,8 +137,7 @@ class _Cutting:
         present = tuples.counts > 0
         least = np.minimum.reduceat(np.where(present, places, len(self.orders[j])), starts[:-1])
         most = np.maximum.reduceat(np.where(present, places, -1), starts[:-1])
-        weight = self.plan.weights.get(self.hierarchies[j].name, 1.0)
-        spread = weight * (most - least) / max(len(self.orders[j]) - 1, 1)
+        spread = self.weights[j] * (most - least) / max(len(self.orders[j]) - 1, 1)
         if self.ordered[j]:
             divided = self._halves(j, active, part, starts, tuples)
         else:

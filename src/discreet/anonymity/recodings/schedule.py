@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.recodings.weights import Weights, by_column
 
 Levels = tuple[int, ...]
 Search = Callable[[Tuples], Levels | None]
@@ -31,7 +32,7 @@ def mean_shares(hierarchy: Hierarchy) -> list[float]:
 def nodes(
     hierarchies: Sequence[Hierarchy],
     *,
-    weights: Sequence[float] | None = None,
+    weights: Weights | None = None,
     choices: Sequence[Sequence[int]] | None = None,
     most: int = MOST,
 ) -> Integers:
@@ -39,14 +40,14 @@ def nodes(
 
     Of a lattice with more than `most` nodes, that many are taken at even distances, with both ends.
     """
-    weights = [1.0] * len(hierarchies) if weights is None else weights
+    each = by_column(weights, hierarchies)
     choices = [range(h.height + 1) for h in hierarchies] if choices is None else choices
     sizes = [len(levels) for levels in choices]
     number = prod(sizes)
     which = np.arange(number) if number <= most else np.linspace(0, number - 1, most).astype(np.int64)
     picks = np.unravel_index(which, sizes) if sizes else ()
     columns, cost = [], np.zeros(len(which))
-    for hierarchy, weight, levels, pick in zip(hierarchies, weights, choices, picks, strict=True):
+    for hierarchy, weight, levels, pick in zip(hierarchies, each, choices, picks, strict=True):
         columns.append(np.asarray(levels)[pick])
         cost += weight * np.asarray(mean_shares(hierarchy))[columns[-1]]
     by = np.argsort(cost, kind="stable")
