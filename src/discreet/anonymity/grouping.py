@@ -1,0 +1,152 @@
+"""From tuples to classes: which tuples show the same, counted together and judged by every model.
+
+A class is what a reader of the release can tell apart: the rows that show equal labels, however each of them
+came to show them. So a recoding is judged by its labels, not by the partition that produced it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from discreet.anonymity.classes import Classes, Integers, Sensitive, Tuples
+from discreet.anonymity.models.model import Model, Verdicts
+from discreet.anonymity.numbering import numbered
+from discreet.anonymity.recoding import Recoding
+
+DENSE = 8  # a table of sums may have this many cells per summand before sorting is cheaper
+
+
+def grouped(
+    tuples: Tuples, groups: Integers, number: int, *, rows: int | None = None
+) -> tuple[Classes, Integers]:
+    """The classes of a grouping below `number`, and the class of each tuple.
+
+    A group below 0 is left out; so is one without rows (tuples that only the population has), whose tuples
+    are then in class -1. `rows` counts the whole table where these are only some of its tuples.
+    """
+    inside = groups >= 0
+    everywhere = bool(inside.all())
+    places = groups if everywhere else groups[inside]
+    counts = tuples.counts if everywhere else tuples.counts[inside]
+    sizes = sums(places, counts, number)
+    filled = sizes > 0
+    ids = np.append(np.where(filled, np.cumsum(filled) - 1, -1), -1)[groups]
+    classes = Classes(
+        sizes=sizes[filled],
+        rows=tuples.rows if rows is None else rows,
+        sensitive={
+            name: _merged(column, ids, int(filled.sum())) for name, column in tuples.sensitive.items()
+        },
+        population=_population(tuples, ids, int(filled.sum())),
+    )
+    return classes, ids
+
+
+def sums(places: Integers, counts: Integers, number: int) -> Integers:
+    """How many rows fall to each place; a float carries counts below 2**53 exactly."""
+    return np.bincount(places, counts, number).astype(np.int64)
+
+
+def _population(tuples: Tuples, ids: Integers, number: int) -> Integers | None:
+    if tuples.population is None:
+        return None
+    return sums(ids[ids >= 0], tuples.population[ids >= 0], number)
+
+
+def _merged(column: Sensitive, ids: Integers, number: int) -> Sensitive:
+    """The sensitive values of classes, from those of tuples."""
+    size = max(len(column.names), 1)
+    owners = np.repeat(ids, np.diff(column.starts))
+    inside = owners >= 0
+    keys = owners[inside] * size + column.values[inside]
+    counts = column.counts[inside]
+    if number * size <= DENSE * len(keys):
+        table = sums(keys, counts, number * size)
+        present = np.flatnonzero(table)
+        counts = table[present]
+    else:
+        present, places = np.unique(keys, return_inverse=True)
+        counts = sums(places, counts, len(present))
+    starts = np.searchsorted(present, np.arange(number + 1) * size)
+    return Sensitive(
+        starts=starts.astype(np.int64),
+        values=(present % size).astype(np.int32),
+        counts=counts,
+        totals=column.totals,
+        names=column.names,
+    )
+
+
+def chosen(tuples: Tuples, places: Integers) -> Tuples:
+    """Some of the tuples; what models compare with is still the whole table."""
+    sensitive = {name: _picked(column, places) for name, column in tuples.sensitive.items()}
+    population = None if tuples.population is None else tuples.population[places]
+    return Tuples(
+        codes=tuples.codes[places],
+        counts=tuples.counts[places],
+        sensitive=sensitive,
+        population=population,
+    )
+
+
+def _picked(column: Sensitive, places: Integers) -> Sensitive:
+    lengths = np.diff(column.starts)[places]
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    inside = np.repeat(column.starts[places] - starts[:-1], lengths) + np.arange(starts[-1])
+    return Sensitive(
+        starts=starts,
+        values=column.values[inside],
+        counts=column.counts[inside],
+        totals=column.totals,
+        names=column.names,
+    )
+
+
+def in_order(tuples: Tuples) -> Integers:
+    """The tuples by rising codes, so that no tie is decided by the order in which they were counted."""
+    if not tuples.codes.shape[1]:
+        return np.arange(len(tuples))
+    return np.lexsort(tuples.codes.T[::-1]).astype(np.int64)
+
+
+def meets(classes: Classes, models: Sequence[Model]) -> Verdicts:
+    """Whether each class meets every model."""
+    verdicts = np.ones(len(classes), np.bool_)
+    for model in models:
+        verdicts &= model.judge(classes)
+    return verdicts
+
+
+def local_models(models: Sequence[Model]) -> bool:
+    """Whether the verdict on a class depends on that class alone."""
+    return all(model.monotone_in_suppression for model in models)
+
+
+def upheld(tuples: Tuples, groups: Integers, number: int, models: Sequence[Model]) -> Verdicts:
+    """Which tuples can be published: their classes meet every model after all others have been left out.
+
+    Leaving out a class may break another where a model looks at the whole table, so it is judged again until
+    nothing changes; every round leaves out a class, so this ends.
+    """
+    groups = groups.copy()
+    while True:
+        classes, ids = grouped(tuples, groups, number)
+        verdicts = meets(classes, models)
+        kept: Verdicts = np.append(verdicts, False)[ids]
+        if verdicts.all() or local_models(models):
+            return kept
+        groups[~kept] = -1
+
+
+def shown(recoding: Recoding) -> tuple[Integers, int]:
+    """The class of every tuple by what it shows; -1 where it is not published."""
+    columns = [recoding.codes[:, j] for j in range(len(recoding.columns))]
+    numbers, number = numbered(columns, [max(len(labels), 1) for labels in recoding.labels])
+    return np.where(recoding.kept, numbers, -1), number
+
+
+def classes_of_recoding(tuples: Tuples, recoding: Recoding) -> tuple[Classes, Integers]:
+    """The classes that a reader of the release sees, and the class of every tuple (-1: not published)."""
+    return grouped(tuples, *shown(recoding))

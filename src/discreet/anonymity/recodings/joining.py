@@ -1,0 +1,86 @@
+"""The last few rows: each joins the published class that must widen least to take it in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.grouping import grouped, meets, sums
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.models.model import Model
+from discreet.anonymity.numbering import numbered
+from discreet.anonymity.recoding import Floats
+from discreet.anonymity.recodings.weights import Weights, by_column
+
+TRIES = 32  # classes that a tuple is offered to, cheapest first, before it is left out
+
+
+def join(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    models: Sequence[Model],
+    levels: Integers,
+    weights: Weights | None = None,
+) -> Integers:
+    """The levels after every tuple that has none (-1) was offered to the classes, the largest tuple first."""
+    levels, each = levels.copy(), by_column(weights, hierarchies)
+    rest = np.flatnonzero((levels.min(axis=1, initial=0) < 0) & (tuples.counts > 0))
+    if not len(rest) or not (levels.min(axis=1, initial=0) >= 0).any():
+        return levels
+    groups = _groups(tuples, hierarchies, levels)
+    alone = [model for model in models if model.monotone_in_suppression]
+    for one in rest[np.argsort(-tuples.counts[rest], kind="stable")].tolist():
+        cost, wider, group = _offers(tuples, hierarchies, levels, groups, one, each)
+        for offer in np.argsort(cost, kind="stable")[:TRIES].tolist():
+            members = np.append(np.flatnonzero(groups == group[offer]), one)
+            trial = np.full(len(tuples), -1, np.int64)
+            trial[members] = 0
+            classes, _ = grouped(tuples, trial, 1)
+            if meets(classes, alone).all():
+                levels[members] = wider[offer]
+                groups[one] = group[offer]
+                break
+    return levels
+
+
+def _groups(tuples: Tuples, hierarchies: Sequence[Hierarchy], levels: Integers) -> Integers:
+    """The class of every placed tuple by node and label; -1 where it has none."""
+    columns: list[NDArray[Any]] = []
+    sizes: list[int] = []
+    for j, hierarchy in enumerate(hierarchies):
+        table = np.stack(hierarchy.maps)
+        columns += [levels[:, j] + 1, table[levels[:, j], tuples.codes[:, j]]]
+        sizes += [hierarchy.height + 2, max(map(len, hierarchy.labels))]
+    groups, _ = numbered(columns, sizes)
+    return np.where(levels.min(axis=1, initial=0) >= 0, groups, -1)
+
+
+def _offers(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    levels: Integers,
+    groups: Integers,
+    one: int,
+    weights: Sequence[float],
+) -> tuple[Floats, Integers, Integers]:
+    """For every class: what its rows would lose by taking one tuple in, and the levels that it would have."""
+    placed = np.flatnonzero(groups >= 0)
+    group, first = np.unique(groups[placed], return_index=True)
+    head = placed[first]
+    rows = sums(groups[placed], tuples.counts[placed], int(groups.max()) + 1)[group]
+    wider = np.empty((len(group), len(hierarchies)), np.int64)
+    cost = np.zeros(len(group))
+    for j, (hierarchy, weight) in enumerate(zip(hierarchies, weights, strict=True)):
+        codes, now = tuples.codes[head, j], levels[head, j]
+        level = np.full(len(group), hierarchy.height, np.int64)
+        for lower in range(hierarchy.height - 1, -1, -1):
+            labels = hierarchy.maps[lower]
+            level = np.where((labels[codes] == labels[tuples.codes[one, j]]) & (lower >= now), lower, level)
+        shares = np.stack([s[m] for s, m in zip(hierarchy.shares, hierarchy.maps, strict=True)])
+        cost += weight * ((rows + tuples.counts[one]) * shares[level, codes] - rows * shares[now, codes])
+        wider[:, j] = level
+    return cost, wider, group

@@ -1,0 +1,240 @@
+"""Multidimensional recoding: the table is cut, and cut again, as long as both sides meet every model.
+
+Cut         An ordered column is cut where the sides come closest to having equally many rows; a column with a
+            hierarchy is cut into the labels below the one it has, at the first level with more than one
+            present. A cut is made only if every side meets every model; each side is judged for itself, so
+            models need not be monotone. Of the cuts that are allowed, the one in the column whose present
+            values span most of its domain (times its weight) is made [LDR06].
+Strict      Regions do not overlap: a person's quasi-identifiers lie in one of them.
+Relaxed     Tuples at the value of a cut may fall to either side, in the order of their codes. The rows of
+            one tuple stay together. A person may then match several regions, see
+            `discreet.anonymity.recodings.local` for what that means.
+Labels      The bounds of the cuts, not the least and greatest value of a class: a bound stands in the middle
+            of the gap that it divides, so no label says which extreme values exist. The places of the cuts
+            still depend on the data, as the levels of every optimal generalization do.
+Not claimed That the choice of cuts tells nothing: who knows the algorithm learns from a cut that was not made
+            that a side of it failed a model, which matters where models look at sensitive values
+            (minimality attack [WFWP07]).
+Models      that judge the table as a whole are asked about the whole table: cuts are admitted in halves until
+            one alone is refused.
+
+[LDR06]     LeFevre, DeWitt & Ramakrishnan, Mondrian Multidimensional k-Anonymity, ICDE 2006.
+[WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from discreet.anonymity.classes import Codes, Integers, Tuples
+from discreet.anonymity.extents import interval_label, of_all_levels, of_intervals, sibling_order
+from discreet.anonymity.grouping import chosen, grouped, in_order, local_models, meets, shown, sums, upheld
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.models.model import Model
+from discreet.anonymity.numbering import numbered
+from discreet.anonymity.recoding import Extents, Floats, Recoding
+from discreet.anonymity.recodings.balanced import cut_parts
+from discreet.anonymity.recodings.weights import Weights, by_column, require_columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mondrian:
+    """How to cut: `ordered` names the columns that are cut into intervals of their values' order."""
+
+    ordered: frozenset[str] = frozenset()
+    relaxed: bool = False
+    weights: Weights = field(default_factory=dict)
+
+    def recode(self, tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model]) -> Recoding:
+        """The finest partition that the cuts reach; nothing is kept where the whole table fails a model."""
+        require_columns("Mondrian", "ordered", self.ordered, hierarchies)
+        by = in_order(tuples)
+        state = _Cutting(self, chosen(tuples, by), list(hierarchies), list(models))
+        while state.cut():
+            pass
+        codes, labels, extents = state.labelled()
+        back = np.argsort(by)
+        recoding = Recoding(
+            columns=tuple(hierarchy.name for hierarchy in hierarchies),
+            labels=labels,
+            codes=codes[back],
+            kept=np.ones(len(tuples), np.bool_),
+            extents=extents,
+        )
+        kept = upheld(tuples, *shown(recoding), models)
+        return Recoding(
+            columns=recoding.columns, labels=labels, codes=recoding.codes, kept=kept, extents=extents
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Cuts:
+    """One cut of each part in one column: the side of every tuple, and how wide each part is.
+
+    `side` numbers the sides over all parts, -1 where the part is not cut; `low`, `high` and `level` are what
+    the tuple's region becomes.
+    """
+
+    side: Integers
+    allowed: np.ndarray
+    spread: Floats
+    low: Integers
+    high: Integers
+    level: Integers
+
+
+class _Cutting:
+    """The partition so far. Regions are kept per tuple: extents in each column, and the level of a label."""
+
+    def __init__(
+        self, plan: Mondrian, tuples: Tuples, hierarchies: list[Hierarchy], models: list[Model]
+    ) -> None:
+        self.plan, self.tuples, self.hierarchies, self.models = plan, tuples, hierarchies, models
+        self.each = [model for model in models if model.monotone_in_suppression]
+        self.weights = by_column(plan.weights, hierarchies)
+        self.part = np.zeros(len(tuples), np.int64)
+        self.open = np.full(len(tuples), tuples.rows > 0)
+        self.ordered = [hierarchy.name in plan.ordered for hierarchy in hierarchies]
+        self.orders = [
+            np.arange(len(h.values)) if ordered else sibling_order(h)
+            for h, ordered in zip(hierarchies, self.ordered, strict=True)
+        ]
+        self.places = (
+            np.stack([order[tuples.codes[:, j]] for j, order in enumerate(self.orders)], axis=1)
+            if hierarchies
+            else np.zeros((len(tuples), 0), np.int64)
+        )
+        shape = self.places.shape
+        self.low = np.zeros(shape, np.int64)
+        self.high = np.tile([len(h.values) for h in hierarchies], (shape[0], 1)).reshape(shape)
+        self.level = np.tile([h.height for h in hierarchies], (shape[0], 1)).reshape(shape)
+
+    def cut(self) -> bool:
+        """Cut every open part once; False when none could be."""
+        active = np.flatnonzero(self.open)
+        if not len(active) or not self.hierarchies:
+            return False
+        part, number = numbered([self.part[active]], [int(self.part.max()) + 1])
+        by = np.argsort(part, kind="stable")
+        active, part = active[by], part[by]
+        starts = np.searchsorted(part, np.arange(number + 1))
+        tuples = chosen(self.tuples, active)
+        cuts = [self._cuts(j, active, part, starts, tuples) for j in range(len(self.hierarchies))]
+        scores = np.stack([np.where(c.allowed, c.spread, -1.0) for c in cuts])
+        column = np.where(scores.max(axis=0) >= 0, scores.argmax(axis=0), -1)
+        column = self._admitted(column, cuts, active, part)
+        self._apply(column, cuts, active, part)
+        rows = sums(self.part, self.tuples.counts, int(self.part.max()) + 1)
+        self.open[active] = (column[part] >= 0) & (rows[self.part[active]] > 0)
+        return bool((column >= 0).any())
+
+    def _cuts(self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples) -> _Cuts:
+        """The cut of each part in column j, judged."""
+        places, number = self.places[active, j], len(starts) - 1
+        present = tuples.counts > 0
+        least = np.minimum.reduceat(np.where(present, places, len(self.orders[j])), starts[:-1])
+        most = np.maximum.reduceat(np.where(present, places, -1), starts[:-1])
+        spread = self.weights[j] * (most - least) / max(len(self.orders[j]) - 1, 1)
+        if self.ordered[j]:
+            divided = self._halves(j, active, part, starts, tuples)
+        else:
+            divided = self._children(j, active, part, least, most)
+        side, low, high, level = divided
+        classes, ids = grouped(tuples, side, int(side.max(initial=-1)) + 1, rows=self.tuples.rows)
+        # a side that only the population has is in no class, and its tuples leave the part
+        fine = np.append(meets(classes, self.each), True)[ids]
+        allowed = np.zeros(number, np.bool_)
+        allowed[part[side >= 0]] = True
+        allowed[part[~fine]] = False
+        return _Cuts(side=side, allowed=allowed, spread=spread, low=low, high=high, level=level)
+
+    def _halves(
+        self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples
+    ) -> tuple[Integers, Integers, Integers, Integers]:
+        upper = np.zeros(len(active), np.bool_)
+        left_high, right_low = np.empty((2, len(starts) - 1), np.int64)
+        places = np.ascontiguousarray(self.places[active, j])
+        cut_parts(starts, places, tuples.counts, self.plan.relaxed, upper, left_high, right_low)
+        side, _ = numbered([part, upper], [len(starts) - 1, 2])
+        side = np.where(left_high[part] >= 0, side, -1)
+        low = np.where(upper, right_low[part], self.low[active, j])
+        high = np.where(upper, self.high[active, j], left_high[part])
+        return side, low, high, self.level[active, j]
+
+    def _children(
+        self, j: int, active: Integers, part: Integers, least: Integers, most: Integers
+    ) -> tuple[Integers, Integers, Integers, Integers]:
+        """Labels are runs of places, so a level divides a part where its ends have different labels."""
+        hierarchy, order = self.hierarchies[j], self.orders[j]
+        values = np.argsort(order)
+        level = np.full(len(least), -1, np.int64)
+        for below in range(hierarchy.height):
+            labels = hierarchy.maps[below][values]
+            level = np.where(labels[least] != labels[most], below, level)
+        child = np.zeros(len(active), np.int64)
+        codes, mine = self.tuples.codes[active, j], level[part]
+        for below in range(hierarchy.height):
+            child = np.where(mine == below, hierarchy.maps[below][codes], child)
+        side, _ = numbered([part, child], [len(least), max(map(len, hierarchy.labels))])
+        side = np.where(mine >= 0, side, -1)
+        return side, self.low[active, j], self.high[active, j], np.where(mine >= 0, mine, 0)
+
+    def _admitted(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
+        """Which of the chosen cuts are made where a model looks at the whole table."""
+        if local_models(self.models):
+            return column
+        admitted = np.full_like(column, -1)
+        waiting = [np.flatnonzero(column >= 0)]
+        while waiting:
+            some = waiting.pop()
+            trial = admitted.copy()
+            trial[some] = column[some]
+            if not len(some) or self._holds(trial, cuts, active, part):
+                admitted = trial
+            elif len(some) > 1:
+                half = len(some) // 2
+                waiting += [some[half:], some[:half]]
+        return admitted
+
+    def _holds(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> bool:
+        parts = self._parts(column, cuts, active, part)
+        classes, _ = grouped(self.tuples, parts, int(parts.max(initial=-1)) + 1)
+        return bool(meets(classes, self.models).all())
+
+    def _parts(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
+        """The partition after some cuts."""
+        side = np.zeros(len(active), np.int64)
+        for j, cut in enumerate(cuts):
+            side = np.where(column[part] == j, cut.side + 1, side)
+        sides = np.zeros(len(self.part), np.int64)
+        sides[active] = side
+        parts, _ = numbered([self.part, sides], [int(self.part.max()) + 1, int(sides.max()) + 1])
+        return parts
+
+    def _apply(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> None:
+        self.part = self._parts(column, cuts, active, part)
+        for j, cut in enumerate(cuts):
+            mine = column[part] == j
+            self.low[active[mine], j] = cut.low[mine]
+            self.high[active[mine], j] = cut.high[mine]
+            self.level[active[mine], j] = cut.level[mine]
+
+    def labelled(self) -> tuple[Codes, tuple[tuple[str, ...], ...], tuple[Extents, ...]]:
+        codes = np.zeros(self.places.shape, np.int32)
+        labels, extents = [], []
+        for j, hierarchy in enumerate(self.hierarchies):
+            if self.ordered[j]:
+                bounds, codes[:, j] = np.unique(
+                    np.stack([self.low[:, j], self.high[:, j]], axis=1), axis=0, return_inverse=True
+                )
+                labels.append(tuple(interval_label(hierarchy, int(a), int(b)) for a, b in bounds))
+                extents.append(of_intervals(hierarchy, bounds[:, 0], bounds[:, 1]))
+            else:
+                names, places, extent = of_all_levels(hierarchy)
+                codes[:, j] = np.stack(places)[self.level[:, j], self.tuples.codes[:, j]]
+                labels.append(names)
+                extents.append(extent)
+        return codes, tuple(labels), tuple(extents)

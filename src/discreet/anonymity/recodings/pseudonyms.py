@@ -1,0 +1,106 @@
+"""Keyed pseudonyms: identifiers that must stay linkable are replaced by HMAC-SHA256 under a secret key.
+
+Shows       The first 128 bits of HMAC-SHA256(key, column and value), in hexadecimal. Two values share a
+            pseudonym with probability below n**2 / 2**129 among n.
+Promise     Who does not hold the key cannot tell a value from its pseudonym, nor find it by trying all
+            values, as with a plain hash. Nothing more: the same value has the same pseudonym in every
+            release under the same key, so rows of a person stay linked, and who holds the key can try all
+            values. It is declared in the certificate, and it is no protection of quasi-identifiers.
+Key         256 bits from the operating system, in a file that only its owner can read. Losing it ends
+            linking; disclosing it undoes every pseudonym made with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.core.errors import RequestError, require
+from discreet.core.randomness import Randomness
+
+KEY_BYTES = 32
+SHOWN_DIGITS = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pseudonyms:
+    """The pseudonyms of one column under one key."""
+
+    column: str
+    key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        size = len(self.key)
+        require(size == KEY_BYTES, self, "key", f"{size} bytes", f"{KEY_BYTES} bytes")
+
+    def of(self, values: Iterable[str | None]) -> list[str | None]:
+        """The pseudonym of every value; a missing one stays missing."""
+        name = self.column.encode()
+        keyed = hmac.new(self.key, len(name).to_bytes(8, "big") + name, hashlib.sha256)
+        return [None if value is None else _digest(keyed, value) for value in values]
+
+    @property
+    def fingerprint(self) -> str:
+        """Which key it was, without telling the key."""
+        return hmac.new(self.key, b"discreet: fingerprint of a key", hashlib.sha256).hexdigest()[:16]
+
+    @property
+    def declaration(self) -> dict[str, str]:
+        """What the certificate says of the column."""
+        return {
+            "column": self.column,
+            "method": "HMAC-SHA256, first 128 bits, keyed by column",
+            "key": self.fingerprint,
+            "meaning": (
+                f"{self.column} holds keyed pseudonyms. Rows with the same pseudonym belong together, in "
+                "this release and in every other under the same key; who holds the key can find out whose "
+                "they are."
+            ),
+        }
+
+
+def _digest(keyed: hmac.HMAC, value: str) -> str:
+    one = keyed.copy()
+    one.update(value.encode())
+    return one.hexdigest()[:SHOWN_DIGITS]
+
+
+def key_in(path: Path, random: Randomness) -> bytes:
+    """The key in a private file, which is made with a new key if it is not there."""
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return _read(path)
+    except OSError:
+        raise RequestError(
+            f"The key file {path} cannot be written.", hint="Name a file in a folder that you own."
+        ) from None
+    key = random.source(KEY_BYTES)
+    with os.fdopen(handle, "wb") as file:
+        file.write(key.hex().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return key
+
+
+def _read(path: Path) -> bytes:
+    try:
+        text, mode = path.read_text("ascii").strip(), path.stat().st_mode
+    except (OSError, ValueError):
+        raise RequestError(f"The key file {path} cannot be read.", hint="Name another file.") from None
+    if mode & 0o077:
+        raise RequestError(f"Others can read the key file {path}.", hint=f"Run: chmod 600 {path}")
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise RequestError(
+            f"The file {path} does not hold a key of {KEY_BYTES} bytes in hexadecimal.",
+            hint="Name another file; one that does not exist is made.",
+        )
+    return key

@@ -1,0 +1,65 @@
+"""The order in which local recoding tries generalizations: from fine to coarse, fixed before data is read.
+
+A node costs what its labels would, were every value of the domain equally frequent: the sum over columns of
+weight times mean share. So the order follows from the hierarchies and weights alone and may be public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.recodings.weights import Weights, by_column
+
+Levels = tuple[int, ...]
+Search = Callable[[Tuples], Levels | None]
+
+MOST = 20_000
+
+
+def mean_shares(hierarchy: Hierarchy) -> list[float]:
+    """The mean share of a value's label, at each level."""
+    return [
+        float(shares[codes].mean()) if len(codes) else 0.0
+        for shares, codes in zip(hierarchy.shares, hierarchy.maps, strict=True)
+    ]
+
+
+def nodes(
+    hierarchies: Sequence[Hierarchy],
+    *,
+    weights: Weights | None = None,
+    choices: Sequence[Sequence[int]] | None = None,
+    most: int = MOST,
+) -> Integers:
+    """The nodes of the lattice by rising cost, one a row; `choices` are the levels a column may have.
+
+    Of a lattice with more than `most` nodes, that many are taken at even distances, with both ends.
+    """
+    each = by_column(weights, hierarchies)
+    choices = [range(h.height + 1) for h in hierarchies] if choices is None else choices
+    sizes = [len(levels) for levels in choices]
+    number = prod(sizes)
+    which = np.arange(number) if number <= most else np.linspace(0, number - 1, most).astype(np.int64)
+    picks = np.unravel_index(which, sizes) if sizes else ()
+    columns, cost = [], np.zeros(len(which))
+    for hierarchy, weight, levels, pick in zip(hierarchies, each, choices, picks, strict=True):
+        columns.append(np.asarray(levels)[pick])
+        cost += weight * np.asarray(mean_shares(hierarchy))[columns[-1]]
+    by = np.argsort(cost, kind="stable")
+    return np.stack(columns, axis=1)[by] if columns else np.zeros((1, 0), np.int64)
+
+
+def ascending(nodes_in_order: Integers) -> Search:
+    """A search that proposes one node after the other, whatever is left."""
+    rest = iter(nodes_in_order.tolist())
+
+    def propose(_tuples: Tuples) -> Levels | None:
+        node = next(rest, None)
+        return None if node is None else tuple(node)
+
+    return propose

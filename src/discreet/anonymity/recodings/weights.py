@@ -1,0 +1,28 @@
+"""How much each quasi-identifier matters: a weight by its name, 1 where none is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.core.errors import require
+from discreet.core.numbers import require_positive
+
+Weights = Mapping[str, float]
+
+
+def by_column(weights: Weights | None, hierarchies: Sequence[Hierarchy]) -> list[float]:
+    """The weight of every column."""
+    given = weights or {}
+    for name, weight in given.items():
+        require_positive("weights", name, weight)
+    require_columns("weights", "columns", given, hierarchies)
+    return [float(given.get(hierarchy.name, 1.0)) for hierarchy in hierarchies]
+
+
+def require_columns(
+    owner: str, name: str, columns: Mapping[str, object] | frozenset[str], hierarchies: Sequence[Hierarchy]
+) -> None:
+    """Refuse names that are not among the quasi-identifiers."""
+    unknown = sorted(set(columns) - {hierarchy.name for hierarchy in hierarchies})
+    require(not unknown, owner, name, ", ".join(unknown), "quasi-identifiers of the table")

@@ -1,0 +1,88 @@
+"""What may be a quasi-identifier: how far sets of columns tell people apart.
+
+distinction the number of different tuples over the number of rows: 1 where every row is unique
+separation  the share of pairs of rows that differ in the columns                      [Motwani & Xu 07]
+
+The engine counts: for a set of columns it is asked how many tuples occur once, twice, and so on, which is a
+short answer however long the table. A superset of columns that distinguish all rows does so too, and is not
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.grouping import sums
+from discreet.anonymity.numbering import numbered
+from discreet.core.numbers import require_count
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Occurrences:
+    """`tuples[i]` different tuples occur `times[i]` times (above 0).
+
+    In SQL: SELECT times, COUNT(*) FROM (SELECT COUNT(*) AS times FROM t GROUP BY columns) GROUP BY times.
+    """
+
+    times: Integers
+    tuples: Integers
+
+
+Count = Callable[[tuple[str, ...]], Occurrences]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identifying:
+    """How far a set of columns tells rows apart."""
+
+    columns: tuple[str, ...]
+    distinction: float
+    separation: float
+
+
+def discover(columns: Sequence[str], count: Count, *, most: int = 3) -> list[Identifying]:
+    """Every set of at most `most` columns that holds none which tells all rows apart; strongest first."""
+    require_count("discover", "most", most)
+    found: list[Identifying] = []
+    complete: list[set[str]] = []
+    for size in range(1, min(most, len(columns)) + 1):
+        for chosen in combinations(columns, size):
+            if any(part <= set(chosen) for part in complete):
+                continue
+            measured = identifying(chosen, count(chosen))
+            found.append(measured)
+            if measured.separation == 1:
+                complete.append(set(chosen))
+    return sorted(found, key=lambda one: (-one.distinction, -one.separation, len(one.columns), one.columns))
+
+
+def identifying(columns: tuple[str, ...], occurrences: Occurrences) -> Identifying:
+    """Both measures from counts of counts, in whole numbers up to the division."""
+    pairs = list(zip(occurrences.times.tolist(), occurrences.tuples.tolist(), strict=True))
+    rows = sum(times * number for times, number in pairs)
+    alike = sum(times * (times - 1) * number for times, number in pairs)
+    all_pairs = rows * (rows - 1)
+    return Identifying(
+        columns=columns,
+        distinction=sum(number for _, number in pairs) / rows if rows else 0.0,
+        separation=(all_pairs - alike) / all_pairs if all_pairs else 1.0,
+    )
+
+
+def counting(tuples: Tuples, names: Sequence[str]) -> Count:
+    """Count from distinct tuples that are already there."""
+    places = {name: j for j, name in enumerate(names)}
+    domains = [int(tuples.codes[:, j].max(initial=0)) + 1 for j in range(len(names))]
+
+    def count(columns: tuple[str, ...]) -> Occurrences:
+        chosen = [places[name] for name in columns]
+        groups, number = numbered([tuples.codes[:, j] for j in chosen], [domains[j] for j in chosen])
+        times, often = np.unique(sums(groups, tuples.counts, number), return_counts=True)
+        return Occurrences(times=times[times > 0], tuples=often[times > 0])
+
+    return count

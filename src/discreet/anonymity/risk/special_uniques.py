@@ -1,0 +1,67 @@
+"""Special uniques: rows that few columns already single out.
+
+A set of columns is a minimal sample unique of a row if no other row has the same values in them, and for
+every smaller set one does [Elliot 02]. The fewer columns it takes, the easier a row is found. A row scores
+for each of its minimal uniques of s columns, out of M and searched up to m, the product of (M - i) over i
+from s to m (to M - 1 where all columns are searched): the number of ways in which it can be grown.
+
+[Elliot 02] Elliot, Manning & Ford, A computational algorithm for handling the special uniques problem, 2002.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.grouping import sums
+from discreet.anonymity.numbering import numbered
+from discreet.core.numbers import require_count
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpecialUniques:
+    """`sizes[s - 1]` minimal uniques have s columns, `columns[j]` contain column j; `scores` per tuple."""
+
+    sizes: Integers
+    columns: Integers
+    scores: Integers
+
+
+def special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
+    """All minimal sample uniques of at most `most` columns, by the columns' sets from small to large."""
+    require_count("special_uniques", "most", most)
+    width = tuples.codes.shape[1]
+    most = min(most, width)
+    domains = [int(tuples.codes[:, j].max(initial=0)) + 1 for j in range(width)]
+    sizes, columns = np.zeros(most, np.int64), np.zeros(width, np.int64)
+    scores = np.zeros(len(tuples), np.int64)
+    below: dict[Columns, NDArray[np.bool_]] = {(): np.full(len(tuples), tuples.rows == 1)}
+    for size in range(1, most + 1):
+        weight = prod(width - i for i in range(size, min(most, width - 1) + 1))
+        here: dict[Columns, NDArray[np.bool_]] = {}
+        for chosen in combinations(range(width), size):
+            alone = _alone(tuples, chosen, domains)
+            smaller = [below[chosen[:i] + chosen[i + 1 :]] for i in range(size)]
+            minimal = alone & ~np.logical_or.reduce(smaller)
+            here[chosen] = alone
+            found = int(minimal.sum())
+            sizes[size - 1] += found
+            columns[list(chosen)] += found
+            scores += weight * minimal
+        below = here
+    return SpecialUniques(sizes=sizes, columns=columns, scores=scores)
+
+
+def _alone(tuples: Tuples, chosen: Columns, domains: list[int]) -> NDArray[np.bool_]:
+    """The tuples of one row whose values in some columns nobody else has."""
+    groups, number = numbered([tuples.codes[:, j] for j in chosen], [domains[j] for j in chosen])
+    alone: NDArray[np.bool_] = sums(groups, tuples.counts, number) == 1
+    single: NDArray[np.bool_] = (tuples.counts == 1) & alone[groups]
+    return single

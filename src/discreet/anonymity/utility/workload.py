@@ -1,0 +1,128 @@
+"""How wrong counts become: a workload of random count queries, from the release and from the table.
+
+Query       COUNT of the rows whose value lies in a set, for some of the quasi-identifiers, and whose
+            sensitive value is one given one, where there is one. Of an ordered column the set is an
+            interval, of another the values of a label of its hierarchy, or some of them at random.
+Estimate    A row that shows a label counts as much as the part of the label's values that lie in the set,
+            as if they were equally frequent, multiplied over columns. Suppressed rows count nothing.
+Error       |estimate - truth| / max(truth, 0.1% of the rows); the floor keeps rare counts from deciding
+            alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.extents import extents_of
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.recoding import Floats, Recoding
+from discreet.core.numbers import require_count
+from discreet.core.randomness import Randomness
+
+FLOOR = 0.001
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Query:
+    """`sets[j]` tells which values of column j count; `sensitive` is a column and the code of its value."""
+
+    sets: Mapping[int, NDArray[np.bool_]]
+    sensitive: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadError:
+    """The relative errors of a workload."""
+
+    queries: int
+    mean: float
+    median: float
+    worst: float
+
+
+def random_workload(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    random: Randomness,
+    *,
+    queries: int = 1000,
+    columns: int = 2,
+    ordered: frozenset[str] = frozenset(),
+) -> list[Query]:
+    """Queries over `columns` quasi-identifiers each and one sensitive value; no counts are looked at."""
+    require_count("workload", "queries", queries)
+    require_count("workload", "columns", columns)
+    names = sorted(name for name, column in tuples.sensitive.items() if column.names)
+    found = []
+    for _ in range(queries):
+        picked = _some(len(hierarchies), min(columns, len(hierarchies)), random)
+        sets = {j: _set(hierarchies[j], hierarchies[j].name in ordered, random) for j in picked}
+        sensitive = None
+        if names:
+            name = names[random.below(len(names))]
+            sensitive = (name, random.below(len(tuples.sensitive[name].names)))
+        found.append(Query(sets=sets, sensitive=sensitive))
+    return found
+
+
+def _some(number: int, wanted: int, random: Randomness) -> list[int]:
+    left = list(range(number))
+    return [left.pop(random.below(len(left))) for _ in range(wanted)]
+
+
+def _set(hierarchy: Hierarchy, ordered: bool, random: Randomness) -> NDArray[np.bool_]:
+    size = len(hierarchy.values)
+    if ordered:
+        ends = sorted((random.below(size), random.below(size)))
+        places = np.arange(size)
+        return (places >= ends[0]) & (places <= ends[1])
+    if hierarchy.height > 1 and random.below(2):
+        level = 1 + random.below(hierarchy.height - 1)
+        return np.asarray(hierarchy.maps[level] == random.below(len(hierarchy.labels[level])))
+    return np.asarray(random.words(size) % 2 == 0)
+
+
+def workload_error(
+    tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding, workload: Sequence[Query]
+) -> WorkloadError:
+    """The errors of a workload, one query against all tuples at a time."""
+    extents = extents_of(recoding, hierarchies)
+    errors = np.empty(len(workload))
+    for number, query in enumerate(workload):
+        rows = _rows(tuples, query)
+        truth, estimate = rows.astype(float), np.where(recoding.kept, rows, 0).astype(float)
+        for j, inside in query.sets.items():
+            truth = truth * inside[tuples.codes[:, j]]
+            extent = extents[j]
+            by_place = np.empty(len(inside))
+            by_place[extent.order] = inside
+            before = np.concatenate([[0.0], np.cumsum(by_place)])
+            part = (before[extent.high] - before[extent.low]) / np.maximum(extent.high - extent.low, 1)
+            estimate = estimate * part[recoding.codes[:, j]]
+        errors[number] = _relative(float(estimate.sum()), float(truth.sum()), tuples.rows)
+    return WorkloadError(
+        queries=len(errors),
+        mean=float(errors.mean()),
+        median=float(np.median(errors)),
+        worst=float(errors.max()),
+    )
+
+
+def _relative(estimate: float, truth: float, rows: int) -> float:
+    return abs(estimate - truth) / max(truth, FLOOR * rows)
+
+
+def _rows(tuples: Tuples, query: Query) -> Integers | Floats:
+    """How many rows of each tuple have the sensitive value of a query."""
+    if query.sensitive is None:
+        return tuples.counts
+    name, value = query.sensitive
+    column = tuples.sensitive[name]
+    owners = np.repeat(np.arange(len(tuples)), np.diff(column.starts))
+    mine = column.values == value
+    return np.bincount(owners[mine], column.counts[mine], len(tuples))

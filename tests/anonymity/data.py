@@ -1,0 +1,77 @@
+"""Real tables with ARX's hierarchies, as distinct tuples; tests skip and say so where the data is missing."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.anonymity.classes import Sensitive, Tuples
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
+
+DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[3] / "shared" / "data"))
+ADULT = (
+    "sex",
+    "age",
+    "race",
+    "marital-status",
+    "education",
+    "native-country",
+    "workclass",
+    "occupation",
+    "salary-class",
+)
+
+
+def records(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file, delimiter=";"))
+
+
+@cache
+def adult(sensitive: str = "") -> tuple[Tuples, tuple[Hierarchy, ...]]:
+    """ARX's Adult; a sensitive column is not among the quasi-identifiers."""
+    folder = DATA / "adult_arx"
+    if not (folder / "adult.csv").exists():
+        pytest.skip(f"no Adult data at {folder}: set DISCREET_DATA to a folder with adult_arx")
+    names = [name for name in ADULT if name != sensitive]
+    hierarchies = tuple(listed(name, records(folder / f"adult_hierarchy_{name}.csv")) for name in names)
+    head, *rows = records(folder / "adult.csv")
+    places = [head.index(name) for name in names]
+    target = head.index(sensitive) if sensitive else -1
+    coded = [
+        (
+            tuple(h.places[row[place]] for h, place in zip(hierarchies, places, strict=True)),
+            row[target] if sensitive else "",
+        )
+        for row in rows
+    ]
+    return tuples_of(coded, sensitive), hierarchies
+
+
+def tuples_of(rows: Sequence[tuple[tuple[int, ...], str]], sensitive: str = "") -> Tuples:
+    """Distinct tuples of codes, each with a sensitive value (ignored where the column has no name)."""
+    counts = Counter(codes for codes, _ in rows)
+    codes = np.array(list(counts), np.int32).reshape(len(counts), -1)
+    found = Tuples(codes=codes, counts=np.array(list(counts.values()), np.int64))
+    if not sensitive:
+        return found
+    place = {key: number for number, key in enumerate(counts)}
+    totals = Counter(value for _, value in rows)
+    names = tuple(sorted(totals))
+    pairs = sorted(Counter((place[key], names.index(value)) for key, value in rows).items())
+    owners = [owner for (owner, _), _ in pairs]
+    column = Sensitive(
+        starts=np.searchsorted(owners, np.arange(len(counts) + 1)).astype(np.int64),
+        values=np.array([value for (_, value), _ in pairs], np.int32),
+        counts=np.array([count for _, count in pairs], np.int64),
+        totals=np.array([totals[name] for name in names], np.int64),
+        names=names,
+    )
+    return Tuples(codes=codes, counts=found.counts, sensitive={sensitive: column})
