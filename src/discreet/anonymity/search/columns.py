@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Codes, Integers, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.search.kernels import added
+from discreet.anonymity.search.kernels import added, pack
 
 WORD = 63  # the bits of a key that is one integer
 
@@ -59,7 +59,7 @@ def packed(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> tuple[tuple[Colu
     words: list[Integers] = []
     shift = WORD
     for j, hierarchy in enumerate(hierarchies):
-        codes = tuples.codes[:, j]
+        codes = np.ascontiguousarray(tuples.codes[:, j])
         size = len(hierarchy.values)
         occurs = np.zeros(size, np.bool_)
         occurs[codes] = True
@@ -68,8 +68,7 @@ def packed(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> tuple[tuple[Colu
         if shift + bits > WORD:
             words.append(np.zeros(len(tuples), np.int64))
             shift = 0
-        numbers = np.cumsum(occurs) - 1
-        words[-1] |= numbers[codes] << shift
+        pack(words[-1], np.cumsum(occurs, dtype=np.int32) - np.int32(1), codes, shift)
         columns.append(_column(hierarchy, present, counts[present], (len(words) - 1, shift, (1 << bits) - 1)))
         shift += bits
     return tuple(columns), words[0] if len(words) == 1 else np.stack(words, axis=1)

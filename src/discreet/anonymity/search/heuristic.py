@@ -46,7 +46,7 @@ class _Dive:
 
     def _descend(self, place: Place | None) -> None:
         while place is not None:
-            self._survey.report(len(self._waiting))
+            self._survey.report(lambda: len(self._waiting))
             found = [self._judged(child) for child in self._children(place[2])]
             places = sorted(one for one in found if one is not None)
             place = places.pop(0) if places and not places[0][0] else None

@@ -1,127 +1,107 @@
 """Which classes of a node are kept, how many rows that suppresses, and what it says about other nodes.
 
-Kept        A class is kept where it meets every model. Where a model judges classes by what is published beside
-            them (it is not monotone in suppression), the kept ones are judged again until all of them stay.
+Kept        The classes that meet every model. A model about the whole table speaks last, of what the others
+            leave, and again until nothing more is left out.
+Absent      A class of the population that has no rows is not published, and cannot be suppressed either: a
+            model that minds absent classes (`minds_absent`) rejects the node.
 Valid       A node is, where it suppresses no more rows than the limit.
-Hopeless    Nothing below a node is valid, where it breaks the limit by models alone that say so:
-              monotone in addition         a class that meets the model still does with more rows: so what is
-                                           suppressed here is suppressed in every finer class of it;
-              monotone in generalization   and no row may be suppressed: a valid node below would make this
+Hopeless    Nothing below a node is valid, where models that say so break the limit by themselves:
+              monotone in suppression      whatever merges with a class that meets the model meets it, so
+                                           what is suppressed here is suppressed in every finer class of it;
+              monotone in generalization   if no row may be suppressed: a valid node below would make this
                                            one valid.
-Certain     The classes that fail a model which is monotone in addition: their rows are suppressed below, too.
+Certain     The classes that meet the models monotone in suppression. The rows of all others are suppressed at
+            every node below, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
-import numpy as np
-
-from discreet.anonymity.classes import Classes, Integers, Sensitive
+from discreet.anonymity.classes import Classes
 from discreet.anonymity.models import Model
-from discreet.anonymity.search.kernels import Truths, suppressed_rows
+from discreet.anonymity.models.model import Verdicts
+from discreet.anonymity.search.kernels import suppressed_rows
+
+
+@runtime_checkable
+class OfTheTable(Protocol):
+    """A model about all published classes together."""
+
+    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        """Which of the classes that still stand may be published."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Verdict:
-    """What the models say of a node; `kept` is None where it was rejected before all had spoken."""
+    """What the models say of a node; `kept` is None where it is not valid."""
 
     suppressed: int
-    kept: Truths | None = None
-    certain: Truths | None = None
+    kept: Verdicts | None = None
+    certain: Verdicts | None = None
     hopeless: bool = False
 
 
 class Judge:
-    """The models of a search, in the order in which they are asked, and the limit of suppressed rows."""
+    """The models of a search, in the order in which they are asked, and how many rows may be suppressed."""
 
     def __init__(self, models: Sequence[Model], limit: int) -> None:
         self._limit = limit
-        self._growing = tuple(model for model in models if monotone_in_addition(model))
-        self._merging = tuple(
+        sure = [model for model in models if model.monotone_in_suppression]
+        merging = [
             model
             for model in models
-            if model not in self._growing
-            and limit == 0
-            and model.monotone_in_generalization
-            and model.monotone_in_suppression
-        )
-        told = self._growing + self._merging
-        self._others = tuple(model for model in models if model not in told)
-        self._again = not all(model.monotone_in_suppression for model in models)
-        self._models = tuple(models)
-
-    @property
-    def tells(self) -> bool:
+            if limit == 0 and model.monotone_in_generalization and not model.monotone_in_suppression
+        ]
+        others = [model for model in models if model not in sure and model not in merging]
+        self._sure = Together(sure)
+        self._rest = tuple((Together(some), some is merging) for some in (merging, others) if some)
+        self._minding = tuple(model for model in models if getattr(model, "minds_absent", False))
+        self.tells = bool(sure or merging)
         """Whether a verdict on one node can rule out others."""
-        return bool(self._growing or self._merging)
-
-    @property
-    def monotone(self) -> bool:
+        self.monotone = not others
         """Whether everything above a valid node is valid."""
-        return not self._others
 
     def judge(self, classes: Classes) -> Verdict:
-        certain = _met(self._growing, classes)
-        if (rows := suppressed_rows(classes.sizes, certain)) > self._limit:
-            return Verdict(suppressed=rows, hopeless=True)
-        kept = certain
-        for models, hopeless in ((self._merging, True), (self._others, False)):
-            if models:
-                kept = kept & _met(models, classes)
-                if (rows := suppressed_rows(classes.sizes, kept)) > self._limit:
-                    return Verdict(suppressed=rows, hopeless=hopeless)
-        if self._again:
-            kept = self._settled(classes, kept)
-        return Verdict(suppressed=suppressed_rows(classes.sizes, kept), kept=kept, certain=certain)
+        if self._minding and self._minded(classes):
+            return Verdict(suppressed=0, hopeless=True)
+        certain = kept = self._sure.met(classes, classes.sizes > 0)
+        suppressed = suppressed_rows(classes.sizes, kept)
+        if suppressed > self._limit:
+            return Verdict(suppressed=suppressed, hopeless=True)
+        for models, hopeless in self._rest:
+            kept = models.met(classes, kept)
+            suppressed = suppressed_rows(classes.sizes, kept)
+            if suppressed > self._limit:
+                return Verdict(suppressed=suppressed, hopeless=hopeless)
+        return Verdict(suppressed=suppressed, kept=kept, certain=certain)
 
-    def valid(self, verdict: Verdict) -> bool:
-        return verdict.kept is not None and verdict.suppressed <= self._limit
-
-    def _settled(self, classes: Classes, kept: Truths) -> Truths:
-        while True:
-            places = np.flatnonzero(kept)
-            stays = _met(self._models, among(classes, places))
-            if stays.all():
-                return kept
-            kept = kept.copy()
-            kept[places[~stays]] = False
+    def _minded(self, classes: Classes) -> bool:
+        """Finer classes of one without rows have none either, so what is rejected here is so below."""
+        absent = classes.sizes == 0
+        return any(not model.judge(classes)[absent].all() for model in self._minding)
 
 
-def kept_classes(classes: Classes, models: Sequence[Model]) -> Truths:
-    """Which classes may be published."""
-    kept = Judge(models, classes.rows).judge(classes).kept
-    assert kept is not None  # a limit of all rows rejects nothing
-    return kept
+class Together:
+    """Some models, those about single classes before those about the table."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self._of_classes = tuple(model for model in models if not isinstance(model, OfTheTable))
+        self._of_the_table = tuple(model for model in models if isinstance(model, OfTheTable))
+
+    def met(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        """Which of the classes that stand meet all of these models."""
+        kept, before = standing, -1
+        for model in self._of_classes:
+            kept = kept & model.judge(classes)
+        while self._of_the_table and before != (before := int(kept.sum())):
+            for whole in self._of_the_table:
+                kept = whole.keep(classes, kept)
+        return kept
 
 
-def monotone_in_addition(model: Model) -> bool:
-    """Whether a class that meets the model still does with more rows, whatever they hold."""
-    return bool(getattr(model, "monotone_in_addition", False)) and model.monotone_in_suppression
-
-
-def among(classes: Classes, places: Integers) -> Classes:
-    """Some of the classes, before the same whole table."""
-    population = None if classes.population is None else classes.population[places]
-    return replace(
-        classes,
-        sizes=classes.sizes[places],
-        population=population,
-        sensitive={name: _some(held, places) for name, held in classes.sensitive.items()},
-    )
-
-
-def _met(models: Sequence[Model], classes: Classes) -> Truths:
-    """Which classes have rows and meet all of these models."""
-    met = classes.sizes > 0
-    for model in models:
-        met &= model.judge(classes)
-    return met
-
-
-def _some(held: Sensitive, places: Integers) -> Sensitive:
-    lengths = np.diff(held.starts)[places]
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    entries = np.repeat(held.starts[:-1][places] - starts[:-1], lengths) + np.arange(starts[-1])
-    return replace(held, starts=starts, values=held.values[entries], counts=held.counts[entries])
+def kept_classes(classes: Classes, models: Sequence[Model]) -> Verdicts:
+    """Which classes may be published, however many rows that suppresses."""
+    return Together(models).met(classes, classes.sizes > 0)

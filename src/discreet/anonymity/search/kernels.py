@@ -22,17 +22,24 @@ NEXT = np.uint64(1)
 
 
 @kernel
-def rolled_up(
-    keys: Integers, counts: Integers, field: tuple[int, int], labels: Codes, slots: Codes, inverse: Codes
-) -> tuple[Integers, Integers]:
-    """The keys and counts after `labels` replaces what stands in a field (its shift and its mask).
+def roll_up(
+    keys: Integers,
+    counts: Integers,
+    field: tuple[int, int, int],
+    labels: Codes,
+    merged: Integers,
+    sums: Integers,
+    slots: Codes,
+    inverse: Codes,
+) -> int:
+    """Write the keys and counts to `merged` and `sums` after `labels` replaces what stands in a field.
 
-    `slots` are a power of two and more than there are rows; what they held is overwritten. `inverse` receives
-    the new row of every old one, unless it is empty.
+    A field is a word, a shift and a mask. `slots` are a power of two and more than there are rows; what they
+    held is overwritten. `inverse` receives the new row of every old one, unless it is empty. Returns how many
+    rows there are.
     """
-    shift, mask = field
+    _, shift, mask = field
     others = ~(mask << shift)
-    merged, sums = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     last = np.uint64(len(slots) - 1)
     slots[:] = 0
     found = 0
@@ -53,18 +60,24 @@ def rolled_up(
             sums[row] += counts[i]
         if len(inverse) > 0:
             inverse[i] = row
-    return merged[:found], sums[:found]
+    return found
 
 
 @kernel
-def rolled_up_wide(
-    keys: Integers, counts: Integers, field: tuple[int, int, int], labels: Codes, slots: Codes, inverse: Codes
-) -> tuple[Integers, Integers]:
-    """The same for keys of several words; a field is a word, a shift and a mask."""
+def roll_up_wide(
+    keys: Integers,
+    counts: Integers,
+    field: tuple[int, int, int],
+    labels: Codes,
+    merged: Integers,
+    sums: Integers,
+    slots: Codes,
+    inverse: Codes,
+) -> int:
+    """The same for keys of several words."""
     word, shift, mask = field
     others = ~(mask << shift)
     size, words = keys.shape
-    merged, sums = np.empty((size, words), np.int64), np.empty(size, np.int64)
     last = np.uint64(len(slots) - 1)
     slots[:] = 0
     found = 0
@@ -91,7 +104,14 @@ def rolled_up_wide(
             sums[row] += counts[i]
         if len(inverse) > 0:
             inverse[i] = row
-    return merged[:found], sums[:found]
+    return found
+
+
+@kernel
+def pack(words: Integers, numbers: Codes, codes: Codes, shift: int) -> None:
+    """Write the numbers of codes into a field of the words, which was empty."""
+    for i in range(len(codes)):
+        words[i] |= np.int64(numbers[codes[i]]) << shift
 
 
 @kernel

@@ -48,19 +48,23 @@ class Lattice:
             found.append(level)
         return tuple(reversed(found))
 
-    def place(self, levels: Sequence[int]) -> int:
-        found = 0
-        for count, level in zip(self.shape, levels, strict=True):
-            found = found * count + level
-        return found
-
     @cached_property
     def below(self) -> Integers:
         """How many nodes are below each one, itself among them, in the flat array."""
         sizes = np.ones((), np.int64)
         for count in self.shape:
             sizes = sizes[..., None] * np.arange(1, count + 1)
-        return sizes.ravel()
+        return sizes.reshape(-1)
+
+    @property
+    def above(self) -> Integers:
+        """How many are above each one, itself among them."""
+        return self.below[::-1]
+
+    def walk(self, order: Sequence[int]) -> Integers:
+        """All places, so that the level of the last column in an order changes first."""
+        places: Integers = np.arange(self.size).reshape(self.shape).transpose(order).reshape(-1)
+        return places
 
     def minimal(self, valid: Truths) -> Truths:
         """Which valid nodes have no other valid one below them."""

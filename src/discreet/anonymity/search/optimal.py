@@ -12,6 +12,7 @@ Otherwise   Where no verdict tells of other nodes, live nodes are judged by risi
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -64,7 +65,8 @@ def search(
         survey.deadline = min(survey.deadline, time.monotonic() + SECONDS)
         dive(survey)
         return survey.found(proven=False)
-    return survey.found(proven=_Bounded(survey).run())
+    proven = _Bounded(survey).run()
+    return survey.found(proven=proven)
 
 
 class _Bounded:
@@ -84,12 +86,16 @@ class _Bounded:
             order = np.argsort(-self._lattice.below, kind="stable")
         else:
             order = np.argsort(self._flat, kind="stable")
-        live = order[self._flat[order] < survey.cutoff]
-        while len(live) and not survey.over:
-            survey.report(len(live))
-            self._check(self._lattice.levels(int(live[0])))
-            live = live[self._flat[live] < survey.cutoff]
-        return not len(live)
+        for place in order[self._flat[order] < survey.cutoff].tolist():
+            if self._flat[place] < survey.cutoff:
+                if survey.over:
+                    return False
+                survey.report(self._left)
+                self._check(self._lattice.levels(place))
+        return True
+
+    def _left(self) -> int:
+        return int((self._flat < self._survey.cutoff).sum())
 
     def _descend(self) -> None:
         node: Levels | None = self._lattice.top

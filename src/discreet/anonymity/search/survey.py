@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -13,12 +13,12 @@ import numpy as np
 from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import Model
-from discreet.anonymity.search.judging import Judge
+from discreet.anonymity.search.judging import Judge, Verdict
 from discreet.anonymity.search.lattice import Lattice, Levels
 from discreet.anonymity.search.objectives import Objective
 from discreet.anonymity.search.objectives.objective import Scale, Setting, View, weights_of
 from discreet.anonymity.search.solution import Found, Progress, Solution
-from discreet.anonymity.search.tables import Tables
+from discreet.anonymity.search.tables import Table, Tables
 from discreet.core.errors import RequestError, require
 
 TIE = 1e-12  # relative; scores that differ by less come from rounding
@@ -85,17 +85,29 @@ class Survey:
 
     def check(self, levels: Levels) -> Outcome:
         """Judge a node, and remember it if it is among the best."""
-        self.checked += 1
-        table = self.tables.at(levels)
-        verdict = self.judge.judge(self.tables.classes(table))
-        if not self.judge.valid(verdict) or verdict.kept is None or verdict.certain is None:
+        table, verdict = self.verdict(levels)
+        if verdict.kept is None or verdict.certain is None:
             return Outcome(hopeless=verdict.hopeless)
         view = View(
             levels=levels, keys=table.keys, sizes=table.sizes, kept=verdict.kept, certain=verdict.certain
         )
         score = self.scale.score(view)
-        self._remember(view, score, verdict.suppressed)
+        if len(self._best) < self.top or score < self._best[-1][0]:
+            solution = Solution(
+                levels=levels,
+                loss=self.scale.shown(score),
+                suppressed=verdict.suppressed,
+                classes=int(verdict.kept.sum()),
+            )
+            insort(self._best, (score, self.checked, solution))
+            del self._best[self.top :]
         return Outcome(view=view, score=score)
+
+    def verdict(self, levels: Levels) -> tuple[Table, Verdict]:
+        """Judge a node."""
+        self.checked += 1
+        table = self.tables.at(levels)
+        return table, self.judge.judge(self.tables.classes(table))
 
     @property
     def cutoff(self) -> float:
@@ -110,9 +122,9 @@ class Survey:
         """Whether time has run out."""
         return time.monotonic() > self.deadline
 
-    def report(self, left: int) -> None:
+    def report(self, left: Callable[[], int]) -> None:
         if self.progress is not None:
-            self.progress(self.checked, left)
+            self.progress(self.checked, left())
 
     def found(self, *, proven: bool, valid: int | None = None) -> Found:
         return Found(
@@ -123,18 +135,6 @@ class Survey:
             nodes=self.lattice.size,
             valid=valid,
         )
-
-    def _remember(self, view: View, score: float, suppressed: int) -> None:
-        if len(self._best) == self.top and score >= self._best[-1][0]:
-            return
-        solution = Solution(
-            levels=view.levels,
-            loss=self.scale.shown(score),
-            suppressed=suppressed,
-            classes=int(view.kept.sum()),
-        )
-        insort(self._best, (score, self.checked, solution))
-        del self._best[self.top :]
 
 
 def _check(tuples: Tuples, hierarchies: Sequence[Hierarchy], suppress: Fraction, top: int) -> None:

@@ -18,9 +18,11 @@ import numpy as np
 from discreet.anonymity.classes import Classes, Codes, Integers, Sensitive, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.search.columns import Column, packed
-from discreet.anonymity.search.kernels import added, rolled_up, rolled_up_wide, united
+from discreet.anonymity.search.kernels import added, roll_up, roll_up_wide, united
 
 KEPT_BYTES = 64 << 20
+
+NOTHING: Mapping[str, Sensitive] = {}
 
 Levels = tuple[int, ...]
 
@@ -63,13 +65,17 @@ class Table:
         return len(self.sizes)
 
     def settled(self) -> Table:
-        """The same with everything counted, so that it needs no other."""
+        """The same with everything counted and in arrays of its own, so that it needs no other."""
         held = {name: self.sensitive[name] for name in self.sensitive}
-        return Table(keys=self.keys, sizes=self.sizes, sensitive=held, population=self.population)
+        return Table(
+            keys=self.keys.copy(), sizes=self.sizes.copy(), sensitive=held, population=self.population
+        )
 
+    @property
     def bytes(self) -> int:
-        held = [array for one in self.sensitive.values() for array in (one.starts, one.values, one.counts)]
-        return sum(array.nbytes for array in (self.keys, self.sizes, *held))
+        """The memory that it holds, near enough."""
+        held = sum(len(one.values) for one in self.sensitive.values())
+        return self.keys.nbytes + self.sizes.nbytes + 20 * held
 
 
 class Tables:
@@ -78,9 +84,10 @@ class Tables:
     def __init__(self, tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> None:
         self.rows = tuples.rows
         self.columns, keys = packed(tuples, hierarchies)
-        self._order = sorted(range(len(hierarchies)), key=lambda j: -len(self.columns[j].counts))
+        self.order = sorted(range(len(hierarchies)), key=lambda j: -len(self.columns[j].counts))
         self._traced = bool(tuples.sensitive) or tuples.population is not None
         self._slots = np.empty(1 << (2 * len(tuples)).bit_length(), np.int32)
+        self._keys, self._sizes = np.empty_like(keys), np.empty(len(tuples), np.int64)
         self._kept: OrderedDict[Levels, Table] = OrderedDict()
         self._kept_bytes = 0
         self.bottom = Table(
@@ -88,8 +95,18 @@ class Tables:
         )
 
     def at(self, levels: Sequence[int]) -> Table:
-        """The classes of a node."""
-        return self._at(_without_zeros(tuple(levels[j] for j in self._order)))
+        """The classes of a node; what is not settled is overwritten when the next one is asked for."""
+        return self._at(_without_zeros(tuple(levels[j] for j in self.order)))
+
+    def partition(self, levels: Sequence[int]) -> tuple[Integers, Codes]:
+        """The sizes of a node's classes, and the class of every tuple."""
+        table, inverse = self.bottom, np.arange(len(self.bottom), dtype=np.int32)
+        for column, level in zip(self.columns, levels, strict=True):
+            if level:
+                step = np.empty(len(table), np.int32)
+                table = self._rolled_up(table, column, 0, level, step).settled()
+                inverse = step[inverse]
+        return table.sizes, inverse
 
     def classes(self, table: Table) -> Classes:
         """What the models judge."""
@@ -111,31 +128,36 @@ class Tables:
                 break
         else:
             low, table = 0, self._at(_without_zeros(tuple(before)))
-        made = self._rolled_up(table, self.columns[self._order[len(before)]], low, level)
+        inverse = np.empty(len(table) if self._traced else 0, np.int32)
+        made = self._rolled_up(table, self.columns[self.order[len(before)]], low, level, inverse)
         return made if len(wanted) == len(self.columns) else self._keep(wanted, made)
 
-    def _rolled_up(self, table: Table, column: Column, low: int, high: int) -> Table:
-        slots = self._slots[: 1 << (2 * len(table)).bit_length()]
-        inverse = np.empty(len(table) if self._traced else 0, np.int32)
-        labels = column.climb(low, high)
-        if table.keys.ndim == 1:
-            keys, sizes = rolled_up(table.keys, table.sizes, column.field[1:], labels, slots, inverse)
-        else:
-            keys, sizes = rolled_up_wide(table.keys, table.sizes, column.field, labels, slots, inverse)
+    def _rolled_up(self, table: Table, column: Column, low: int, high: int, inverse: Codes) -> Table:
+        run = roll_up if table.keys.ndim == 1 else roll_up_wide
+        size = run(
+            table.keys,
+            table.sizes,
+            column.field,
+            column.climb(low, high),
+            self._keys,
+            self._sizes,
+            self._slots[: 1 << (2 * len(table)).bit_length()],
+            inverse,
+        )
         people = table.population
         return Table(
-            keys=keys,
-            sizes=sizes,
-            sensitive=Occurring(table.sensitive, inverse, len(sizes)),
-            population=None if people is None else added(inverse, people, len(sizes)),
+            keys=self._keys[:size],
+            sizes=self._sizes[:size],
+            sensitive=Occurring(table.sensitive, inverse, size) if self._traced else NOTHING,
+            population=None if people is None else added(inverse, people, size),
         )
 
     def _keep(self, levels: Levels, table: Table) -> Table:
         kept = self._kept[levels] = table.settled()
-        self._kept_bytes += kept.bytes()
+        self._kept_bytes += kept.bytes
         while self._kept_bytes > KEPT_BYTES and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
-            self._kept_bytes -= oldest.bytes()
+            self._kept_bytes -= oldest.bytes
         return kept
 
 
