@@ -1,0 +1,87 @@
+"""Quasi-identifiers as a search sees them: labels that occur, numbered, and packed into keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from discreet.anonymity.classes import Codes, Integers, Tuples
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.search.kernels import added, pack
+
+WORD = 63  # the bits of a key that is one integer
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Column:
+    """One quasi-identifier.
+
+    `counts` are the rows of each value that occurs. `labels[level][value]` is the number of its label among
+    those that occur at the level, and `places[level][label]` where that label stands in the hierarchy.
+    `field` is where a key holds it: the word, the shift and the mask.
+    """
+
+    hierarchy: Hierarchy
+    counts: Integers
+    labels: tuple[Codes, ...]
+    places: tuple[Integers, ...]
+    field: tuple[int, int, int]
+
+    def climb(self, low: int, high: int) -> Codes:
+        """What each label of a level becomes at a higher one."""
+        if (low, high) not in self._climbs:
+            above = np.zeros(len(self.places[low]), np.int32)
+            above[self.labels[low]] = self.labels[high]
+            self._climbs[low, high] = above
+        return self._climbs[low, high]
+
+    @cached_property
+    def _climbs(self) -> dict[tuple[int, int], Codes]:
+        return {}
+
+    def rows(self, level: int) -> Integers:
+        """How many rows of the input show each label of a level."""
+        return added(self.labels[level], self.counts, len(self.places[level]))
+
+    def shown(self, keys: Integers) -> Integers:
+        """The number of the label that each key shows in this column."""
+        word, shift, mask = self.field
+        one: Integers = keys if keys.ndim == 1 else keys[:, word]
+        return (one >> shift) & mask
+
+
+def packed(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> tuple[tuple[Column, ...], Integers]:
+    """The columns of a search, and the key of every tuple."""
+    columns: list[Column] = []
+    words: list[Integers] = []
+    shift = WORD
+    for j, hierarchy in enumerate(hierarchies):
+        codes = np.ascontiguousarray(tuples.codes[:, j])
+        size = len(hierarchy.values)
+        occurs = np.zeros(size, np.bool_)
+        occurs[codes] = True
+        present, counts = np.flatnonzero(occurs), added(codes, tuples.counts, size)
+        bits = max(1, int(len(present) - 1).bit_length())
+        if shift + bits > WORD:
+            words.append(np.zeros(len(tuples), np.int64))
+            shift = 0
+        pack(words[-1], np.cumsum(occurs, dtype=np.int32) - np.int32(1), codes, shift)
+        columns.append(_column(hierarchy, present, counts[present], (len(words) - 1, shift, (1 << bits) - 1)))
+        shift += bits
+    return tuple(columns), words[0] if len(words) == 1 else np.stack(words, axis=1)
+
+
+def _column(
+    hierarchy: Hierarchy, present: Integers, counts: Integers, field: tuple[int, int, int]
+) -> Column:
+    found = [np.unique(level[present], return_inverse=True) for level in hierarchy.maps]
+    return Column(
+        hierarchy=hierarchy,
+        counts=counts,
+        labels=tuple(numbers.astype(np.int32) for _, numbers in found),
+        places=tuple(places.astype(np.int64) for places, _ in found),
+        field=field,
+    )

@@ -1,0 +1,107 @@
+"""Which classes of a node are kept, how many rows that suppresses, and what it says about other nodes.
+
+Kept        The classes that meet every model. A model about the whole table speaks last, of what the others
+            leave, and again until nothing more is left out.
+Absent      A class of the population that has no rows is not published, and cannot be suppressed either: a
+            model that minds absent classes (`minds_absent`) rejects the node.
+Valid       A node is, where it suppresses no more rows than the limit.
+Hopeless    Nothing below a node is valid, where models that say so break the limit by themselves:
+              monotone in suppression      whatever merges with a class that meets the model meets it, so
+                                           what is suppressed here is suppressed in every finer class of it;
+              monotone in generalization   if no row may be suppressed: a valid node below would make this
+                                           one valid.
+Certain     The classes that meet the models monotone in suppression. The rows of all others are suppressed at
+            every node below, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.models import Model
+from discreet.anonymity.models.model import Verdicts
+from discreet.anonymity.search.kernels import suppressed_rows
+
+
+@runtime_checkable
+class OfTheTable(Protocol):
+    """A model about all published classes together."""
+
+    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        """Which of the classes that still stand may be published."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Verdict:
+    """What the models say of a node; `kept` is None where it is not valid."""
+
+    suppressed: int
+    kept: Verdicts | None = None
+    certain: Verdicts | None = None
+    hopeless: bool = False
+
+
+class Judge:
+    """The models of a search, in the order in which they are asked, and how many rows may be suppressed."""
+
+    def __init__(self, models: Sequence[Model], limit: int) -> None:
+        self._limit = limit
+        sure = [model for model in models if model.monotone_in_suppression]
+        merging = [
+            model
+            for model in models
+            if limit == 0 and model.monotone_in_generalization and not model.monotone_in_suppression
+        ]
+        others = [model for model in models if model not in sure and model not in merging]
+        self._sure = Together(sure)
+        self._rest = tuple((Together(some), some is merging) for some in (merging, others) if some)
+        self._minding = tuple(model for model in models if getattr(model, "minds_absent", False))
+        self.tells = bool(sure or merging)
+        """Whether a verdict on one node can rule out others."""
+        self.monotone = not others
+        """Whether everything above a valid node is valid."""
+
+    def judge(self, classes: Classes) -> Verdict:
+        if self._minding and self._minded(classes):
+            return Verdict(suppressed=0, hopeless=True)
+        certain = kept = self._sure.met(classes, classes.sizes > 0)
+        suppressed = suppressed_rows(classes.sizes, kept)
+        if suppressed > self._limit:
+            return Verdict(suppressed=suppressed, hopeless=True)
+        for models, hopeless in self._rest:
+            kept = models.met(classes, kept)
+            suppressed = suppressed_rows(classes.sizes, kept)
+            if suppressed > self._limit:
+                return Verdict(suppressed=suppressed, hopeless=hopeless)
+        return Verdict(suppressed=suppressed, kept=kept, certain=certain)
+
+    def _minded(self, classes: Classes) -> bool:
+        """Finer classes of one without rows have none either, so what is rejected here is so below."""
+        absent = classes.sizes == 0
+        return any(not model.judge(classes)[absent].all() for model in self._minding)
+
+
+class Together:
+    """Some models, those about single classes before those about the table."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self._of_classes = tuple(model for model in models if not isinstance(model, OfTheTable))
+        self._of_the_table = tuple(model for model in models if isinstance(model, OfTheTable))
+
+    def met(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        """Which of the classes that stand meet all of these models."""
+        kept, before = standing, -1
+        for model in self._of_classes:
+            kept = kept & model.judge(classes)
+        while self._of_the_table and before != (before := int(kept.sum())):
+            for whole in self._of_the_table:
+                kept = whole.keep(classes, kept)
+        return kept
+
+
+def kept_classes(classes: Classes, models: Sequence[Model]) -> Verdicts:
+    """Which classes may be published, however many rows that suppresses."""
+    return Together(models).met(classes, classes.sizes > 0)

@@ -1,0 +1,98 @@
+"""The lattice of generalizations: one node for every choice of a level in every column.
+
+A node is below another (a specialization of it) where no column has a higher level. Nodes are the places of an
+array with one axis a column, so those below a node, or above it, are a slice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.hierarchies import Hierarchy
+
+Levels = tuple[int, ...]
+Floats = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """`shape[j]` is how many levels column j has."""
+
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(hierarchies: Sequence[Hierarchy]) -> Lattice:
+        return Lattice(tuple(hierarchy.height + 1 for hierarchy in hierarchies))
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def top(self) -> Levels:
+        return tuple(levels - 1 for levels in self.shape)
+
+    def levels(self, place: int) -> Levels:
+        """The node at a place of the flat array."""
+        found = []
+        for count in reversed(self.shape):
+            place, level = divmod(place, count)
+            found.append(level)
+        return tuple(reversed(found))
+
+    @cached_property
+    def below(self) -> Integers:
+        """How many nodes are below each one, itself among them, in the flat array."""
+        sizes = np.ones((), np.int64)
+        for count in self.shape:
+            sizes = sizes[..., None] * np.arange(1, count + 1)
+        return sizes.reshape(-1)
+
+    @property
+    def above(self) -> Integers:
+        """How many are above each one, itself among them."""
+        return self.below[::-1]
+
+    def walk(self, order: Sequence[int]) -> Integers:
+        """All places, so that the level of the last column in an order changes first."""
+        places: Integers = np.arange(self.size).reshape(self.shape).transpose(order).reshape(-1)
+        return places
+
+    def minimal(self, valid: Truths) -> Truths:
+        """Which valid nodes have no other valid one below them."""
+        reached = valid.reshape(self.shape)
+        for axis in range(len(self.shape)):
+            reached = np.logical_or.accumulate(reached, axis=axis)
+        over = np.zeros(self.shape, np.bool_)
+        for axis in range(len(self.shape)):
+            lower = [slice(None)] * len(self.shape)
+            upper = list(lower)
+            lower[axis], upper[axis] = slice(None, -1), slice(1, None)
+            over[tuple(upper)] |= reached[tuple(lower)]
+        return valid & ~over.ravel()
+
+
+def down(levels: Sequence[int]) -> tuple[slice, ...]:
+    """The node and everything below it."""
+    return tuple(slice(None, level + 1) for level in levels)
+
+
+def up(levels: Sequence[int]) -> tuple[slice, ...]:
+    """The node and everything above it."""
+    return tuple(slice(level, None) for level in levels)
+
+
+def outer_sum(terms: Sequence[Floats]) -> Floats:
+    """The sum of one term a column, for every node."""
+    total = np.zeros(())
+    for term in terms:
+        total = total[..., None] + term
+    return total

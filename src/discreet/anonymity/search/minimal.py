@@ -1,0 +1,117 @@
+"""All minimal generalizations: the valid nodes that are not a generalization of another valid one.
+
+Monotone    Above a valid node all are, and below one that is not none is: on a path from any node up to the
+            top, bisection finds where validity begins, and tells of all nodes on either side.
+Otherwise   Every node is judged, but those below a hopeless one, in the order in which their tables are made
+            from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.anonymity.classes import Tuples
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.models import Model
+from discreet.anonymity.search.lattice import Levels, Truths, down, up
+from discreet.anonymity.search.objectives import Loss, Objective
+from discreet.anonymity.search.optimal import PROVABLE
+from discreet.anonymity.search.solution import Found, Progress
+from discreet.anonymity.search.survey import Survey
+from discreet.core.errors import RequestError
+
+
+def minimal(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    models: Sequence[Model],
+    *,
+    suppress: Fraction = Fraction(0),
+    objective: Objective = Loss(),
+    weights: Sequence[float] | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Found:
+    """Every minimal node, best first; proven to be all, unless `seconds` run out first."""
+    survey = Survey.of(
+        tuples,
+        hierarchies,
+        models,
+        suppress=suppress,
+        objective=objective,
+        weights=weights,
+        seconds=seconds,
+        progress=progress,
+    )
+    if survey.lattice.size > PROVABLE:
+        raise RequestError(
+            f"The hierarchies have {survey.lattice.size:,} generalizations; minimal ones are listed among at "
+            f"most {PROVABLE:,}.",
+            hint="Leave out levels or columns, or ask for the best generalization alone.",
+        )
+    return _Census(survey).run()
+
+
+class _Census:
+    """A survey that comes to know of every node whether it is valid."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._lattice = survey.lattice
+        self._known: Truths = np.zeros(survey.lattice.shape, np.bool_)
+        self._valid: Truths = np.zeros(survey.lattice.shape, np.bool_)
+
+    def run(self) -> Found:
+        proven = self._judge_all()
+        valid = int(self._valid.sum())
+        least = np.flatnonzero(self._lattice.minimal(self._valid.reshape(-1))).tolist()
+        judged = self._survey.checked
+        self._survey.top = max(1, len(least))
+        for place in least:
+            self._survey.check(self._lattice.levels(place))
+        self._survey.checked = judged
+        return self._survey.found(proven=proven, valid=valid if proven else None)
+
+    def _judge_all(self) -> bool:
+        """Whether all are known in time."""
+        known, order = self._known.reshape(-1), self._survey.tables.order
+        decide = self._bisect if self._survey.judge.monotone else self._judge
+        for place in self._lattice.walk(order).tolist():
+            if not known[place]:
+                if self._survey.over:
+                    return False
+                self._survey.report(lambda: int((~known).sum()))
+                decide(self._lattice.levels(place))
+        return True
+
+    def _bisect(self, node: Levels) -> None:
+        path = self._path(node)
+        low, high = 0, len(path)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._judge(path[middle]) else (middle + 1, high)
+
+    def _path(self, node: Levels) -> list[Levels]:
+        """From a node upwards while nothing is known, the column that is rolled up last first."""
+        path = [node]
+        for j in reversed(self._survey.tables.order):
+            while path[-1][j] < self._lattice.top[j]:
+                higher = (*path[-1][:j], path[-1][j] + 1, *path[-1][j + 1 :])
+                if self._known[higher]:
+                    break
+                path.append(higher)
+        return path
+
+    def _judge(self, node: Levels) -> bool:
+        _, verdict = self._survey.verdict(node)
+        valid = verdict.kept is not None
+        self._known[node] = True
+        self._valid[node] = valid
+        if self._survey.judge.monotone and valid:
+            self._known[up(node)] = self._valid[up(node)] = True
+        elif verdict.hopeless:
+            self._known[down(node)] = True
+        return valid

@@ -1,0 +1,32 @@
+"""Objectives of a search, one file each, under one protocol."""
+
+from discreet.anonymity.search.objectives.ambiguity import Ambiguity
+from discreet.anonymity.search.objectives.class_size import ClassSize
+from discreet.anonymity.search.objectives.discernibility import Discernibility
+from discreet.anonymity.search.objectives.entropy import Entropy
+from discreet.anonymity.search.objectives.height import Height
+from discreet.anonymity.search.objectives.loss import Loss
+from discreet.anonymity.search.objectives.objective import Objective
+from discreet.anonymity.search.objectives.precision import Precision
+
+OBJECTIVES: tuple[Objective, ...] = (
+    Loss(),
+    ClassSize(),
+    Discernibility(),
+    Precision(),
+    Entropy(),
+    Ambiguity(),
+    Height(),
+)
+
+__all__ = [
+    "OBJECTIVES",
+    "Ambiguity",
+    "ClassSize",
+    "Discernibility",
+    "Entropy",
+    "Height",
+    "Loss",
+    "Objective",
+    "Precision",
+]

@@ -1,0 +1,72 @@
+"""Ambiguity: how many combinations of values a published row may stand for [NC07].
+
+Definition  Σ over kept rows of Π over columns of the values under its label, and the size of the whole domain
+            for every suppressed row.
+Bound       A coarser label has more values under it. From single columns: the mean of a product is at least
+            the product of geometric means (Jensen). Rows that stay suppressed cost the whole domain.
+
+[NC07]      Nergiz & Clifton, Thoughts on k-anonymization, 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.search.kernels import Truths
+from discreet.anonymity.search.lattice import Floats, outer_sum
+from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+
+
+@dataclass(frozen=True)
+class Ambiguity:
+    """Combinations of values."""
+
+    name: ClassVar[str] = "ambiguity"
+    weighted: ClassVar[bool] = False
+
+    def over(self, setting: Setting) -> Scale:
+        widths = [
+            [column.hierarchy.shares[level][places] * column.hierarchy.size for level, places in enumerate(column.places)]
+            for column in setting.columns
+        ]
+        domain = float(np.prod([column.hierarchy.size for column in setting.columns]))
+        return _Ambiguity(setting=setting, widths=widths, domain=domain)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Ambiguity:
+    """`widths[j][level][label]` are the values under a label."""
+
+    setting: Setting
+    widths: list[list[Floats]]
+    domain: float
+
+    def bounds(self) -> Floats:
+        logarithms = [
+            np.array([column.rows(level) @ np.log(width) for level, width in enumerate(widths)])
+            for column, widths in zip(self.setting.columns, self.widths, strict=True)
+        ]
+        return self.setting.rows * np.exp(outer_sum(logarithms) / self.setting.rows)
+
+    def score(self, view: View) -> float:
+        gone = float(view.sizes[~view.kept].sum())
+        return self._combinations(view, view.kept) + gone * self.domain
+
+    def below(self, view: View) -> float:
+        return float(view.sizes[~view.certain].sum()) * self.domain
+
+    def above(self, view: View) -> float:
+        return self._combinations(view, np.ones(len(view.sizes), np.bool_))
+
+    def shown(self, score: float) -> float:
+        return score
+
+    def _combinations(self, view: View, some: Truths) -> float:
+        products = view.sizes[some].astype(float)
+        keys = view.keys[some]
+        for j, column in enumerate(self.setting.columns):
+            products *= self.widths[j][view.levels[j]][column.shown(keys)]
+        return float(products.sum())

@@ -1,0 +1,50 @@
+"""Discernibility: with how many rows each row can be confused [BA05].
+
+Definition  Σ |E|² over kept classes, and N for every suppressed row.
+Bound       Merging classes adds to the sum of squares, and a suppressed row costs at least its class; c classes
+            have squares of at least N²/c. Rows that stay suppressed cost N each.
+
+[BA05]      Bayardo & Agrawal, Data privacy through optimal k-anonymization, 2005.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discreet.anonymity.search.lattice import Floats
+from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+
+
+@dataclass(frozen=True)
+class Discernibility:
+    """Pairs of rows that look the same."""
+
+    name: ClassVar[str] = "discernibility"
+    weighted: ClassVar[bool] = False
+
+    def over(self, setting: Setting) -> Scale:
+        return _Discernibility(setting=setting)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Discernibility:
+    setting: Setting
+
+    def bounds(self) -> Floats:
+        return float(self.setting.rows) ** 2 / self.setting.most_classes()
+
+    def score(self, view: View) -> float:
+        kept = view.sizes[view.kept].astype(float)
+        return float(kept @ kept) + float(view.sizes[~view.kept].sum()) * self.setting.rows
+
+    def below(self, view: View) -> float:
+        gone = float(view.sizes[~view.certain].sum())
+        return gone * self.setting.rows + (self.setting.rows - gone)
+
+    def above(self, view: View) -> float:
+        sizes = view.sizes.astype(float)
+        return float(sizes @ sizes)
+
+    def shown(self, score: float) -> float:
+        return score

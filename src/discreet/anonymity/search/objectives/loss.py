@@ -1,0 +1,57 @@
+"""Information loss: how much of its domain a published value leaves open, as ARX measures it.
+
+Definition  A row costs in a column the share of its label (`Hierarchy.shares`), or 1 where it is suppressed.
+            With N rows and a domain of H values, L = (Σ cost − N/H) / (N − N/H) is 0 where every value is
+            shown and 1 where none is. The loss is Π (1 + L)^(1/n) − 1 over the n columns; with weights, the
+            weighted mean of logarithms.
+Bound       Exact where nothing is suppressed, because a label's share does not depend on other columns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.search.columns import Column
+from discreet.anonymity.search.kernels import Truths
+from discreet.anonymity.search.lattice import Floats
+from discreet.anonymity.search.objectives.by_column import ByColumn
+from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The default."""
+
+    name: ClassVar[str] = "loss"
+    weighted: ClassVar[bool] = True
+
+    def over(self, setting: Setting) -> Scale:
+        shares = [_shares(column) for column in setting.columns]
+        units = [setting.rows * (1 - 1 / column.hierarchy.size) for column in setting.columns]
+
+        def extra(j: int, view: View, gone: Truths) -> float:
+            lost = 1 - shares[j][view.levels[j]][setting.columns[j].shown(view.keys[gone])]
+            return float(view.sizes[gone] @ lost) / units[j] if units[j] else 0.0
+
+        def costs(j: int, column: Column) -> Floats:
+            sums = np.array([column.rows(level) @ share for level, share in enumerate(shares[j])])
+            finest = setting.rows / column.hierarchy.size
+            return (sums - finest) / units[j] if units[j] else np.zeros(len(sums))
+
+        columns = len(setting.columns)
+        return ByColumn(
+            setting=setting,
+            costs=[costs(j, column) for j, column in enumerate(setting.columns)],
+            extra=extra,
+            term=np.log1p,
+            unit=lambda score: math.expm1(score / columns),
+        )
+
+
+def _shares(column: Column) -> list[Floats]:
+    """The shares of the labels that occur, at every level."""
+    return [column.hierarchy.shares[level][places] for level, places in enumerate(column.places)]

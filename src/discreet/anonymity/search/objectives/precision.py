@@ -1,0 +1,36 @@
+"""Precision: how high the levels are, as a part of each hierarchy's height [S02].
+
+Definition  A row costs level / height in each column, or 1 where it is suppressed; the mean over all cells.
+Bound       Exact where nothing is suppressed.
+
+[S02]       Sweeney, Achieving k-anonymity privacy protection using generalization and suppression, 2002.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.anonymity.search.kernels import Truths
+from discreet.anonymity.search.objectives.by_column import ByColumn
+from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+
+
+@dataclass(frozen=True)
+class Precision:
+    """0 where nothing is generalized, 1 where everything is."""
+
+    name: ClassVar[str] = "precision"
+    weighted: ClassVar[bool] = True
+
+    def over(self, setting: Setting) -> Scale:
+        heights = [column.hierarchy.height for column in setting.columns]
+        costs = [np.arange(height + 1) / max(height, 1) for height in heights]
+
+        def extra(j: int, view: View, gone: Truths) -> float:
+            return float(view.sizes[gone].sum() * (1 - costs[j][view.levels[j]])) / setting.rows
+
+        columns = len(setting.columns)
+        return ByColumn(setting=setting, costs=costs, extra=extra, unit=lambda score: score / columns)

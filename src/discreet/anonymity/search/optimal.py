@@ -1,0 +1,130 @@
+"""The best valid nodes of a lattice, proven: bounds rule out every node that was not judged.
+
+State       One bound a node, infinite where the node was judged or ruled out. A node is live while its bound
+            is below the worst of the solutions held.
+Descent     From the top, always to the valid child of least bound that improves, until none does: a good
+            solution early makes bounds bite.
+Then        Always the live node with most nodes below it. If it is hopeless they all go (predictive tagging);
+            if it is valid, what it suppresses for certain raises their bounds.
+Otherwise   Where no verdict tells of other nodes, live nodes are judged by rising bound, each by itself; the
+            first one beyond the best solution ends the search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.anonymity.classes import Tuples
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.models import Model
+from discreet.anonymity.search.heuristic import dive
+from discreet.anonymity.search.lattice import Floats, Levels, down, up
+from discreet.anonymity.search.objectives import Loss, Objective
+from discreet.anonymity.search.solution import Found, Progress
+from discreet.anonymity.search.survey import Outcome, Survey
+
+PROVABLE = 4_000_000
+"""The most nodes of a lattice for which bounds are held; larger ones are searched by `heuristic`."""
+
+SECONDS = 30.0
+"""The time for one that is too large, unless less is given."""
+
+
+def search(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    models: Sequence[Model],
+    *,
+    suppress: Fraction = Fraction(0),
+    objective: Objective = Loss(),
+    weights: Sequence[float] | None = None,
+    top: int = 1,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Found:
+    """The best full-domain generalizations that meet every model and suppress at most a part of the rows.
+
+    Proven best, unless `seconds` run out first or the lattice is too large to prove anything.
+    """
+    survey = Survey.of(
+        tuples,
+        hierarchies,
+        models,
+        suppress=suppress,
+        objective=objective,
+        weights=weights,
+        top=top,
+        seconds=seconds,
+        progress=progress,
+    )
+    if survey.lattice.size > PROVABLE:
+        survey.deadline = min(survey.deadline, time.monotonic() + SECONDS)
+        dive(survey)
+        return survey.found(proven=False)
+    proven = _Bounded(survey).run()
+    return survey.found(proven=proven)
+
+
+class _Bounded:
+    """A survey with a bound for every node."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._lattice = survey.lattice
+        self._bounds: Floats = np.ascontiguousarray(survey.scale.bounds())
+        self._flat = self._bounds.reshape(-1)
+
+    def run(self) -> bool:
+        """Whether every node was judged or ruled out in time."""
+        survey = self._survey
+        if survey.judge.tells:
+            self._descend()
+            order = np.argsort(-self._lattice.below, kind="stable")
+        else:
+            order = np.argsort(self._flat, kind="stable")
+        for place in order[self._flat[order] < survey.cutoff].tolist():
+            if self._flat[place] < survey.cutoff:
+                if survey.over:
+                    return False
+                survey.report(self._left)
+                self._check(self._lattice.levels(place))
+        return True
+
+    def _left(self) -> int:
+        return int((self._flat < self._survey.cutoff).sum())
+
+    def _descend(self) -> None:
+        node: Levels | None = self._lattice.top
+        if not self._check(node).valid:
+            return
+        while node is not None:
+            node = next((child for child in self._children(node) if self._improves(child)), None)
+
+    def _children(self, node: Levels) -> list[Levels]:
+        children = [(*node[:j], level - 1, *node[j + 1 :]) for j, level in enumerate(node) if level]
+        return sorted(children, key=lambda child: float(self._bounds[child]))
+
+    def _improves(self, node: Levels) -> bool:
+        before = self._survey.cutoff
+        return (
+            self._bounds[node] < before
+            and not self._survey.over
+            and self._check(node).valid
+            and (self._survey.cutoff < before or before == np.inf)
+        )
+
+    def _check(self, node: Levels) -> Outcome:
+        outcome = self._survey.check(node)
+        self._bounds[node] = np.inf
+        if outcome.hopeless:
+            self._bounds[down(node)] = np.inf
+        elif outcome.view is not None:
+            lower = self._bounds[down(node)]
+            np.maximum(lower, self._survey.scale.below(outcome.view), out=lower)
+            if self._survey.scale.above(outcome.view) >= self._survey.cutoff:
+                self._bounds[up(node)] = np.inf
+        return outcome
