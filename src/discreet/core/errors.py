@@ -4,6 +4,7 @@
     ├── RequestError             depends on the request and the policy alone, raised before data is read
     │   ├── InvalidParameterError    one parameter is out of its range            (exit code 2)
     │   └── BudgetError              the promise does not leave room for it       (exit code 3)
+    ├── DataError                the custodian's data is not what the policy says of it  (exit code 2)
     └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
 
 A message says what is wrong, where, and what to do next. It never holds a value from the data.
@@ -44,6 +45,16 @@ class BudgetError(RequestError):
 
     exit_code = 3
     code = "budget"
+
+
+class DataError(DiscreetError):
+    """The data is not what the policy says of it; only a custodian's command meets this.
+
+    A message may end in a log: it tells how many values are wrong and how to list them, never which.
+    """
+
+    exit_code = 2
+    code = "data"
 
 
 class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an error of the request)
