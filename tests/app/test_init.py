@@ -138,7 +138,11 @@ def test_machines_get_the_policy_its_tables_and_what_to_fill_in(
     assert told["policy"] == "mine.yaml"
     hospital = told["tables"]["hospital"]
     assert hospital["person"] == "person_id"
-    assert hospital["columns"]["zipcode"] == {"type": "category", "role": "quasi"}
+    assert hospital["columns"]["zipcode"] == {
+        "type": "category",
+        "role": "quasi",
+        "hipaa": "places smaller than a state",
+    }
     lines = (here / "mine.yaml").read_text().splitlines()
     assert len(told["fill_in"]) == sum(line.split(" #")[0].count("?") for line in lines if line[:1] != "#")
     for place in told["fill_in"]:

@@ -22,7 +22,7 @@ from discreet.anonymity.hierarchies.labels import read
 from discreet.anonymity.hierarchies.listing import Listing, read_csv
 from discreet.anonymity.hierarchies.mask import Mask
 from discreet.anonymity.hierarchies.order import Order
-from discreet.anonymity.hierarchies.spec import MISSING, Spec, prepare, with_missing
+from discreet.anonymity.hierarchies.spec import MISSING, Spec, over_column, with_missing
 from discreet.anonymity.hierarchies.trees import Tree
 from discreet.core.errors import RequestError
 from discreet.core.hierarchies import HierarchyEntry, Side
@@ -119,7 +119,7 @@ __all__ = [
     "as_table",
     "draft",
     "listed",
-    "prepare",
+    "over_column",
     "read",
     "read_csv",
     "spec",

@@ -48,7 +48,7 @@ def _equal(column: Column) -> HierarchyEntry | None:
     while steps > COARSEST * widths[-1]:
         widths.append(2 * widths[-1])
     low = grid[0] // widths[-1] * widths[-1]
-    high = -(-(grid[1] + 1) // widths[0]) * widths[0] - 1
+    high = -(-(grid[1] + 1) // widths[0]) * widths[0] - 1 if column.type is Kind.INTEGER else grid[1]
     return HierarchyEntry(
         low=_number(low * column.step),
         high=_number(high * column.step),

@@ -133,4 +133,4 @@ def keyed(
 def places(keys: Sequence[Key], distinct: Sequence[Key]) -> Codes:
     """Where each key stands among the distinct ones."""
     place = {key: number for number, key in enumerate(distinct)}
-    return np.fromiter((place[key] for key in keys), np.int32, len(keys))
+    return np.fromiter(map(place.__getitem__, keys), np.int32, len(keys))

@@ -1,7 +1,7 @@
 """Numbers in intervals, of widths that are multiples of each other or between given cut points.
 
-Labels      whole numbers: [20, 24], with both ends among the values. Others: [0.5, 1[, without the upper end.
-            `labels.read` reads both back.
+Labels      whole numbers: [20, 24], with both ends among the values. Others: [0.5, 1[, without the upper end,
+            but for the last, [9.5, 10]. `labels.read` reads them back.
 Domain      from `low` to `high`, in steps; widths are counted from `low`. A share is a part of its steps.
 """
 
@@ -99,9 +99,12 @@ class Intervals:
     def _wide(self, width: Decimal) -> tuple[Place, Bounds]:
         def bounds(place: int) -> tuple[Decimal, Decimal]:
             start = self.low + width * place
-            return start, min(start + width, self._end)
+            return start, self._end if place == last else start + width
 
-        return (lambda number: int((number - self.low) // width)), bounds
+        # The upper bound of numbers that are not whole belongs to the last interval, not to one of its own.
+        reach = self._end if self.whole else self.high
+        last = max(int(_ceiling((reach - self.low) / width)) - 1, 0)
+        return (lambda number: min(int((number - self.low) // width), last)), bounds
 
     def _described(self, bounds: Bounds) -> Callable[[int], tuple[str, float]]:
         def describe(place: int) -> tuple[str, float]:
@@ -114,7 +117,9 @@ class Intervals:
     def _label(self, start: Decimal, end: Decimal) -> str:
         if self.whole:
             return f"[{shown(_ceiling(start))}, {shown(_ceiling(end) - 1)}]"
-        return f"[{shown(start)}, {shown(end)}["
+        return (
+            f"[{shown(start)}, {shown(self.high)}]" if end == self._end else f"[{shown(start)}, {shown(end)}["
+        )
 
     def _steps(self, end: Decimal) -> int:
         """How many steps of the domain lie before an end."""
@@ -122,7 +127,7 @@ class Intervals:
 
     def _one_root(self) -> bool:
         """Whether the last level is one interval already."""
-        return not self.cuts and self.low + self.widths[-1] >= self._end
+        return not self.cuts and self.low + self.widths[-1] >= (self._end if self.whole else self.high)
 
 
 def shown(number: Decimal) -> str:

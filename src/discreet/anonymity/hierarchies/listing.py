@@ -21,6 +21,7 @@ from discreet.anonymity.hierarchies.spec import over_rows
 from discreet.core.errors import RequestError
 
 SEPARATORS = ";,\t|"
+PARTS_OF_LABELS = "*[]()<>=-.\"' "
 LARGEST_FILE = 256 * 2**20
 
 
@@ -78,9 +79,9 @@ def _text(name: str, path: Path) -> str:
 def _lines(text: str) -> list[Line]:
     """The fields of each line, cut where all lines are cut alike; else by what the first has most of."""
     first = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    marks = [mark for mark in first if not mark.isalnum() and mark != '"']
     usual = [mark for mark in SEPARATORS if mark in first]
-    for mark in dict.fromkeys([*usual, *marks]):
+    others = [mark for mark in first if not mark.isalnum() and mark not in PARTS_OF_LABELS]
+    for mark in usual or dict.fromkeys(others):
         lines = _cut(text, mark)
         if len(lines[0][1]) > 1 and len({len(row) for _, row in lines}) == 1:
             return lines
@@ -89,6 +90,8 @@ def _lines(text: str) -> list[Line]:
 
 def _cut(text: str, separator: str) -> list[Line]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    if " " not in text:
+        return [(reader.line_num, tuple(row)) for row in reader if row]
     return [(reader.line_num, tuple(map(str.strip, row))) for row in reader if row]
 
 
@@ -104,6 +107,8 @@ def _check_lengths(path: Path, lines: list[Line]) -> None:
 
 def _check_repeated(path: Path, lines: list[Line]) -> None:
     """A value may be repeated with the same labels only."""
+    if len({row for _, row in lines}) == len({row[0] for _, row in lines}):
+        return
     seen: dict[str, Line] = {}
     for line, row in lines:
         first, known = seen.setdefault(row[0], (line, row))
@@ -115,13 +120,17 @@ def _check_repeated(path: Path, lines: list[Line]) -> None:
 
 
 def _check_nested(path: Path, lines: list[Line]) -> None:
-    for level in range(1, len(lines[0][1]) - 1):
+    levels = list(zip(*(row for _, row in lines), strict=True))
+    for level in range(1, len(levels) - 1):
+        fine, coarse = levels[level], levels[level + 1]
+        if len(set(zip(fine, coarse, strict=True))) == len(set(fine)):
+            continue
         above: dict[str, tuple[str, int]] = {}
-        for line, row in lines:
-            known, first = above.setdefault(row[level], (row[level + 1], line))
-            if known != row[level + 1]:
+        for (line, _), label, over in zip(lines, fine, coarse, strict=True):
+            known, first = above.setdefault(label, (over, line))
+            if known != over:
                 raise RequestError(
-                    f"{path}, line {line}: {row[level]!r} becomes {row[level + 1]!r} at level {level + 1}, "
-                    f"and {known!r} in line {first}.",
+                    f"{path}, line {line}: {label!r} becomes {over!r} at level {level + 1}, and {known!r} in "
+                    f"line {first}.",
                     hint="Give a label one label above it, so that levels are nested.",
                 )

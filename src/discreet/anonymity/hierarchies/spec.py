@@ -38,7 +38,7 @@ class Spec(Protocol):
         """What it can be shown with before there is data: its values, or some where they are too many."""
 
 
-def prepare(
+def over_column(
     spec: Spec, values: Iterable[str | None], *, missing: Missing | None = None, column: str = ""
 ) -> Hierarchy:
     """The hierarchy over the values of a column, some of which may be missing."""
