@@ -106,7 +106,7 @@ def complaints(error: ValidationError, values: Mapping[str, Any]) -> list[tuple[
             branched.add(place)
         text = _sentence(place, detail)
         place = _pointed(place, text, detail["input"])
-        found.append((place, re.sub(rf"^{re.escape(str(*place[-1:]))} must ", "must ", text)))
+        found.append((place, re.sub(rf"^{re.escape(str(*place[-1:]))} (must|does not) ", r"\1 ", text)))
     return found
 
 
@@ -149,9 +149,8 @@ def _wanted(kind: str, context: Mapping[str, Any]) -> str:
     for limit, words in (("ge", "at least"), ("gt", "above"), ("le", "at most")):
         if limit in context:
             return f"{words} {context[limit]}"
-    if kind in ("too_short", "finite_number"):
-        return "a list of at least one" if kind == "too_short" else "a finite number"
-    return EXPECTED.get(kind.split("_", maxsplit=1)[0], "a usable value")
+    wanted = EXPECTED.get(kind.split("_", maxsplit=1)[0], "a usable value")
+    return "a finite number" if kind == "finite_number" else wanted
 
 
 def _pointed(place: Place, text: str, here: object) -> Place:

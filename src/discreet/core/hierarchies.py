@@ -25,7 +25,7 @@ from pydantic import Field, field_validator, model_validator
 
 from discreet.core.strict import Strict, is_moderate
 
-Number = int | Decimal
+Number = Decimal | int
 LONGEST_CODE = 64
 
 
@@ -78,16 +78,16 @@ class HierarchyEntry(Strict):
     """One hierarchy as the policy has it; exactly one kind."""
 
     csv: str | None = None
-    widths: tuple[Number, ...] | None = Field(default=None, min_length=1)
-    cuts: tuple[tuple[str, ...], ...] | None = Field(default=None, min_length=1)
+    widths: tuple[Number, ...] | None = None
+    cuts: tuple[tuple[str, ...], ...] | None = None
     low: int | Decimal | date | None = None
     high: int | Decimal | date | None = None
     mask: Side | None = None
     alphabet: Alphabet | None = None
     length: int | None = Field(default=None, ge=1, le=LONGEST_CODE)
     tree: Any = None
-    dates: tuple[Period, ...] | None = Field(default=None, min_length=1)
-    order: tuple[str, ...] | None = Field(default=None, min_length=1)
+    dates: tuple[Period, ...] | None = None
+    order: tuple[str, ...] | None = None
 
     @field_validator("cuts", mode="before")
     @classmethod
@@ -101,6 +101,9 @@ class HierarchyEntry(Strict):
     @model_validator(mode="after")
     def _consistent(self) -> HierarchyEntry:
         self._one_kind()
+        empty = [name for name in ("widths", "cuts", "dates", "order") if getattr(self, name) == ()]
+        if empty:
+            raise ValueError(f"{empty[0]} must be a list of at least one")
         if self.widths is not None:
             _check_widths(self.widths, whole=self.order is not None)
         if self.cuts is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -39,10 +40,19 @@ def paths(hierarchy: Hierarchy) -> dict[str, list[str]]:
     }
 
 
-def numbers(**given: Any) -> Intervals:
-    cast = {name: tuple(map(Decimal, value)) if name == "widths" else value for name, value in given.items()}
+def numbers(
+    *,
+    low: object,
+    high: object,
+    step: object = 1,
+    whole: bool = True,
+    widths: Iterable[object] = (),
+    cuts: tuple[tuple[Decimal, ...], ...] = (),
+) -> Intervals:
+    """Intervals of whatever reads as numbers."""
+    bounds = {"low": Decimal(str(low)), "high": Decimal(str(high)), "step": Decimal(str(step))}
     return Intervals(
-        name="n", **{k: Decimal(str(v)) if k in ("low", "high", "step") else v for k, v in cast.items()}
+        name="n", whole=whole, widths=tuple(Decimal(str(each)) for each in widths), cuts=cuts, **bounds
     )
 
 

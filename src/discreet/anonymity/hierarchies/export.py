@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -46,12 +47,19 @@ def as_sql(hierarchy: Hierarchy, level: int, column: str, dialect: str = "duckdb
     require(0 <= level <= hierarchy.height, "as_sql", "level", level, f"from 0 to {hierarchy.height}")
     text = exp.cast(exp.column(column, quoted=True), exp.DataType.Type.TEXT)
     case = exp.Case()
-    for place, label in enumerate(hierarchy.labels[level]):
-        codes = np.flatnonzero(hierarchy.maps[level] == place)
-        values = [hierarchy.values[code] for code in codes.tolist()]
+    for label, values in _groups(hierarchy, level):
         shown = exp.Literal.string(label) if label != MISSING else exp.null()
-        case = case.when(_is_one_of(text, values), shown)
+        case.append("ifs", exp.If(this=_is_one_of(text, values), true=shown))
     return case.sql(dialect=dialect)
+
+
+def _groups(hierarchy: Hierarchy, level: int) -> Iterator[tuple[str, list[str]]]:
+    """Each label that some value has, and those values."""
+    codes = hierarchy.maps[level]
+    order = np.argsort(codes, kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        if len(part):
+            yield hierarchy.labels[level][codes[part[0]]], [hierarchy.values[each] for each in part.tolist()]
 
 
 def _is_one_of(text: exp.Expression, values: list[str]) -> exp.Condition:

@@ -97,7 +97,7 @@ def _masked(label: str) -> Covers | None:
 
 
 def _period(label: str) -> Covers | None:
-    if PERIOD.fullmatch(label) is None or label.startswith("0000"):
+    if PERIOD.fullmatch(label) is None or re.match("0000(?!s)", label):
         return None
     first, last = span(label)
 
