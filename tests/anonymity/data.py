@@ -14,8 +14,12 @@ import pytest
 
 from discreet.anonymity.classes import Sensitive, Tuples
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
+from tests.conftest import SHARED
 
-DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("DISCREET_DATA", SHARED / "data"))
+needs_data = pytest.mark.skipif(
+    not (DATA / "adult_arx").is_dir(), reason=f"no microdata at {DATA}: set DISCREET_DATA"
+)
 ADULT = (
     "sex",
     "age",

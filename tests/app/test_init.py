@@ -17,12 +17,12 @@ from discreet.app.sample import SAMPLES, write
 from discreet.app.sample.schema import TableSchema
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind, Role
+from tests.anonymity.data import DATA
 from tests.app.test_promise import discreet
-from tests.conftest import SHARED
 
 REAL = sorted(
     path
-    for path in (SHARED / "data").glob("*/*")
+    for path in DATA.glob("*/*")
     if path.suffix in (".csv", ".data", ".test") and "hierarchy" not in path.name
 )
 
@@ -138,7 +138,11 @@ def test_machines_get_the_policy_its_tables_and_what_to_fill_in(
     assert told["policy"] == "mine.yaml"
     hospital = told["tables"]["hospital"]
     assert hospital["person"] == "person_id"
-    assert hospital["columns"]["zipcode"] == {"type": "category", "role": "quasi"}
+    assert hospital["columns"]["zipcode"] == {
+        "type": "category",
+        "role": "quasi",
+        "hipaa": "places smaller than a state",
+    }
     lines = (here / "mine.yaml").read_text().splitlines()
     assert len(told["fill_in"]) == sum(line.split(" #")[0].count("?") for line in lines if line[:1] != "#")
     for place in told["fill_in"]:
@@ -307,7 +311,7 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
     assert sorted(here.iterdir()) == before
 
 
-@pytest.mark.skipif(not REAL, reason=f"no microdata under {SHARED / 'data'}")
+@pytest.mark.skipif(not REAL, reason=f"no microdata under {DATA}")
 def test_real_files_are_drafted_and_load_once_filled_in(here: Path) -> None:
     files = [path for path in REAL if path.suffix != ".test"]
     assert discreet("init", *map(str, files)) == 0

@@ -44,7 +44,7 @@ tables:
       patient: {type: integer, role: identifier}
       badge: {}
 hierarchies:
-  ages: {low: 0, high: 120, widths: [5, 10.5, 20]}
+  ages: {low: 0, high: 120, widths: [2.5, 5, 10]}
   occupation: {csv: jobs/occupation.csv}
   nationality: {tree: {"*": {Asian: [Japanese, 010], American: [US, no]}}}
 analysts:
@@ -89,9 +89,9 @@ def test_the_policy_of_the_design_is_read_as_meant(tmp_path: Path) -> None:
     assert adult.columns["occupation"].nulls
     assert adult.columns["name"].type is Kind.TEXT
     assert policy.tables["visits"].links["badge"].table == "adult"
-    assert policy.hierarchies["ages"] == {"low": 0, "high": 120, "widths": [5, Decimal("10.5"), 20]}
-    assert policy.hierarchies["nationality"]["tree"]["*"]["American"] == ["US", "no"]
-    assert policy.hierarchies["nationality"]["tree"]["*"]["Asian"] == ["Japanese", "010"]
+    ages, nationality = policy.hierarchies["ages"], policy.hierarchies["nationality"]
+    assert (ages.low, ages.high, ages.widths) == (0, 120, (Decimal("2.5"), 5, 10))
+    assert nationality.tree == {"*": {"Asian": ["Japanese", "010"], "American": ["US", "no"]}}
     assert {name: analyst.share for name, analyst in policy.analysts.items()} == {"alice": 0.5, "bob": 0.25}
     assert policy.data_version == "2024-01"
     assert policy.epsilon == 0.1
@@ -106,7 +106,7 @@ def test_paths_are_beside_the_policy_wherever_one_works(
     policy = load(Path("kept/privacy.yaml"))
     assert policy.tables["adult"].source == str(tmp_path / "kept" / "adult.parquet")
     assert policy.tables["visits"].source == str(tmp_path / "kept" / "shop.duckdb#visits")
-    assert policy.hierarchies["occupation"]["csv"] == str(tmp_path / "kept" / "jobs" / "occupation.csv")
+    assert policy.hierarchies["occupation"].csv == str(tmp_path / "kept" / "jobs" / "occupation.csv")
     assert policy.ledger == str(tmp_path / "kept" / "ledger.db")
     assert policy.store == str(tmp_path / "store")
 
@@ -410,7 +410,7 @@ tables:
 promise: {posterior: 0.05, prior: 1/100}
 hierarchies:
   nationality: {tree: {"*": {Asian: [Japanese, "010"], American: [US, "no"]}}}
-  ages: {widths: [5, 10.50, 20], low: 0, high: 120}
+  ages: {widths: [2.50, 5, 10.0], low: 0, high: 120}
   occupation: {csv: jobs/occupation.csv}
 """
 
@@ -434,7 +434,7 @@ def test_the_version_is_of_the_meaning_not_of_the_writing(tmp_path: Path) -> Non
         ("nulls: true", "nulls: false"),
         ("source: adult.parquet", "source: adult2.parquet"),
         ("high: 2024-12-31}", "high: 2024-12-30}"),
-        ("widths: [5,", "widths: [6,"),
+        ("widths: [2.5,", "widths: [1.25,"),
     ],
 )
 def test_whatever_changes_answers_changes_the_version(tmp_path: Path, old: str, new: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
-from discreet.app.commands import ask, demo, init, ledger, promise
+from discreet.app.commands import ask, demo, hierarchy, init, ledger, promise
 from discreet.core.errors import DiscreetError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app = typer.Typer(
 VERBS: dict[str, Callable[..., None]] = {
     "ask": ask.run_ask,
     "demo": demo.run,
+    "hierarchy": hierarchy.run,
     "init": init.run,
     "ledger": ledger.run,
     "plan": ask.run_plan,

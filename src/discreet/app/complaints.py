@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from discreet.app.yaml_lines import Place
+from discreet.core.hierarchies import Alphabet, HierarchyEntry, Missing, Period, Side
 from discreet.core.policy import Analyst, Column, Kind, Link, Policy, Role, Table, Terms
 from discreet.core.relations import Relation
 
@@ -28,6 +29,18 @@ SYNONYMS = {
     "groups_per_person": ("max_groups", "partitions_per_person", "groups_per_user"),
     "links": ("foreign_keys", "references", "joins"),
     "promise": ("budget", "privacy"),
+    "missing": ("na", "missing_values", "null_policy"),
+    "csv": ("file", "path", "arx"),
+    "widths": ("width", "bins", "steps", "sizes"),
+    "cuts": ("breaks", "edges", "boundaries", "bounds"),
+    "mask": ("masking", "redact", "redaction"),
+    "tree": ("groups", "taxonomy", "nodes"),
+    "dates": ("date", "periods", "time"),
+    "order": ("ordered", "ordering", "values"),
+    Missing.CATEGORY: ("own", "value", "keep"),
+    Missing.SUPPRESS: ("suppressed", "drop", "remove", "delete"),
+    Side.RIGHT: ("end", "suffix", "trailing"),
+    Side.LEFT: ("start", "prefix", "leading"),
     Kind.INTEGER: ("int", "bigint", "long", "number"),
     Kind.DECIMAL: ("float", "double", "real", "numeric"),
     Kind.CATEGORY: ("categorical", "enum", "factor", "nominal"),
@@ -56,8 +69,18 @@ OWNERS: dict[type[BaseModel], str] = {
     Table: "a table",
     Column: "a column",
     Policy: "the top",
+    HierarchyEntry: "a hierarchy",
 }
-CHOICES: dict[str, type[StrEnum]] = {"type": Kind, "role": Role, "secret": Relation}
+ENTRIES: dict[str, type[BaseModel]] = {"tables": Table, "analysts": Analyst, "hierarchies": HierarchyEntry}
+CHOICES: dict[str, type[StrEnum]] = {
+    "type": Kind,
+    "role": Role,
+    "secret": Relation,
+    "missing": Missing,
+    "mask": Side,
+    "alphabet": Alphabet,
+    "dates": Period,
+}
 EXPECTED = {
     "int": "a whole number",
     "float": "a number",
@@ -83,7 +106,7 @@ def complaints(error: ValidationError, values: Mapping[str, Any]) -> list[tuple[
             branched.add(place)
         text = _sentence(place, detail)
         place = _pointed(place, text, detail["input"])
-        found.append((place, re.sub(rf"^{re.escape(str(*place[-1:]))} must ", "must ", text)))
+        found.append((place, re.sub(rf"^{re.escape(str(*place[-1:]))} (must|does not) ", r"\1 ", text)))
     return found
 
 
@@ -117,14 +140,17 @@ def _sentence(place: Place, detail: ErrorDetails) -> str:
     if kind == "extra_forbidden":
         return _unknown(place)
     if kind in ("enum", "literal_error"):
-        return _choice(name, given, str(context["expected"]))
-    if kind in ("greater_than_equal", "greater_than"):
-        bound = f"at least {context['ge']}" if "ge" in context else f"above {context['gt']}"
-        return f"must be {bound}; got {_shown(given)}"
-    wanted = EXPECTED.get(kind.split("_")[0], "a usable value")
-    if kind == "finite_number":
-        wanted = "a finite number"
-    return f"must be {wanted}; got {_shown(given)}"
+        entry = next(str(part) for part in reversed(detail["loc"]) if isinstance(part, str))
+        return _choice(entry, given, str(context["expected"]))
+    return f"must be {_wanted(kind, context)}; got {_shown(given)}"
+
+
+def _wanted(kind: str, context: Mapping[str, Any]) -> str:
+    for limit, words in (("ge", "at least"), ("gt", "above"), ("le", "at most")):
+        if limit in context:
+            return f"{words} {context[limit]}"
+    wanted = EXPECTED.get(kind.split("_", maxsplit=1)[0], "a usable value")
+    return "a finite number" if kind == "finite_number" else wanted
 
 
 def _pointed(place: Place, text: str, here: object) -> Place:
@@ -170,13 +196,11 @@ def _model(place: Place) -> type[BaseModel]:
     match place:
         case ("promise",):
             return Terms
-        case ("tables", _):
-            return Table
+        case (str(part), _) if part in ENTRIES:
+            return ENTRIES[part]
         case ("tables", _, "columns", _):
             return Column
         case ("tables", _, "links", _):
             return Link
-        case ("analysts", _):
-            return Analyst
         case _:
             return Policy

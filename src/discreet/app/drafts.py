@@ -1,21 +1,25 @@
 """A draft of a policy: what files say of themselves, and a `?` for everything that only a person may say.
 
-Names and types come from the files' schemas, roles from the names. Bounds and values are left open: taken
-from the data they would tell of its extremes, and every answer that rests on them would too.
+Names and types come from the files' schemas, roles from the names, and from what most values of a text column
+look like where its name says nothing. Bounds and values are left open: taken from the data they would tell of
+its extremes, and every answer that rests on them would too.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.app.identifiers import PATTERNS, Identifier, by_content, by_name
+from discreet.app.proposed import hierarchies
 from discreet.app.roles import is_code, is_id, likely_role, names_people
+from discreet.app.yaml_text import word
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, Kind, Role
+from discreet.engines.patterns import matching
 from discreet.engines.schema import Schema
 
 HEAD = """\
@@ -31,18 +35,16 @@ promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presen
 # A category may do without `values`; groups are then chosen privately, and the promise needs a tail above 0.
 # Text that is free and not one of a few values: type: text.
 """
-PLAIN = re.compile(r"(?!.* #)[A-Za-z_./][A-Za-z0-9_ ./#-]*(?<! )")
-# Words that other readers of YAML take for something else.
-MISREAD = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnDraft:
-    """One column as the draft has it."""
+    """One column as the draft has it; `hipaa` is what it seems to be of HIPAA's identifiers."""
 
     name: str
     kind: Kind
     role: Role
+    hipaa: Identifier | None = None
 
     @property
     def entry(self) -> str:
@@ -51,7 +53,8 @@ class ColumnDraft:
             parts += OPEN.get(self.kind, [])
         if self.role is not Role.OTHER:
             parts.append(f"role: {self.role.value}")
-        return f"{{{', '.join(parts)}}}"
+        remark = "" if self.hipaa is None else f"    # HIPAA ({self.hipaa.letter}): {self.hipaa.what}"
+        return f"{{{', '.join(parts)}}}{remark}"
 
 
 OPEN = {
@@ -101,12 +104,15 @@ def draft(found: Sequence[Schema]) -> list[TableDraft]:
 def write(tables: Sequence[TableDraft], folder: Path) -> str:
     """The text of the policy, to stand in `folder`."""
     blocks = "\n".join(_block(table, folder) for table in tables)
-    return f"{HEAD}\ntables:\n{blocks}"
+    columns = [(column.name, column.kind, column.role) for table in tables for column in table.columns]
+    return f"{HEAD}\ntables:\n{blocks}{hierarchies(columns)}"
 
 
 def _table(name: str, schema: Schema) -> TableDraft:
     usable = {column: kind for column, kind in schema.columns if kind is not None and _is_name(column)}
-    columns = tuple(_column(column, kind) for column, kind in usable.items())
+    unnamed = [column for column, kind in usable.items() if _may_hold_anything(column, kind)]
+    found = matching(schema, unnamed, PATTERNS)
+    columns = tuple(_column(column, kind, found.get(column, {})) for column, kind in usable.items())
     if not columns:
         raise RequestError(
             f"{schema.path} has no column that a policy can name.",
@@ -116,25 +122,30 @@ def _table(name: str, schema: Schema) -> TableDraft:
     return TableDraft(name=name, schema=schema, columns=columns, left_out=left_out)
 
 
-def _column(name: str, kind: Kind) -> ColumnDraft:
-    role = likely_role(name)
+def _may_hold_anything(name: str, kind: Kind) -> bool:
+    return kind in (Kind.TEXT, Kind.CATEGORY) and likely_role(name) in (Role.OTHER, Role.QUASI)
+
+
+def _column(name: str, kind: Kind, shares: Mapping[str, float]) -> ColumnDraft:
+    hipaa = by_content(shares) or by_name(name, kind)
+    role = hipaa.role if hipaa is not None and by_content(shares) else likely_role(name)
     if role is not Role.IDENTIFIER and (kind is Kind.TEXT or (kind is Kind.INTEGER and is_code(name))):
         kind = Kind.CATEGORY
-    return ColumnDraft(name=name, kind=kind, role=role)
+    return ColumnDraft(name=name, kind=kind, role=role, hipaa=hipaa)
 
 
 def _block(table: TableDraft, folder: Path) -> str:
     person = (
         f"row, if every row is another person; or the column that names the person{_proposal(table.person)}"
     )
-    width = max(len(_word(column.name)) for column in table.columns) + 1
+    width = max(len(word(column.name)) for column in table.columns) + 1
     lines = [
         f"  {table.name}:",
-        f"    source: {_word(_beside(table.schema.source, folder))}",
+        f"    source: {word(_beside(table.schema.source, folder))}",
         f"    person: ?             # {person}",
         "    rows_per_person: ?    # how many rows of one person count at most; 1 where person is row",
         f"    columns:{_caution(table)}",
-        *(f"      {f'{_word(column.name)}:':<{width}} {column.entry}" for column in table.columns),
+        *(f"      {f'{word(column.name)}:':<{width}} {column.entry}" for column in table.columns),
         *(
             f"      # column {at} is left out: a policy has no word for its name or type"
             for at in table.left_out
@@ -165,8 +176,3 @@ def _table_name(stem: str, taken: set[str]) -> str:
 
 def _is_name(column: str) -> bool:
     return WORD.fullmatch(column) is not None and not column.startswith("_discreet")
-
-
-def _word(text: str) -> str:
-    plain = PLAIN.fullmatch(text) is not None and text.lower() not in MISREAD
-    return text if plain else json.dumps(text)

@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from discreet.app.complaints import complaints, nearest
+from discreet.app.fitting import misfit
 from discreet.app.policy_words import Problems, is_text, meaning
 from discreet.app.yaml_lines import Document, Place, Word, dotted, located, read
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.policy import Policy
+from discreet.core.policy import Column, Policy
 
 MOST_PROBLEMS = 10
 MEMORY = ":memory:"
@@ -82,8 +83,9 @@ def policy_version(policy: Policy) -> str:
     if policy.ledger != MEMORY:
         folder = os.path.dirname(policy.ledger)
         for entry in (*meant["tables"].values(), *meant["hierarchies"].values()):
-            for name in {"source", "csv"} & set(entry):
-                entry[name] = os.path.relpath(str(entry[name]), folder)
+            for name in ("source", "csv"):
+                if entry.get(name) is not None:
+                    entry[name] = os.path.relpath(str(entry[name]), folder)
     text = json.dumps(_canonical(meant), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -151,19 +153,26 @@ def _loose_ends(policy: Policy) -> Problems:
         except InvalidParameterError as error:
             name, text = re.fullmatch(r"Promise\.(\w+) (.*)", error.message, re.S).groups()  # type: ignore[union-attr]
             problems.append((("promise", name), text))
-    for table, column, named in (
-        (table, column, facts.hierarchy)
-        for table, entry in policy.tables.items()
-        for column, facts in entry.columns.items()
-    ):
-        if named is not None and named not in policy.hierarchies:
-            meant = nearest(named, policy.hierarchies)
-            way_out = (
-                f"did you mean {meant}?" if meant else "declare it under hierarchies, at the end of the file"
-            )
-            place = ("tables", table, "columns", column, "hierarchy")
-            problems.append((place, f"there is no hierarchy {named}: {way_out}"))
+    for table, entry in policy.tables.items():
+        for column, facts in entry.columns.items():
+            text = _hierarchy_problem(column, facts, policy)
+            if text is not None:
+                place = ("tables", table, "columns", column)
+                problems.append((place if facts.hierarchy is None else (*place, "hierarchy"), text))
     return problems
+
+
+def _hierarchy_problem(name: str, column: Column, policy: Policy) -> str | None:
+    """What is wrong between a column and its hierarchy."""
+    named = column.hierarchy
+    if named is not None and named not in policy.hierarchies:
+        meant = nearest(named, policy.hierarchies)
+        way_out = (
+            f"did you mean {meant}?" if meant else "declare it under hierarchies, at the end of the file"
+        )
+        return f"there is no hierarchy {named}: {way_out}"
+    entry = policy.hierarchies.get(named or name)
+    return None if entry is None else misfit(named or name, entry, column)
 
 
 def _anchored(policy: Policy, folder: Path) -> Policy:
@@ -181,10 +190,7 @@ def _anchored(policy: Policy, folder: Path) -> Policy:
         for name, table in policy.tables.items()
     }
     hierarchies = {
-        name: {
-            key: absolute(value) if key == "csv" and isinstance(value, str) else value
-            for key, value in entry.items()
-        }
+        name: entry if entry.csv is None else entry.model_copy(update={"csv": absolute(entry.csv)})
         for name, entry in policy.hierarchies.items()
     }
     store = policy.store if policy.store is None else absolute(policy.store)

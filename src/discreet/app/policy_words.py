@@ -31,7 +31,9 @@ def meaning(tree: dict[str, Tree]) -> tuple[dict[str, Any], Problems]:
 def is_text(place: Place) -> bool:
     """Whether a place holds values of a category, to be kept as typed."""
     match place:
-        case ("tables", _, "columns", _, "values", *_) | ("hierarchies", _, "tree", *_):
+        case ("tables", _, "columns", _, "values", *_):
+            return True
+        case ("hierarchies", _, "tree" | "order" | "cuts", *_):
             return True
         case _:
             return False

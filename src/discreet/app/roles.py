@@ -39,6 +39,7 @@ PEOPLE = """
 """
 NUMBERS_OF_PEOPLE = (["mrn"], ["ssn"], ["nhs"])
 CODES = "sex gender race ethnicity ethnic nationality religion zip zipcode postcode plz marital married icd"
+PLACES_OF_MEANING = "zip zipcode postcode postal plz icd"
 SHORTEST_INSIDE = 6
 
 
@@ -53,7 +54,7 @@ def likely_role(name: str) -> Role:
         (QUASI, Role.QUASI),
         (WEAK, Role.IDENTIFIER),
     ):
-        if _speaks_of(name, words):
+        if speaks_of(name, words):
             return role
     return Role.IDENTIFIER if _is_people(name) else Role.OTHER
 
@@ -66,13 +67,18 @@ def is_id(name: str) -> bool:
 
 def names_people(name: str) -> bool:
     """Whether a key speaks of people: patient_id, user, MRN."""
-    spoken = _speaks_of(name, PEOPLE) or _is_people(name) or _parts(name)[-1:] in NUMBERS_OF_PEOPLE
+    spoken = speaks_of(name, PEOPLE) or _is_people(name) or _parts(name)[-1:] in NUMBERS_OF_PEOPLE
     return is_id(name) and spoken
+
+
+def is_maskable(name: str) -> bool:
+    """Whether values are codes that say less with every character that is left out."""
+    return speaks_of(name, PLACES_OF_MEANING)
 
 
 def is_code(name: str) -> bool:
     """Whether numbers in the column are names of groups rather than amounts."""
-    return _speaks_of(name, CODES)
+    return speaks_of(name, CODES)
 
 
 def _is_people(name: str) -> bool:
@@ -80,7 +86,8 @@ def _is_people(name: str) -> bool:
     return "".join(_parts(name)).removesuffix("id") in PEOPLE.split()
 
 
-def _speaks_of(name: str, words: str) -> bool:
+def speaks_of(name: str, words: str) -> bool:
+    """Whether one of the words is in a name."""
     parts = _parts(name)
     return any(
         word in parts or (len(word) >= SHORTEST_INSIDE and any(word in part for part in parts))

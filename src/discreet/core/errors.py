@@ -4,6 +4,7 @@
     ├── RequestError             depends on the request and the policy alone, raised before data is read
     │   ├── InvalidParameterError    one parameter is out of its range            (exit code 2)
     │   └── BudgetError              the promise does not leave room for it       (exit code 3)
+    ├── DataError                the custodian's data is not what the policy says of it  (exit code 2)
     ├── UnmetError               no release meets the models that were asked for  (exit code 4)
     └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
 
@@ -45,6 +46,16 @@ class BudgetError(RequestError):
 
     exit_code = 3
     code = "budget"
+
+
+class DataError(DiscreetError):
+    """The data is not what the policy says of it; only a custodian's command meets this.
+
+    A message may end in a log: it tells how many values are wrong and how to list them, never which.
+    """
+
+    exit_code = 2
+    code = "data"
 
 
 class UnmetError(DiscreetError):

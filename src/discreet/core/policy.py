@@ -17,10 +17,12 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from discreet.core.hierarchies import HierarchyEntry, Missing
 from discreet.core.numbers import parse_probability
 from discreet.core.relations import Relation
+from discreet.core.strict import Strict, is_moderate
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
 WIDEST = 2**53
@@ -60,12 +62,7 @@ def _is_bound(kind: Kind, bound: object) -> bool:
         return False
     if isinstance(bound, datetime):
         return kind is Kind.TIMESTAMP and bound.tzinfo is None
-    return not isinstance(bound, Decimal) or _is_moderate(bound)
-
-
-def _is_moderate(number: Decimal) -> bool:
-    """Whether a decimal is small and short enough to be turned into a fraction."""
-    return number.is_finite() and abs(number.adjusted()) <= 30 and len(number.as_tuple().digits) <= 60
+    return not isinstance(bound, Decimal) or is_moderate(bound)
 
 
 def _in_order(low: Any, high: Any) -> bool:
@@ -79,12 +76,6 @@ def _probability(value: object) -> object:
 
 
 Probability = Annotated[float, BeforeValidator(_probability)]
-
-
-class Strict(BaseModel):
-    """Frozen, and refuses keys that it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 class Terms(Strict):
@@ -102,6 +93,7 @@ class Column(Strict):
 
     `nulls`: true, rows may lack it, and NULL is a key like others; false, every row has it, so that counting
     its values is counting rows; unsaid, rows may lack it, and NULL is no key. No sensitivity rests on it.
+    `missing` is what becomes of rows without a value when the table is published.
     """
 
     type: Kind = Kind.TEXT
@@ -112,6 +104,7 @@ class Column(Strict):
     values: tuple[str, ...] | None = None
     nulls: bool | None = None
     hierarchy: str | None = None
+    missing: Missing | None = None
 
     @field_validator("values", mode="before")
     @classmethod
@@ -135,7 +128,7 @@ class Column(Strict):
             raise ValueError("values must be a list of different values")
         if self.resolution is not None and self.type is not Kind.DECIMAL:
             raise ValueError("resolution goes with type decimal")
-        if self.resolution is not None and not (self.resolution > 0 and _is_moderate(self.resolution)):
+        if self.resolution is not None and not (self.resolution > 0 and is_moderate(self.resolution)):
             raise ValueError("resolution must be above 0, such as 0.01")
         if self.type is Kind.DECIMAL and self.low is not None and self.resolution is None:
             raise ValueError("a decimal with bounds needs a resolution, such as 0.01")
@@ -225,7 +218,7 @@ class Policy(Strict):
 
     promise: Terms | None = None
     tables: dict[str, Table]
-    hierarchies: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    hierarchies: dict[str, HierarchyEntry] = Field(default_factory=dict)
     analysts: dict[str, Analyst] = Field(default_factory=dict)
     ledger: str = "ledger.db"
     store: str | None = None

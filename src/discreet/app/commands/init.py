@@ -56,7 +56,11 @@ def as_object(output: Path, tables: list[TableDraft], left: list[Blank]) -> dict
                 "types_are_guesses": table.schema.guessed,
                 "header": table.schema.header,
                 "columns": {
-                    column.name: {"type": column.kind.value, "role": column.role.value}
+                    column.name: {
+                        "type": column.kind.value,
+                        "role": column.role.value,
+                        **({} if column.hipaa is None else {"hipaa": column.hipaa.what}),
+                    }
                     for column in table.columns
                 },
                 "left_out": list(table.left_out),

@@ -1,0 +1,115 @@
+"""Dates by periods: 2023-05-17 → 2023-05 → 2023 → 2020s.
+
+Values are dates or times in ISO's form; a time with a zone is taken in UTC. A share is a part of the days
+from `low` to `high`; where values are times, one of them is a second of those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy, keyed
+from discreet.anonymity.hierarchies.spec import refuse
+from discreet.core.hierarchies import Period
+
+SECONDS = 86_400
+MOST_SHOWN = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dates:
+    """Days or times within `low` and `high`, by rising periods."""
+
+    name: str
+    low: date
+    high: date
+    periods: tuple[Period, ...]
+    times: bool = False
+
+    def over(self, values: Iterable[str]) -> Hierarchy:
+        distinct = set(values)
+        read = {value: day for value in distinct if (day := self._day(value)) is not None}
+        refuse(self.name, len(distinct) - len(read))
+        ordered = sorted(read)
+        levels = [
+            ([period_of(read[value], period) for value in ordered], self._described(period))
+            for period in self.periods
+        ]
+        size = self._days * (SECONDS if self.times else 1)
+        return keyed(self.name, ordered, levels, size=float(size))
+
+    def uncovered(self, values: Iterable[str]) -> tuple[str, ...]:
+        return tuple(value for value in values if self._day(value) is None)
+
+    def domain(self) -> tuple[str, ...]:
+        every = -(-self._days // MOST_SHOWN)
+        return tuple((self.low + timedelta(place)).isoformat() for place in range(0, self._days, every))
+
+    @property
+    def _days(self) -> int:
+        return (self.high - self.low).days + 1
+
+    def _day(self, value: str) -> date | None:
+        day = read_day(value)
+        return day if day is not None and self.low <= day <= self.high else None
+
+    def _described(self, period: Period) -> Callable[[str], tuple[str, float]]:
+        def describe(label: str) -> tuple[str, float]:
+            first, last = span(label)
+            days = (min(last, self.high) - max(first, self.low)).days + 1
+            return label, days / self._days
+
+        return describe
+
+
+def read_day(text: str) -> date | None:
+    """The day of a date or a time.
+
+    >>> read_day("2023-05-17 23:30:00-02"), read_day("2023")
+    (datetime.date(2023, 5, 18), None)
+    """
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date()
+    except (ValueError, OverflowError):
+        return None
+
+
+def period_of(day: date, period: Period) -> str:
+    """
+    >>> [period_of(date(2023, 5, 17), period) for period in Period]
+    ['2023-05-17', '2023-05', '2023-Q2', '2023', '2020s']
+    """
+    year = f"{day.year:04}"
+    return {
+        Period.DAY: day.isoformat(),
+        Period.MONTH: f"{year}-{day.month:02}",
+        Period.QUARTER: f"{year}-Q{(day.month + 2) // 3}",
+        Period.YEAR: year,
+        Period.DECADE: f"{year[:3]}0s",
+    }[period]
+
+
+def span(label: str) -> tuple[date, date]:
+    """The first and the last day of a period.
+
+    >>> span("2023-Q4")
+    (datetime.date(2023, 10, 1), datetime.date(2023, 12, 31))
+    """
+    year, months = int(label[:4]), (1, 12)
+    if label.endswith("s"):
+        return date(max(year, 1), 1, 1), date(year + 9, 12, 31)
+    if len(label) == 10:
+        return (day := date.fromisoformat(label)), day
+    if "Q" in label:
+        months = (3 * int(label[-1]) - 2, 3 * int(label[-1]))
+    elif len(label) == 7:
+        months = (int(label[-2:]), int(label[-2:]))
+    following = months[1] % 12 + 1
+    last = date(year, 12, 31) if following == 1 else date(year, following, 1) - timedelta(1)
+    return date(year, months[0], 1), last

@@ -1,0 +1,103 @@
+"""A draft of a hierarchy, from what the policy declares of a column: never from the data.
+
+Numbers     intervals of equal widths within the declared bounds, doubling from level to level; or between
+            quantiles that are public, such as a statistical office's, of which each level keeps every second.
+Dates       periods, as long as the declared bounds leave more than one.
+Categories  a balanced tree over the declared values: runs in the order of the policy, doubling. Codes of one
+            length with digits in them are masked.
+Text        masked from the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+
+from discreet.core.hierarchies import LONGEST_CODE, HierarchyEntry, Period, Side
+from discreet.core.policy import Column, Kind
+
+FINEST = 25
+COARSEST = 3
+SHORTEST_CODE = 3
+
+
+def draft(column: Column, quantiles: Sequence[Decimal] = ()) -> HierarchyEntry | None:
+    """A proposal; None where nothing declared leads to one, and values have "*" above them alone."""
+    if column.type in (Kind.INTEGER, Kind.DECIMAL):
+        return _cut(column, quantiles) if quantiles else _equal(column)
+    if column.type in (Kind.DATE, Kind.TIMESTAMP):
+        return _periods(column)
+    if column.type is Kind.TEXT:
+        return HierarchyEntry(mask=Side.RIGHT)
+    if column.values is not None and _are_codes(column.values):
+        return HierarchyEntry(mask=Side.RIGHT, length=len(column.values[0]))
+    if column.values is not None and len(column.values) > 2:
+        return HierarchyEntry(order=column.values)
+    return None
+
+
+def _equal(column: Column) -> HierarchyEntry | None:
+    """About FINEST intervals, then half as many, until few are left; they begin at round numbers."""
+    grid = column.grid
+    if grid is None or grid[1] == grid[0]:
+        return None
+    steps = grid[1] - grid[0] + 1
+    widths = [_round_up(-(-steps // FINEST))]
+    while steps > COARSEST * widths[-1]:
+        widths.append(2 * widths[-1])
+    low = grid[0] // widths[-1] * widths[-1]
+    high = -(-(grid[1] + 1) // widths[0]) * widths[0] - 1 if column.type is Kind.INTEGER else grid[1]
+    return HierarchyEntry(
+        low=_number(low * column.step),
+        high=_number(high * column.step),
+        widths=tuple(_number(width * column.step) for width in widths if width > 1),
+    )
+
+
+def _round_up(width: int) -> int:
+    """The next of 2, 5, 10, 20, 50, …; a width of one step would change nothing."""
+    scale = int("1".ljust(len(str(width)), "0"))
+    return next(nice * scale for nice in (2, 5, 10, 20) if nice * scale >= max(width, 2))
+
+
+def _cut(column: Column, quantiles: Sequence[Decimal]) -> HierarchyEntry:
+    cuts = [[str(cut) for cut in sorted(set(quantiles))]]
+    while len(cuts[-1]) > 1:
+        cuts.append(cuts[-1][1::2])
+    return HierarchyEntry(low=column.low, high=column.high, cuts=tuple(map(tuple, cuts)))
+
+
+def _periods(column: Column) -> HierarchyEntry | None:
+    if column.low is None or column.high is None:
+        return None
+    low, high = day(column.low), day(column.high)
+    spans = (
+        (Period.DAY, column.type is Kind.TIMESTAMP),
+        (Period.MONTH, (low.year, low.month) != (high.year, high.month)),
+        (Period.YEAR, low.year != high.year),
+        (Period.DECADE, low.year // 10 != high.year // 10),
+    )
+    periods = tuple(period for period, worth in spans if worth)
+    return HierarchyEntry(dates=periods) if periods else None
+
+
+def day(bound: object) -> date:
+    """The day of a declared bound of dates or times."""
+    assert isinstance(bound, date)
+    return bound.date() if isinstance(bound, datetime) else bound
+
+
+def _are_codes(values: Sequence[str]) -> bool:
+    (length, *others) = {len(value) for value in values}
+    return (
+        not others
+        and SHORTEST_CODE <= length <= LONGEST_CODE
+        and len(values) > 2
+        and all(any(letter.isdigit() for letter in value) and "*" not in value for value in values)
+    )
+
+
+def _number(number: Fraction) -> int | Decimal:
+    return int(number) if number.denominator == 1 else Decimal(number.numerator) / Decimal(number.denominator)

@@ -1,0 +1,143 @@
+"""Numbers in intervals, of widths that are multiples of each other or between given cut points.
+
+Labels      whole numbers: [20, 24], with both ends among the values. Others: [0.5, 1[, without the upper end,
+            but for the last, [9.5, 10]. `labels.read` reads them back.
+Domain      from `low` to `high`, in steps; widths are counted from `low`. A share is a part of its steps.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from functools import cached_property
+
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy, keyed
+from discreet.anonymity.hierarchies.spec import refuse
+from discreet.core.errors import RequestError
+
+# Sums and quotients of numbers that a policy takes are exact within this precision.
+EXACT = Context(prec=200)
+MOST_SHOWN = 100_000
+
+Place = Callable[[Decimal], int]
+Bounds = Callable[[int], tuple[Decimal, Decimal]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """Intervals of `widths`, or such as begin at `low` and at the `cuts` of each level."""
+
+    name: str
+    low: Decimal
+    high: Decimal
+    step: Decimal = Decimal(1)
+    whole: bool = True
+    widths: tuple[Decimal, ...] = ()
+    cuts: tuple[tuple[Decimal, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        outside = [cut for level in self.cuts for cut in level if not self.low < cut <= self.high]
+        if outside:
+            raise RequestError(
+                f"The hierarchy {self.name} is cut at {shown(outside[0])}, which is not within "
+                f"{shown(self.low)} and {shown(self.high)}.",
+                hint="Leave it out, or correct low and high.",
+            )
+
+    def over(self, values: Iterable[str]) -> Hierarchy:
+        with localcontext(EXACT):
+            distinct = set(values)
+            read = {value: number for value in distinct if (number := self._number(value)) is not None}
+            refuse(self.name, len(distinct) - len(read))
+            ordered = sorted(read, key=lambda value: (read[value], value))
+            numbers = [read[value] for value in ordered]
+            levels = [
+                ([place(number) for number in numbers], self._described(bounds))
+                for place, bounds in self._levels()
+            ]
+            size = float(self._steps(self._end))
+            return keyed(self.name, ordered, levels, size=size, topped=not self._one_root())
+
+    def uncovered(self, values: Iterable[str]) -> tuple[str, ...]:
+        with localcontext(EXACT):
+            return tuple(value for value in values if self._number(value) is None)
+
+    def domain(self) -> tuple[str, ...]:
+        with localcontext(EXACT):
+            size = self._steps(self._end)
+            every = -(-size // MOST_SHOWN)
+            return tuple(shown(self.low + self.step * place) for place in range(0, size, every))
+
+    def _number(self, value: str) -> Decimal | None:
+        try:
+            number = Decimal(value)
+        except ArithmeticError:
+            return None
+        # Comparing with NaN raises, and infinity is beyond every domain.
+        if not number.is_finite() or not self.low <= number <= self.high:
+            return None
+        return None if self.whole and number != number.to_integral_value() else number
+
+    @cached_property
+    def _end(self) -> Decimal:
+        return self.high + self.step
+
+    def _levels(self) -> list[tuple[Place, Bounds]]:
+        """For each level: the place of a number's interval, and the ends of the interval at a place."""
+        if self.cuts:
+            return [self._cut([self.low, *level, self._end]) for level in self.cuts]
+        return [self._wide(width) for width in self.widths]
+
+    def _cut(self, edges: Sequence[Decimal]) -> tuple[Place, Bounds]:
+        return (lambda number: bisect_right(edges, number) - 1), lambda place: (
+            edges[place],
+            edges[place + 1],
+        )
+
+    def _wide(self, width: Decimal) -> tuple[Place, Bounds]:
+        def bounds(place: int) -> tuple[Decimal, Decimal]:
+            start = self.low + width * place
+            return start, self._end if place == last else start + width
+
+        # The upper bound of numbers that are not whole belongs to the last interval, not to one of its own.
+        reach = self._end if self.whole else self.high
+        last = max(int(_ceiling((reach - self.low) / width)) - 1, 0)
+        return (lambda number: min(int((number - self.low) // width), last)), bounds
+
+    def _described(self, bounds: Bounds) -> Callable[[int], tuple[str, float]]:
+        def describe(place: int) -> tuple[str, float]:
+            start, end = bounds(place)
+            part = (self._steps(end) - self._steps(start)) / self._steps(self._end)
+            return self._label(start, end), part
+
+        return describe
+
+    def _label(self, start: Decimal, end: Decimal) -> str:
+        if self.whole:
+            return f"[{shown(_ceiling(start))}, {shown(_ceiling(end) - 1)}]"
+        return (
+            f"[{shown(start)}, {shown(self.high)}]" if end == self._end else f"[{shown(start)}, {shown(end)}["
+        )
+
+    def _steps(self, end: Decimal) -> int:
+        """How many steps of the domain lie before an end."""
+        return int(_ceiling((end - self.low) / self.step))
+
+    def _one_root(self) -> bool:
+        """Whether the last level is one interval already."""
+        return not self.cuts and self.low + self.widths[-1] >= (self._end if self.whole else self.high)
+
+
+def shown(number: Decimal) -> str:
+    """
+    >>> shown(Decimal("1E+2")), shown(Decimal("0.50"))
+    ('100', '0.5')
+    """
+    with localcontext(EXACT):
+        return format(number.normalize() + 0, "f")
+
+
+def _ceiling(number: Decimal) -> Decimal:
+    return number.to_integral_value("ROUND_CEILING")

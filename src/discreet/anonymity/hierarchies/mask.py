@@ -1,0 +1,84 @@
+"""Codes that lose a character a level: 13053 → 1305* → 130** → 13*** → 1**** → *.
+
+Codes of different lengths share the levels of the longest: a shorter one stays as it is until the mask
+reaches it, so A1, A12 and A12.9 meet at A1***. A share is the part of all codes of the full length over the
+alphabet that a mask stands for; a code of which nothing is masked is one of them.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy, keyed
+from discreet.anonymity.hierarchies.spec import refuse
+from discreet.core.hierarchies import LONGEST_CODE, Alphabet, Side
+
+MASK = "*"
+CHARACTERS = {
+    Alphabet.DIGITS: string.digits,
+    Alphabet.LETTERS: string.ascii_letters,
+    Alphabet.ALPHANUMERIC: string.digits + string.ascii_letters,
+}
+CLASSES = (string.digits, string.ascii_uppercase, string.ascii_lowercase)
+EXAMPLES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask:
+    """Characters are masked from one side; alphabet and length are those of the values if not given."""
+
+    name: str
+    side: Side = Side.RIGHT
+    alphabet: Alphabet | None = None
+    length: int | None = None
+
+    def over(self, values: Iterable[str]) -> Hierarchy:
+        ordered = sorted(set(values))
+        refuse(self.name, len(self.uncovered(ordered)))
+        length = self.length or max(map(len, ordered), default=1)
+        alphabet = float(self._letters(ordered))
+        size = alphabet**length
+
+        def describe(label: str) -> tuple[str, float]:
+            return label, alphabet ** -float(len(label.strip(MASK)) if MASK in label else length)
+
+        levels = [
+            ([self._masked(value, kept, length) for value in ordered], describe)
+            for kept in range(length - 1, 0, -1)
+        ]
+        return keyed(self.name, ordered, levels, size=size)
+
+    def uncovered(self, values: Iterable[str]) -> tuple[str, ...]:
+        longest = self.length or LONGEST_CODE
+        allowed = CHARACTERS.get(self.alphabet) if self.alphabet else None
+        return tuple(
+            value
+            for value in values
+            if not 0 < len(value) <= longest
+            or MASK in value
+            or (allowed is not None and not set(value) <= set(allowed))
+        )
+
+    def domain(self) -> tuple[str, ...]:
+        """Codes to show it with; they are made up."""
+        letters = CHARACTERS[self.alphabet or Alphabet.DIGITS]
+        length, few = self.length or 5, letters[:2]
+        codes = [f"{place:b}"[-length:].rjust(length, "0") for place in range(EXAMPLES)]
+        return tuple(dict.fromkeys("".join(few[int(bit)] for bit in code) for code in codes))
+
+    def _masked(self, value: str, kept: int, length: int) -> str:
+        if len(value) < kept:
+            return value
+        if self.side is Side.RIGHT:
+            return value[:kept].ljust(length, MASK)
+        return value[len(value) - kept :].rjust(length, MASK)
+
+    def _letters(self, values: Sequence[str]) -> int:
+        """How many characters a place of a code can have."""
+        if self.alphabet is not None:
+            return len(CHARACTERS[self.alphabet])
+        seen = set().union(*values)
+        ranges = [set(letters) for letters in CLASSES if seen & set(letters)]
+        return max(2, sum(map(len, ranges)) + len(seen.difference(*ranges)))

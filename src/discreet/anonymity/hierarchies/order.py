@@ -1,0 +1,71 @@
+"""Ordered categories by consecutive runs: Preschool, 1st, 2nd, 3rd → Preschool to 1st, 2nd to 3rd → …
+
+A run is called by its first and its last value; one of a single value, by that.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.spec import over_rows
+from discreet.core.errors import RequestError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """Values from low to high; runs of `widths` values, or runs that begin at the `cuts` of each level.
+
+    With neither, runs double from level to level.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    widths: tuple[int, ...] = ()
+    cuts: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        known = set(self.values)
+        for row in self.rows:
+            clash = [label for label in row[1:] if label in known and label != row[0]]
+            if clash:
+                raise RequestError(
+                    f"The hierarchy {self.name} has a value {clash[0]!r}, as a run of others is called.",
+                    hint="Rename the value, or write the groups as a tree.",
+                )
+
+    def over(self, values: Iterable[str]) -> Hierarchy:
+        return over_rows(self, self.rows, values)
+
+    def uncovered(self, values: Iterable[str]) -> tuple[str, ...]:
+        known = set(self.values)
+        return tuple(value for value in values if value not in known)
+
+    def domain(self) -> tuple[str, ...]:
+        return self.values
+
+    @cached_property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """Each value and its runs."""
+        levels = [self._runs(starts) for starts in self._starts()]
+        return tuple(zip(self.values, *levels, strict=True))
+
+    def _starts(self) -> list[list[int]]:
+        """Where runs begin, level by level."""
+        if self.cuts:
+            return [sorted({0, *map(self.values.index, level)}) for level in self.cuts]
+        count = len(self.values)
+        doubling = tuple(2**power for power in range(1, count.bit_length()) if 2**power < count)
+        return [list(range(0, count, width)) for width in self.widths or doubling]
+
+    def _runs(self, starts: list[int]) -> list[str]:
+        ends = [*starts[1:], len(self.values)]
+        names = [self._called(start, end) for start, end in zip(starts, ends, strict=True)]
+        return [names[bisect_right(starts, place) - 1] for place in range(len(self.values))]
+
+    def _called(self, start: int, end: int) -> str:
+        first, last = self.values[start], self.values[end - 1]
+        return first if end - start == 1 else f"{first} to {last}"

@@ -1,0 +1,84 @@
+"""`discreet hierarchy`: how the values of a column are made coarser, as a tree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from discreet.anonymity.hierarchies import as_csv
+from discreet.anonymity.hierarchies.export import rows
+from discreet.app.hierarchy_view import show
+from discreet.app.policies import load
+from discreet.app.shown_hierarchy import Shown, find
+from discreet.core.errors import RequestError
+from discreet.engines.distinct import distinct
+
+
+def run(
+    name: Annotated[str, typer.Argument(help="A column, TABLE.COLUMN, or a hierarchy of the policy.")],
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = Path(
+        "privacy.yaml"
+    ),
+    uncovered: Annotated[
+        bool, typer.Option("--uncovered", help="Read the data: list the values that it lacks.")
+    ] = False,
+    as_text: Annotated[bool, typer.Option("--csv", help="ARX's format on stdout: value;level 1;…")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Show how a column is made coarser; export it; list values that it does not cover."""
+    shown = find(load(policy), name)
+    if uncovered:
+        _tell_uncovered(shown, as_json=as_json)
+    elif as_json:
+        print(json.dumps(as_object(shown)))
+    elif as_text:
+        _refuse_unlisted(shown)
+        print(as_csv(shown.hierarchy), end="")
+    else:
+        show(Console(), shown)
+
+
+def as_object(shown: Shown) -> dict[str, object]:
+    """The machine-readable form; `rows` are there where the domain can be listed."""
+    return {
+        "hierarchy": shown.spec.name,
+        "table": shown.table,
+        "column": shown.column,
+        "kind": shown.kind,
+        "drafted": shown.drafted,
+        "height": shown.hierarchy.height,
+        "labels": [len(labels) for labels in shown.hierarchy.labels] if shown.listed else None,
+        "rows": rows(shown.hierarchy) if shown.listed else None,
+    }
+
+
+def _refuse_unlisted(shown: Shown) -> None:
+    if not shown.listed:
+        raise RequestError(
+            f"hierarchy: the values of {shown.spec.name} are too many to list, or not declared.",
+            hint="Declare the column's values in the policy.",
+        )
+
+
+def _tell_uncovered(shown: Shown, *, as_json: bool) -> None:
+    if shown.table is None or shown.column is None or shown.facts is None:
+        raise RequestError(
+            f"hierarchy: no column of the policy has the hierarchy {shown.spec.name}.",
+            hint="Name a column, or TABLE.COLUMN.",
+        )
+    values = distinct(shown.table, shown.facts, shown.column)
+    missing = any(not value for value in values) and bool(shown.spec.uncovered([""]))
+    lacking = shown.spec.uncovered([value for value in values if value])
+    if as_json:
+        print(json.dumps({"uncovered": lacking, "missing": missing}))
+        return
+    for value in lacking:
+        print(value)
+    end = "; some rows have no value" if missing else ""
+    Console(stderr=True, soft_wrap=True).print(
+        f"{len(lacking)} of {len(values)} values are not covered{end}.", markup=False, highlight=False
+    )

@@ -1,0 +1,54 @@
+"""Whether a hierarchy fits a column, as far as the policy alone can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+
+from discreet.core.hierarchies import HierarchyEntry, leaves
+from discreet.core.policy import Column, Kind
+
+NUMBERS = (Kind.INTEGER, Kind.DECIMAL)
+DAYS = (Kind.DATE, Kind.TIMESTAMP)
+TEXTS = (Kind.TEXT, Kind.CATEGORY, Kind.INTEGER)
+TYPES: dict[str, tuple[Kind, ...]] = {"widths": NUMBERS, "cuts": NUMBERS, "dates": DAYS, "mask": TEXTS}
+
+
+def misfit(name: str, entry: HierarchyEntry, column: Column) -> str | None:
+    """What is wrong, if something is: the type, the domain, or values that are not covered."""
+    allowed = TYPES.get(entry.kind, tuple(Kind))
+    if column.type not in allowed:
+        listed = " or ".join(kind.value for kind in allowed)
+        return f"the hierarchy {name} ({entry.kind}) needs type {listed}; this has {column.type.value}"
+    if entry.kind in ("widths", "cuts", "dates"):
+        return _domain_misfit(name, entry, column)
+    covered = _covered(entry)
+    missing = [value for value in column.values or () if covered is not None and value not in covered]
+    if missing:
+        return f"the hierarchy {name} lacks the value {missing[0]}: add it there"
+    return None
+
+
+def _domain_misfit(name: str, entry: HierarchyEntry, column: Column) -> str | None:
+    if entry.low is None and column.low is None:
+        return f"the hierarchy {name} needs low and high, here or with the hierarchy"
+    if entry.low is None or entry.high is None or column.low is None or column.high is None:
+        return None
+    low, high = _comparable((entry.low, entry.high))
+    if not all(low <= bound <= high for bound in _comparable((column.low, column.high))):
+        return f"the hierarchy {name} goes from {entry.low} to {entry.high}, which leaves out some of this"
+    return None
+
+
+def _comparable(bounds: Iterable[int | Decimal | date]) -> tuple[Decimal, ...]:
+    return tuple(
+        Decimal(bound.toordinal()) if isinstance(bound, date) else Decimal(bound) for bound in bounds
+    )
+
+
+def _covered(entry: HierarchyEntry) -> frozenset[str] | None:
+    """The values of a list that stands in the policy."""
+    if entry.kind == "order":
+        return frozenset(entry.order or ())
+    return frozenset(path[-1] for path in leaves(entry.tree)) if entry.kind == "tree" else None

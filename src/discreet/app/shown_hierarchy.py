@@ -1,0 +1,91 @@
+"""A hierarchy to look at before there is data: over its own domain, as the policy declares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.anonymity.hierarchies import Dates, Flat, Hierarchy, Intervals, Mask, Spec, draft, spec, spec_of
+from discreet.app.complaints import nearest
+from discreet.core.errors import RequestError
+from discreet.core.policy import Column, Policy, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A hierarchy over its domain, and the column that it is shown for, if there is one.
+
+    `listed` tells whether the domain is all there; else it is a part of it, or made up.
+    """
+
+    spec: Spec
+    hierarchy: Hierarchy
+    listed: bool
+    drafted: bool
+    kind: str
+    table: str | None = None
+    column: str | None = None
+    facts: Table | None = None
+
+
+def find(policy: Policy, name: str) -> Shown:
+    """The hierarchy of a column or of a name."""
+    columns = _columns(policy, name)
+    if not columns and name not in policy.hierarchies:
+        raise _unknown(policy, name)
+    if not columns:
+        return _over_domain(spec(name, policy.hierarchies[name]), Column(), drafted=False)
+    (table, column), *others = columns
+    facts = policy.tables[table].columns[column]
+    if any(policy.tables[other].columns[its] != facts for other, its in others):
+        raise RequestError(
+            f"hierarchy: tables declare different columns for {name}.",
+            hint=f"Name one of them, such as {table}.{column}.",
+        )
+    found = spec_of(column, facts, policy)
+    drafted = (facts.hierarchy or column) not in policy.hierarchies and draft(facts) is not None
+    return _over_domain(found, facts, drafted=drafted, table=table, column=column, policy=policy)
+
+
+def _columns(policy: Policy, name: str) -> list[tuple[str, str]]:
+    """The columns of that name; else those that refer to a hierarchy of that name."""
+    every = [(table, column) for table, entry in policy.tables.items() for column in entry.columns]
+    named = [(table, column) for table, column in every if name in (column, f"{table}.{column}")]
+    referring = [
+        (table, column) for table, column in every if policy.tables[table].columns[column].hierarchy == name
+    ]
+    return named or referring[:1]
+
+
+def _over_domain(
+    found: Spec,
+    facts: Column,
+    *,
+    drafted: bool,
+    table: str | None = None,
+    column: str | None = None,
+    policy: Policy | None = None,
+) -> Shown:
+    open_ended = isinstance(found, Mask | Flat)
+    values = (facts.values or ()) if open_ended else found.domain()
+    shown_values = values or found.domain()
+    hierarchy = found.over(shown_values)
+    partial = isinstance(found, Intervals | Dates) and len(shown_values) < hierarchy.size
+    return Shown(
+        spec=found,
+        hierarchy=hierarchy,
+        listed=bool(values) and not partial,
+        drafted=drafted,
+        kind=type(found).__name__.lower(),
+        table=table,
+        column=column,
+        facts=None if policy is None or table is None else policy.tables[table],
+    )
+
+
+def _unknown(policy: Policy, name: str) -> RequestError:
+    known = [*policy.hierarchies, *(column for table in policy.tables.values() for column in table.columns)]
+    meant = nearest(name, known)
+    return RequestError(
+        f"hierarchy: the policy has no column and no hierarchy {name}.",
+        hint=f"Did you mean {meant}?" if meant else "Name one that it has.",
+    )

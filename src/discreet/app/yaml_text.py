@@ -1,0 +1,19 @@
+"""A text as a word of YAML: bare where every reader takes it for itself, else in quotes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+PLAIN = re.compile(r"(?!.* #)[A-Za-z_./][A-Za-z0-9_ ./#-]*(?<! )")
+# Words that other readers of YAML take for something else.
+MISREAD = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+
+def word(text: str) -> str:
+    """
+    >>> word("marital-status"), word("no"), word("a: b")
+    ('marital-status', '"no"', '"a: b"')
+    """
+    plain = PLAIN.fullmatch(text) is not None and text.lower() not in MISREAD
+    return text if plain else json.dumps(text)

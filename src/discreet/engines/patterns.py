@@ -1,0 +1,65 @@
+"""How many values of a column look like something: shares of the first rows, never a value.
+
+What cannot be read is not counted: a draft is made without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+import duckdb
+
+from discreet.engines.connection import connect, literal, path_literal, quoted
+from discreet.engines.schema import Schema
+from discreet.engines.sources import DATABASE, PARQUET
+
+ROWS = 10_000
+
+
+def matching(
+    schema: Schema, columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """For each column the share of its values, among the first rows, that a pattern matches as a whole."""
+    if not columns:
+        return {}
+    with closing(connect()) as connection:
+        try:
+            row = connection.execute(_counts(connection, schema, columns, patterns)).fetchone()
+        except (duckdb.Error, OSError, UnicodeError):
+            return {}
+    assert row is not None
+    counts = iter(row)
+    found: dict[str, dict[str, float]] = {}
+    for column in columns:
+        present = max(next(counts), 1)
+        found[column] = {name: next(counts) / present for name in patterns}
+    return found
+
+
+def _counts(
+    connection: duckdb.DuckDBPyConnection,
+    schema: Schema,
+    columns: Sequence[str],
+    patterns: Mapping[str, str],
+) -> str:
+    counts: list[str] = []
+    for column in columns:
+        text = f"trim(CAST({quoted(column)} AS VARCHAR))"
+        counts.append(f"count({quoted(column)})")
+        counts += [
+            f"count(*) FILTER (WHERE regexp_full_match({text}, {literal(pattern)}))"
+            for pattern in patterns.values()
+        ]
+    return f"SELECT {', '.join(counts)} FROM (SELECT * FROM {_relation(connection, schema)} LIMIT {ROWS})"
+
+
+def _relation(connection: duckdb.DuckDBPyConnection, schema: Schema) -> str:
+    suffix = schema.path.suffix.lower()
+    if suffix in PARQUET:
+        return f"read_parquet({path_literal(schema.path)})"
+    if suffix in DATABASE:
+        connection.execute(f"ATTACH {literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
+        return f"described.main.{quoted(schema.table or '')}"
+    header = f"header = {str(schema.header).lower()}"
+    return f"read_csv({path_literal(schema.path)}, {header}, all_varchar = true, ignore_errors = true)"

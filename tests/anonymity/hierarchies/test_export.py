@@ -1,0 +1,88 @@
+"""A hierarchy handed to others does what it does here: as a table, as ARX's file, as SQL in an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.anonymity.hierarchies import (
+    Hierarchy,
+    Mask,
+    as_csv,
+    as_sql,
+    as_table,
+    listed,
+    read_csv,
+    with_missing,
+)
+from discreet.core.errors import InvalidParameterError
+
+ODD = with_missing(
+    listed("odd", [("it's", "a\\'b", "*"), ('say "hi"', "a\\'b", "*"), ("x; DROP TABLE t", "--", "*")])
+)
+NAME = 'na"me'
+
+
+def recoded(hierarchy: Hierarchy, level: int, values: Sequence[str | None]) -> list[str | None]:
+    table = pa.table({NAME: pa.array(values, pa.string())})
+    with duckdb.connect() as connection:
+        connection.register("t", table)
+        label = as_sql(hierarchy, level, NAME)
+        rows = connection.execute(f"SELECT {label} FROM t").fetchall()
+    return [row[0] for row in rows]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_sql_recodes_in_the_engine_as_the_hierarchy_does(level: int) -> None:
+    values = list(ODD.values)
+    wanted = [ODD.label(value, level) or None for value in values]
+    assert recoded(ODD, level, values) == wanted
+    assert recoded(ODD, level, [None]) == [ODD.label("", level) or None]
+    assert recoded(ODD, level, ["not there"]) == [None]
+
+
+@given(
+    st.sets(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), max_size=6
+    )
+)
+def test_no_value_escapes_its_quotes(values: set[str]) -> None:
+    hierarchy = listed("h", [(value, f"<{value}>", "*") for value in sorted(values | {"x"})])
+    assert recoded(hierarchy, 1, list(hierarchy.values)) == [f"<{value}>" for value in hierarchy.values]
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
+def test_sql_is_one_expression_in_every_dialect(dialect: str) -> None:
+    parsed = sqlglot.parse(as_sql(ODD, 1, "c", dialect), dialect=dialect)
+    assert len(parsed) == 1
+    assert isinstance(parsed[0], sqlglot.exp.Case)
+    literals = {each.this for each in parsed[0].find_all(sqlglot.exp.Literal)}
+    assert {"it's", 'say "hi"', "x; DROP TABLE t", "a\\'b"} <= literals
+
+
+def test_a_level_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="level must be from 0 to 2; got 3"):
+        as_sql(ODD, 3, "c")
+
+
+def test_the_table_has_a_row_a_value_and_a_column_a_level() -> None:
+    table = as_table(with_missing(Mask(name="z").over(["12", "13"])))
+    assert table.to_pylist() == [
+        {"value": "12", "level_1": "1*", "level_2": "*"},
+        {"value": "13", "level_1": "1*", "level_2": "*"},
+        {"value": None, "level_1": None, "level_2": "*"},
+    ]
+
+
+def test_arxs_format_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    hierarchy = listed("h", [("a;b", "A, B", "*"), ("it's", "A, B", "*"), ('"', "Q", "*")])
+    (tmp_path / "h.csv").write_text(as_csv(hierarchy))
+    again = read_csv("h", tmp_path / "h.csv").over(())
+    assert again.labels == hierarchy.labels
