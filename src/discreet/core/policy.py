@@ -183,6 +183,14 @@ class Table(Strict):
     links: dict[str, Link] = Field(default_factory=dict)
     columns: dict[str, Column]
 
+    @field_validator("person", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        through = isinstance(value, dict) and list(value) == ["through"] and isinstance(value["through"], str)
+        if not (through or isinstance(value, str | Through)):
+            raise ValueError("it must be row, none, a column, or {through: COLUMN} for one that is linked")
+        return value
+
     @field_validator("links", mode="before")
     @classmethod
     def _dotted(cls, value: Any) -> Any:
@@ -297,6 +305,7 @@ class Policy(Strict):
                     f"{name} finds its people through {owner}, which names none: give it {way_out} as person"
                 )
             if owner in seen:
-                raise ValueError(f"{name} finds its people through {owner}, which leads round in a circle")
+                first = self.owner(name)
+                raise ValueError(f"{name} finds its people through {first}, which leads round in a circle")
             seen.add(owner)
             owner = self.owner(owner)
