@@ -238,3 +238,26 @@ class _Untouchable:
 class _Failing(_Untouchable):
     def count(self, sql: str) -> Exact[pa.Table]:
         raise ValueError(CANARY)
+
+
+def test_what_a_file_holds_beyond_what_can_be_read_is_told_to_the_custodian_alone(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_bytes(b"age,town\n20,a\n21\n\xff" + CANARY.encode() + b",b\n22,c\n")
+    path = tmp_path / "privacy.yaml"
+    path.write_text(
+        """
+promise: {prior: 1%, posterior: 5%}
+tables:
+  people: {source: people.csv, columns: {age: {type: integer, low: 18, high: 90}, town: {type: text}}}
+"""
+    )
+    told: list[str] = []
+    with Curator.open(path, progress=told.append):
+        pass
+    log = (tmp_path / "ledger.faults.log").read_text()
+    assert "table people: 2 rows could not be read and are left out" in log
+    assert log.count("\n") == 1
+    assert CANARY not in log
+    assert told == ["preparing table people"]
+    with Curator.open(path):
+        pass
+    assert (tmp_path / "ledger.faults.log").read_text() == log, "the store is built once"

@@ -261,6 +261,20 @@ def test_what_is_wrong_with_a_column_is_told_with_its_line(tmp_path: Path, entry
     assert told in line
 
 
+LINKED = """tables:
+  rx:
+    source: x
+    person: {0}
+    links: {{visit: visits.id}}
+    columns: {{visit: {{}}, drug: {{}}}}
+  visits:
+    source: y
+    person: {1}
+    links: {{drug: rx.drug}}
+    columns: {{id: {{}}, patient: {{}}, drug: {{}}}}
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "line", "told"),
     [
@@ -306,6 +320,20 @@ def test_what_is_wrong_with_a_column_is_told_with_its_line(tmp_path: Path, entry
             "tables:\n  t:\n    source: x\n    columns: {a: {}}\n    links:\n      a: u.b\n",
             6,
             "t.a links to u.b, which is not declared",
+        ),
+        (LINKED.format("[visit]", "patient"), 4, "must be row, none, a column, or {through: COLUMN}"),
+        (LINKED.format("{trough: visit}", "patient"), 4, "must be row, none, a column, or {through: COLUMN}"),
+        (LINKED.format("{through: drug}", "patient"), 4, "the column drug, which is not under links"),
+        (LINKED.format("{through: visit}", "row"), 4, "through visits, which names none: give it its key as"),
+        (
+            LINKED.format("{through: visit}", "none"),
+            4,
+            "which names none: give it the column that names them",
+        ),
+        (
+            LINKED.format("{through: visit}", "{through: drug}"),
+            4,
+            "rx finds its people through visits, which",
         ),
     ],
 )
@@ -474,3 +502,10 @@ def test_a_policy_that_may_not_be_read_is_refused_in_a_sentence(tmp_path: Path) 
     (tmp_path / "privacy.yaml").chmod(0)
     with pytest.raises(RequestError, match="cannot be read"):
         load(tmp_path / "privacy.yaml")
+
+
+def test_people_are_found_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "privacy.yaml").write_text(LINKED.format("{through: visit}", "patient"))
+    policy = load(tmp_path / "privacy.yaml")
+    assert policy.tables["rx"].through == "visit"
+    assert policy.owner("rx") == "visits"

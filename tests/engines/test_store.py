@@ -59,7 +59,7 @@ def test_a_store_of_another_format_is_not_used(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = prepare(visits_of(source), tmp_path / "store")
-    monkeypatch.setattr("discreet.engines.store.FORMAT", 2)
+    monkeypatch.setattr("discreet.engines.store.FORMAT", 0)
     assert prepare(visits_of(source), tmp_path / "store") != first
 
 

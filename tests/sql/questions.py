@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.sql.tables import COLUMNS, Choose, identifier
+from tests.sql.tables import COLUMNS, LINKS, Choose, identifier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Source:
     days: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
     person: str | None = None
-    linked: bool = False
+    tables: tuple[tuple[str, str], ...] = ()
 
     def beside(self, other: Source, text: str) -> Source:
         return Source(
@@ -41,7 +41,8 @@ class Source:
             flags=self.flags + other.flags,
             days=self.days + other.days,
             times=self.times + other.times,
-            person=self.person,
+            person=self.person or (None if " LEFT JOIN " in text else other.person),
+            tables=self.tables + other.tables,
         )
 
 
@@ -56,9 +57,9 @@ def table(name: str, alias: str) -> Source:
         if place == "numbers" and "low" not in entry:
             place = "wide"
         names.setdefault(place, []).append(f"{alias}.{column}")
-    person = f"{alias}.person" if identifier(name) else None
+    person = f"{alias}.person" if "person" in identifier(name) else None
     columns = {place: tuple(each) for place, each in names.items()}
-    return Source(text=f"{name} AS {alias}", person=person, linked="dept" in COLUMNS[name], **columns)
+    return Source(text=f"{name} AS {alias}", person=person, tables=((name, alias),), **columns)
 
 
 NUMERALS = ("0", "1", "2", "3", "-1", "0.5", "-0.1", "100000", "NULL")
@@ -236,16 +237,17 @@ class Namer:
 
 def drawn_source(choose: Choose, names: Namer, depth: int, *, person: bool = False) -> Source:
     """A table, a join, a projection or totals per person."""
-    tables = ("visits", "stays") if person else ("people", "visits", "stays")
+    tables = ("visits", "stays") if person else ("people", "visits", "stays", "notes", "lines")
     found = table(choose(tables), names.next())
     for _ in range(depth):
-        form = choose(range(7))
+        form = choose(range(8))
         side = choose(("JOIN", "LEFT JOIN"))
-        if form == 0 and found.linked:
-            public = table("depts", names.next())
-            alias = found.text.rsplit(" ", 1)[1]
-            on = f"{alias}.dept = {public.text.rsplit(' ', 1)[1]}.id"
-            found = found.beside(public, f"{found.text} {side} {public.text} ON {on}")
+        links = [(mine, *link) for mine in found.tables for link in _links(mine[0])]
+        if form in (0, 7) and links:
+            (_, alias), name, here, there = choose(links)
+            other = table(name, names.next())
+            on = f"{alias}.{here} = {other.tables[0][1]}.{there}"
+            found = found.beside(other, f"{found.text} {side} {other.text} ON {on}")
         elif form == 1 and found.person is not None:
             other = drawn_source(choose, names, depth - 1, person=True)
             if " JOIN " not in other.text.rsplit(")", 1)[-1]:
@@ -256,6 +258,19 @@ def drawn_source(choose: Choose, names: Namer, depth: int, *, person: bool = Fal
             found = _projected(choose, names, found)
         elif form <= 5 and found.person is not None:
             found = _per_person(choose, names, found)
+    return found
+
+
+def _links(table: str) -> list[tuple[str, str, str]]:
+    """The tables that a table links to, or that link to it, and the columns that a join compares."""
+    found = []
+    for name, links in LINKS.items():
+        for column, link in links.items():
+            target, key = link.split(".")
+            if name == table:
+                found.append((target, column, key))
+            if target == table and target != "depts":
+                found.append((name, key, column))
     return found
 
 

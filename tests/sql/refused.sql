@@ -406,14 +406,11 @@ SELECT SUM(age) FROM (SELECT * EXCLUDE (age) FROM people)
 -- REPLACE in «* REPLACE (income AS age)» is not answered.
 SELECT SUM(age) FROM (SELECT * REPLACE (income AS age) FROM people)
 
--- «5» in «SUM(5)» is a constant.
-SELECT SUM(5) FROM people
+-- «CASE WHEN age > 40 THEN 1 END» in «AVG(CASE WHEN age > 40 THEN 1 END)» is a constant.
+SELECT AVG(CASE WHEN age > 40 THEN 1 END) FROM people
 
 -- «5» in «AVG(5)» is a constant.
 SELECT AVG(5) FROM people
-
--- «0» in «SUM(0)» is a constant.
-SELECT SUM(0) FROM people
 
 -- «5» in «MEDIAN(5)» is a constant.
 SELECT MEDIAN(5) FROM people

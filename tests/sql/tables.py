@@ -1,9 +1,12 @@
 """Small tables whose values are full of what a policy does not declare, and their neighbours.
 
-Tables      rows that are people, people with several rows, people in several groups, and a public table that
-            has keys twice. Every value is text, as from a CSV file, and much of it is beyond bounds, NaN,
-            infinite, unreadable or missing.
-Neighbours  value: one person's rows are others, or fewer; presence: one person is there or not.
+Tables      rows that are people, people with several rows, people in several groups, rows whose person is
+            found through one link (notes) or two (lines), and a public table that has keys twice. Every
+            value is text, as from a CSV file, and much of it is beyond bounds, NaN, infinite, unreadable or
+            missing.
+Neighbours  value: one person's rows in all tables are others, or fewer; presence: one person is there or not.
+            That person's visits and notes may bear the keys of other people's; the notes and lines that come
+            and go with the person name keys that nobody else has, as they would be about others too.
 """
 
 from __future__ import annotations
@@ -82,28 +85,53 @@ COLUMNS: dict[str, dict[str, tuple[dict[str, object], list[str | None]]]] = {
             ["35.5", "36", "40", *ANY_NUMBER],
         ),
     },
+    "notes": {
+        "pages": (_entry("integer", low=0, high=3), ["0", "3", "1", "-7", "50", *ANY_NUMBER]),
+        "topic": (_entry("category", values=["x", "y"], nulls=True), ["x", "y", "q", None]),
+    },
+    "lines": {
+        "words": (_entry("integer", low=-1, high=5), ["-1", "5", "2", "-7", "50", *ANY_NUMBER]),
+        "style": (_entry("category", values=["u", "v"]), ["u", "v", None]),
+    },
     "depts": {
         "id": (_entry("integer", low=0, high=3), ["0", "1", "2", "3", None]),
         "size": (_entry("integer", low=2, high=9), ["2", "9", "5", None]),
         "name": (_entry("category", values=["A", "B"]), ["A", "B", None]),
     },
 }
-PERSON = {"person": _entry("text", role="identifier")}
+IDENTIFIERS = {
+    "visits": ("person", "id"),
+    "stays": ("person", "visit"),
+    "notes": ("id", "visit"),
+    "lines": ("note",),
+}
+LINKS = {
+    "people": {"dept": "depts.id"},
+    "visits": {"dept": "depts.id"},
+    "stays": {"visit": "visits.id"},
+    "notes": {"visit": "visits.id"},
+    "lines": {"note": "notes.id"},
+}
 PEOPLE = ("p", "q", "r", "s")
+ANY_KEY = ["1", "2", "3", "p1", "q1", "gone", "", None]
+OWN_KEY: list[str | None] = ["s1", "s2", "s3"]
 
 
 def policy(folder: str) -> Policy:
     """The policy of these tables, read from `folder`."""
     terms: dict[str, dict[str, object]] = {
-        "people": {"person": "row", "links": {"dept": "depts.id"}},
-        "visits": {"person": "person", "rows_per_person": 2, "links": {"dept": "depts.id"}},
+        "people": {"person": "row"},
+        "visits": {"person": "person", "rows_per_person": 2},
         "stays": {"person": "person", "rows_per_person": 2, "groups_per_person": 2},
+        "notes": {"person": {"through": "visit"}, "rows_per_person": 2},
+        "lines": {"person": {"through": "note"}, "rows_per_person": 2},
         "depts": {"person": "none"},
     }
     tables = {
         name: {
             "source": f"{folder}/{name}.parquet",
             "columns": {**identifier(name), **{column: entry for column, (entry, _) in columns.items()}},
+            "links": LINKS.get(name, {}),
             **terms[name],
         }
         for name, columns in COLUMNS.items()
@@ -112,29 +140,35 @@ def policy(folder: str) -> Policy:
 
 
 def identifier(table: str) -> dict[str, dict[str, object]]:
-    return PERSON if table in ("visits", "stays") else {}
+    return {name: _entry("text", role="identifier") for name in IDENTIFIERS.get(table, ())}
 
 
-def _row(choose: Choose, table: str) -> Row:
-    return {name: choose(pool) for name, (_, pool) in COLUMNS[table].items()}
+def _row(choose: Choose, table: str, **keys: list[str | None]) -> Row:
+    pools = {name: pool for name, (_, pool) in COLUMNS[table].items()} | keys
+    return {name: choose(pool) for name, pool in pools.items()}
 
 
-def _rows(choose: Choose, table: str, most: int) -> tuple[Row, ...]:
-    """Any number of rows; some of them are alike."""
+def _rows(choose: Choose, table: str, most: int, **keys: list[str | None]) -> tuple[Row, ...]:
+    """Any number of rows; some of them are alike, if not in their keys."""
     found: list[Row] = []
     for _ in range(choose(range(most + 1))):
-        found.append(choose(found) if found and choose(range(4)) == 0 else _row(choose, table))
+        row = _row(choose, table, **keys)
+        if found and choose(range(4)) == 0:
+            row = {**choose(found), **{key: choose((row[key], found[-1][key])) for key in keys}}
+        found.append(row)
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class Tables:
-    """One state of the data: rows that are people, rows by person, and the public table."""
+    """One state of the data: rows that are people, rows by person, rows that link, and the public table."""
 
     people: tuple[Row, ...]
     visits: ByPerson
     stays: ByPerson
     depts: tuple[Row, ...]
+    notes: tuple[Row, ...] = ()
+    lines: tuple[Row, ...] = ()
 
     def rows(self, table: str) -> list[Row]:
         found = getattr(self, table)
@@ -148,55 +182,91 @@ class Tables:
             {person: rows[::-1] for person, rows in reversed(list(each.items()))}
             for each in (self.visits, self.stays)
         )
-        return Tables(self.people[::-1], visits, stays, self.depts[::-1])
+        others = self.depts[::-1], self.notes[::-1], self.lines[::-1]
+        return Tables(self.people[::-1], visits, stays, *others)
 
 
 def neighbours(choose: Choose, relation: Relation) -> tuple[Tables, Tables]:
-    """Two states that differ in one person: in one row of people, and in one person's visits and stays.
+    """Two states that differ in one person: in one row of people, and in one person's rows elsewhere.
 
     The rows of one stand in another order than the other's.
     """
     *others, last = PEOPLE
+    every = ANY_KEY + OWN_KEY
     depts, people = _rows(choose, "depts", 5), _rows(choose, "people", 4)
-    visits = {person: _rows(choose, "visits", 5) for person in others}
-    stays = {person: _rows(choose, "stays", 7) for person in others}
-
-    def state(row: tuple[Row, ...], visit: tuple[Row, ...], stay: tuple[Row, ...]) -> Tables:
-        return Tables((*row, *people), {last: visit, **visits}, {last: stay, **stays}, depts)
+    visits = {person: _rows(choose, "visits", 5, id=ANY_KEY) for person in others}
+    stays = {person: _rows(choose, "stays", 7, visit=every) for person in others}
+    notes, lines = _rows(choose, "notes", 7, id=ANY_KEY, visit=ANY_KEY), _rows(choose, "lines", 9, note=every)
 
     def somebody() -> Tables:
-        visit, stay = _rows(choose, "visits", choose((1, 5))), _rows(choose, "stays", choose((2, 9)))
-        return state((_row(choose, "people"),), visit, stay)
+        return Tables(
+            (_row(choose, "people"), *people),
+            {last: _rows(choose, "visits", choose((1, 5)), id=every), **visits},
+            {last: _rows(choose, "stays", choose((2, 9)), visit=every), **stays},
+            depts,
+            (*_rows(choose, "notes", 6, id=every, visit=OWN_KEY), *notes),
+            (*_rows(choose, "lines", 6, note=OWN_KEY), *lines),
+        )
 
-    here = somebody()
-    there = somebody() if relation is Relation.VALUE else state((), (), ())
+    here, nobody = somebody(), Tables(people, visits, stays, depts, notes, lines)
+    there = somebody() if relation is Relation.VALUE else nobody
     return here, there.reversed()
 
 
 def extremes() -> list[tuple[Relation, tuple[Tables, Tables]]]:
     """Neighbours that are as far apart as bounds allow, in a crowd: one person has many rows at one end, or
-    at the other end, or in other groups, or is not there.
+    at the other end, or in other groups, or is not there, or has everybody's keys too.
     """
     crowd = [f"c{place}" for place in range(12)]
     plain: Row = {"wide": "0", "ratio": "0", "dept": "1", "text": "a", "day": "2020-01-01", "score": "1"}
     depts: tuple[Row, ...] = ({"id": "1", "size": "9", "name": "A"}, {"id": "1", "size": "2", "name": "B"})
-    visits = {each: tuple({**plain, "cost": "-2", "kind": kind} for kind in "za") for each in crowd}
+    visits = {
+        each: tuple({**plain, "cost": "-2", "kind": kind, "id": f"{each}{kind}"} for kind in "za")
+        for each in crowd
+    }
+    notes: tuple[Row, ...] = tuple(
+        {"pages": "1", "topic": "xy"[place % 2], "id": each, "visit": f"{each}z"}
+        for place, each in enumerate(crowd)
+    )
+    lines: tuple[Row, ...] = tuple({"words": "1", "style": "u", "note": each} for each in crowd)
     stays = {
         each: tuple({"days": "2", "ward": ward, "tag": "a"} for ward in ("ne", "sw")[place % 2])
         for place, each in enumerate(crowd)
     }
 
-    def state(age: str, cost: str, kind: str, days: str, wards: str) -> Tables:
+    def state(
+        age: str,
+        cost: str,
+        kind: str,
+        days: str,
+        wards: str,
+        topic: str,
+        keys: Sequence[str | None] = ("s1",),
+    ) -> Tables:
         person: Row = {**plain, "age": age, "income": "2", "sex": "m", "flag": "true", "born": "2020-01-31"}
-        visit: Row = {**plain, "cost": cost, "kind": kind}
+        visit: tuple[Row, ...] = tuple({**plain, "cost": cost, "kind": kind, "id": key} for key in keys) * 5
         stay: tuple[Row, ...] = tuple(
-            {"days": days, "ward": ward, "tag": ward, "heat": "36"} for ward in wards
+            {"days": days, "ward": ward, "tag": ward, "heat": "36", "visit": "s1"} for ward in wards
         )
-        return Tables((person,), {**visits, "s": (visit,) * 5}, {**stays, "s": stay}, depts)
+        note: tuple[Row, ...] = tuple(
+            {"pages": days, "topic": topic, "id": f"s{place}", "visit": "s1"} for place in range(5)
+        )
+        line: tuple[Row, ...] = tuple({"words": age, "style": "uv"[kind == "z"], "note": "s1"} for _ in "123")
+        return Tables(
+            (person,),
+            {**visits, "s": visit},
+            {**stays, "s": stay},
+            depts,
+            (*notes, *note),
+            (*lines, *line),
+        )
 
-    here = state("6", "10", "z", "4", "nnneeesss")
+    here = state("6", "10", "z", "4", "nnneeesss", "x")
+    all_keys = ["s1", *(visit["id"] for rows in visits.values() for visit in rows)]
+    nobody = Tables((), visits, stays, depts, notes, lines)
     return [
-        (Relation.VALUE, (here, state("0", "-3", "z", "1", "nnneeesss").reversed())),
-        (Relation.VALUE, (here, state("6", "10", "a", "4", "wwwwww").reversed())),
-        (Relation.PRESENCE, (here, Tables((), visits, stays, depts).reversed())),
+        (Relation.VALUE, (here, state("0", "-3", "z", "1", "nnneeesss", "x").reversed())),
+        (Relation.VALUE, (here, state("6", "10", "a", "4", "wwwwww", "y").reversed())),
+        (Relation.PRESENCE, (here, nobody.reversed())),
+        (Relation.VALUE, (here, state("6", "10", "z", "4", "nnneeesss", "x", all_keys).reversed())),
     ]

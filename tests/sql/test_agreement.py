@@ -6,7 +6,7 @@ rounded as decimals there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -41,6 +41,10 @@ CLEAN: dict[str, tuple[str | None, ...]] = {
     "ward": ("n", "e", None),
     "tag": ("a", "b", None),
     "heat": ("35.5", "36", None),
+    "pages": ("0", "3", None),
+    "topic": ("x", "y", None),
+    "words": ("-1", "4", None),
+    "style": ("u", None),
 }
 PUBLIC: tuple[Row, ...] = ({"id": "0", "size": "2", "name": "A"}, {"id": "1", "size": "9", "name": "B"})
 NATIVE = {
@@ -53,15 +57,26 @@ NATIVE = {
 
 
 def clean(random: Random) -> Tables:
-    """Nobody has more rows than are kept, so bounding changes nothing."""
+    """Nobody has more rows than are kept, so bounding changes nothing; keys are one row's, links find one."""
 
     def rows(table: str, most: int) -> tuple[Row, ...]:
         names, count = COLUMNS[table], random.randint(0, most)
         return tuple({name: random.choice(CLEAN[name]) for name in names} for _ in range(count))
 
-    visits = {person: rows("visits", 2) for person in "pqr"}
-    stays = {person: rows("stays", 2) for person in "pqr"}
-    return Tables(rows("people", 6), visits, stays, PUBLIC)
+    def keyed(table: str, **keys: Sequence[str]) -> tuple[Row, ...]:
+        """As many rows as the first of the keys."""
+        count = min(map(len, keys.values()))
+        return tuple(
+            {name: random.choice(CLEAN[name]) for name in COLUMNS[table]}
+            | {name: each[place] for name, each in keys.items()}
+            for place in range(count)
+        )
+
+    visits = {person: keyed("visits", id=[f"{person}1", f"{person}2"]) for person in "pqr"}
+    stays = {person: keyed("stays", visit=[f"{person}{random.choice('12')}"] * 2) for person in "pqr"}
+    notes = keyed("notes", visit=["p1", "p1", "q2", "r1"], id=["a", "b", "c", "d"])
+    lines = keyed("lines", note=["a", "b", "c", "c"])
+    return Tables(rows("people", 6), visits, stays, PUBLIC, notes, lines)
 
 
 def own(folder: Path) -> duckdb.DuckDBPyConnection:

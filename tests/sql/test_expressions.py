@@ -205,7 +205,7 @@ def test_a_constant_that_a_subquery_leaves_out_bounds_nothing(rows: str, tmp_pat
 
 def test_totals_of_a_person_do_not_depend_on_the_order_of_rows(tmp_path: Path) -> None:
     totals = "SELECT person, {} AS t FROM stays GROUP BY person"
-    hidden = "5::HUGEINT AS _discreet_person, rank AS _discreet_rank"
+    hidden = '5::HUGEINT AS _discreet_person, rank AS _discreet_rank, 7::UBIGINT AS "_discreet_link visit"'
     stored = f"SELECT 1 AS days, 'n' AS ward, tag, 72 AS heat, {hidden}"
     rows = "(VALUES ('1e16', 1), ('1', 2), ('-1e16', 3), ('0.1', 4)) AS v(tag, rank)"
     world = World(Relation.VALUE, policy(str(tmp_path)), (), ())  # type: ignore[arg-type]

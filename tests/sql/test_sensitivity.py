@@ -90,6 +90,11 @@ PLAIN = [
     "SELECT ward, COUNT(*) AS n, SUM(days) AS s FROM stays GROUP BY ward",
     "SELECT SUM(t) AS s FROM (SELECT person, SUM(days) AS t FROM stays GROUP BY person)",
     "SELECT COUNT(*) AS n FROM visits AS v JOIN stays AS s ON v.person = s.person",
+    "SELECT topic, COUNT(*) AS n, SUM(pages) AS s FROM notes GROUP BY topic",
+    "SELECT style, COUNT(*) AS n FROM lines GROUP BY style",
+    "SELECT SUM(v.cost) AS s FROM notes AS n JOIN visits AS v ON n.visit = v.id",
+    "SELECT COUNT(*) AS n FROM visits AS v LEFT JOIN notes AS n ON n.visit = v.id",
+    "SELECT COUNT(*) AS n FROM lines AS l JOIN notes AS n ON l.note = n.id JOIN visits AS v ON visit = v.id",
 ]
 PICKED = [
     "SELECT kind, QUANTILE_CONT(cost, 0.75) AS q FROM visits GROUP BY kind",
@@ -145,6 +150,6 @@ def _wider(policy: Policy, terms: dict[str, int]) -> Policy:
     wider = {
         name: table.model_copy(update={key: value for key, value in terms.items() if getattr(table, key)})
         for name, table in policy.tables.items()
-        if table.person == "person"
+        if table.knows_people
     }
     return policy.model_copy(update={"tables": {**policy.tables, **wider}})

@@ -161,6 +161,8 @@ def _pointed(place: Place, text: str, here: object) -> Place:
         return (*place, f"{match[1]}s", match[2])
     if match := re.match(r"(\w+)\.(.+) links to ", text):
         return (*place, "tables", match[1], "links", match[2])
+    if match := re.match(r"(\w+) finds its people through ", text):
+        return (*place, "tables", match[1], "person")
     first = re.sub(r"^the (\w+)' ", r"\1 ", text).split(" ")[0].rstrip(",")
     return (*place, first) if first in here and not text.startswith("low and high") else place
 

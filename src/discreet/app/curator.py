@@ -98,7 +98,8 @@ class Curator:
             )
         ledger = Ledger(policy.ledger, promise, analysts=shares or None)
         try:
-            engine = DuckDB.open(prepare(policy, _store_folder(policy), progress=progress))
+            with fault_log.kept(policy.ledger):
+                engine = DuckDB.open(prepare(policy, _store_folder(policy), progress=progress))
         except BaseException:
             ledger.close()
             raise

@@ -34,6 +34,8 @@ promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presen
 # Roles: identifier (never leaves), quasi (known to others), sensitive, other.
 # A category may do without `values`; groups are then chosen privately, and the promise needs a tail above 0.
 # Text that is free and not one of a few values: type: text.
+# A table may link to others: links: {visit: visits.id}. Where the person is known only to the row that it
+# links to: person: {through: visit}. A table about nobody, such as a list of clinics: person: none.
 """
 
 

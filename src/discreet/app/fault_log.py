@@ -1,6 +1,7 @@
-"""The custodian's log of faults: a file beside the ledger that only its owner can read.
+"""The custodian's log: a file beside the ledger that only its owner can read.
 
-An analyst sees a constant text and an incident's number; the details, which may quote data, stand here.
+Of a fault an analyst sees a constant text and an incident's number; the details, which may quote data, stand
+here. So does what preparing the store has left out, of which an analyst sees nothing.
 """
 
 from __future__ import annotations
@@ -8,13 +9,15 @@ from __future__ import annotations
 import io
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.engines.faults import CUSTODIAN
 
 
 class FaultLog(logging.FileHandler):
-    """Appends to a private file, which is made with the first fault and not before."""
+    """Appends to a private file, which is made with the first entry and not before."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, delay=True, encoding="utf-8")
@@ -32,6 +35,16 @@ def keep_faults(ledger: str) -> FaultLog | None:
     log = FaultLog(Path(ledger).with_suffix(".faults.log"))
     CUSTODIAN.addHandler(log)
     return log
+
+
+@contextmanager
+def kept(ledger: str) -> Iterator[None]:
+    """The same for a while."""
+    log = keep_faults(ledger)
+    try:
+        yield
+    finally:
+        stop(log)
 
 
 def stop(log: FaultLog | None) -> None:

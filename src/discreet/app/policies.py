@@ -33,6 +33,7 @@ MOST_PROBLEMS = 10
 MEMORY = ":memory:"
 WHAT = {
     "person": "row, if every row is another person; or the column that names the person",
+    "through": "the column whose link leads to the row that knows the person",
     "rows_per_person": "how many rows of one person count at most",
     "low": "a public lower bound",
     "high": "a public upper bound",

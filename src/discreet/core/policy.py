@@ -159,19 +159,34 @@ class Link(Strict):
     column: str
 
 
+class Through(Strict):
+    """The person of a row is that of the row which its linked column `through` names."""
+
+    through: str
+
+
 class Table(Strict):
     """One table: where it is, who its people are, what one person may contribute.
 
-    `person` is "row", the column that names the person, or "none" for a public table that is about nobody.
+    `person` is "row", the column that names the person, a link through which the person is found, or "none"
+    for a public table that is about nobody.
     """
 
     source: str
-    person: str = "row"
+    person: str | Through = "row"
     rows_per_person: int = Field(default=1, ge=1)
     groups_per_person: int | None = Field(default=None, ge=1)
     rows: int | None = Field(default=None, ge=1)
     links: dict[str, Link] = Field(default_factory=dict)
     columns: dict[str, Column]
+
+    @field_validator("person", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        through = isinstance(value, dict) and list(value) == ["through"] and isinstance(value["through"], str)
+        if not (through or isinstance(value, str | Through)):
+            raise ValueError("it must be row, none, a column, or {through: COLUMN} for one that is linked")
+        return value
 
     @field_validator("links", mode="before")
     @classmethod
@@ -194,8 +209,10 @@ class Table(Strict):
             raise ValueError(
                 "where a person is a row, rows_per_person is 1 and there is no groups_per_person"
             )
-        if self.person not in ("row", "none") and self.person not in self.columns:
+        if self.person_column is not None and self.person_column not in self.columns:
             raise ValueError(f"person names the column {self.person}, which is not declared under columns")
+        if self.through is not None and self.through not in self.links:
+            raise ValueError(f"person goes through the column {self.through}, which is not under links")
         if self.rows is not None and self.person != "row":
             raise ValueError("rows, a public number of rows, goes with person: row")
         missing = [name for name in self.links if name not in self.columns]
@@ -205,6 +222,21 @@ class Table(Strict):
             if not WORD.fullmatch(name) or name.startswith("_discreet"):
                 raise ValueError(f"the column name {name!r} must be letters, digits, blanks and . - _")
         return self
+
+    @property
+    def person_column(self) -> str | None:
+        """The column that names the person, where there is one."""
+        return self.person if isinstance(self.person, str) and self.person not in ("row", "none") else None
+
+    @property
+    def through(self) -> str | None:
+        """The linked column through which the person is found, where there is one."""
+        return self.person.through if isinstance(self.person, Through) else None
+
+    @property
+    def knows_people(self) -> bool:
+        """Whether one person can have several rows here, and rows in other tables."""
+        return self.person not in ("row", "none")
 
 
 class Analyst(Strict):
@@ -236,6 +268,41 @@ class Policy(Strict):
                     raise ValueError(
                         f"{name}.{column} links to {link.table}.{link.column}, which is not declared"
                     )
+        for name in self.tables:
+            self._require_people(name)
         if sum(analyst.share for analyst in self.analysts.values()) > 1 + 1e-9:
             raise ValueError("the analysts' shares add up to more than 100%")
         return self
+
+    def owner(self, name: str) -> str | None:
+        """The table through which the people of a table are found."""
+        table = self.tables[name]
+        return None if table.through is None else table.links[table.through].table
+
+    def own_links(self, name: str) -> dict[str, Link]:
+        """The links of a table whose two ends know people: they lead to rows of the same person."""
+        table = self.tables[name]
+        if not table.knows_people:
+            return {}
+        return {column: link for column, link in table.links.items() if self.tables[link.table].knows_people}
+
+    def own_keys(self, name: str) -> tuple[str, ...]:
+        """The columns of a table that such links lead to."""
+        links = [link for each in self.tables for link in self.own_links(each).values()]
+        return tuple(dict.fromkeys(link.column for link in links if link.table == name))
+
+    def _require_people(self, name: str) -> None:
+        """Whoever goes from owner to owner comes to a table that names its people."""
+        seen, owner = {name}, self.owner(name)
+        while owner is not None:
+            table = self.tables[owner]
+            if not table.knows_people:
+                way_out = "its key" if table.person == "row" else "the column that names them"
+                raise ValueError(
+                    f"{name} finds its people through {owner}, which names none: give it {way_out} as person"
+                )
+            if owner in seen:
+                first = self.owner(name)
+                raise ValueError(f"{name} finds its people through {first}, which leads round in a circle")
+            seen.add(owner)
+            owner = self.owner(owner)

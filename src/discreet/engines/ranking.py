@@ -9,6 +9,8 @@ Hash        person = MD5(key, identifier, key'), row = MD5(person, values, perso
             keys, which are equal for equal values only, so that NULL is not '' and no value runs into the
             next. Who fills rows in knows neither key, so can neither find two that collide nor choose which
             of them will count: the attacks on MD5 need the state that the key hides.
+Keys        rows of one person that a link brings together bear the same hidden key, as `linking` says; it
+            counts as one of the stored values.
 Why not     DuckDB's hash() takes a key as one more word to combine, so that values which collide do so under
             every key, and a tie between different rows is settled by their order in the file. SHA-256 costs
             nearly twice as much and protects nothing more here.
@@ -16,8 +18,8 @@ Why not     DuckDB's hash() takes a key as one more word to combine, so that val
 
 from __future__ import annotations
 
-from discreet.core.policy import Role, Table
-from discreet.engines import encoding
+from discreet.core.policy import Policy, Role
+from discreet.engines import encoding, linking
 from discreet.engines.connection import quoted
 from discreet.engines.sources import Reading
 
@@ -25,16 +27,24 @@ PERSON, RANK, ROW = "_discreet_person", "_discreet_rank", "_discreet_row"
 KEYS = ("discreet_before", "discreet_after")
 
 
-def create(name: str, table: Table, reading: Reading) -> str:
+def create(name: str, policy: Policy, reading: Reading) -> str:
     """The statement that makes the table; the two halves of the key are variables of the connection."""
+    table = policy.tables[name]
     stored = {
         column: encoding.encoded(entry, column, reading.types[column])
         for column, entry in table.columns.items()
         if entry.role is not Role.IDENTIFIER
     }
-    unnamed = table.person in ("row", "none")
-    rows = _each_row(stored, reading) if unnamed else _each_person(stored, table, reading)
+    rows = _ranked(stored, name, policy, reading) if table.knows_people else _each_row(stored, reading)
     return f"CREATE TABLE {quoted(name)} AS {rows}"
+
+
+def create_owners(name: str, column: str, policy: Policy, reading: Reading) -> str:
+    """The statement that makes a list of who has which key of a table, to find the people of another."""
+    key = {linking.KEY: linking.text(name, column, policy, reading)}
+    rows = _each_person(key, name, policy, reading)
+    owners = f"SELECT DISTINCT {linking.KEY}, {PERSON} FROM ({rows}) WHERE {linking.KEY} IS NOT NULL"
+    return f"CREATE TEMP TABLE {linking.owners(name, column)} AS {owners}"
 
 
 def _each_row(stored: dict[str, str], reading: Reading) -> str:
@@ -42,18 +52,41 @@ def _each_row(stored: dict[str, str], reading: Reading) -> str:
     return f"SELECT {', '.join(values)} FROM {reading.relation}"
 
 
-def _each_person(stored: dict[str, str], table: Table, reading: Reading) -> str:
-    identifier = encoding.person(table.columns[table.person], table.person, reading.types[table.person])
-    before, after = (f"getvariable('{key}')" for key in KEYS)
+def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:
+    texts = linking.texts(name, policy, reading)
     names = [quoted(column) for column in stored]
-    encoded = ", ".join([*_aliased(stored), f"{identifier} AS {PERSON}"])
+    keys = [f"{linking.hashed(quoted(key), PERSON)} AS {quoted(key)}" for key in texts]
+    values = [*names, *map(quoted, texts)]
+    place = f"row_number() OVER (PARTITION BY {PERSON} ORDER BY {_digest(PERSON, *values, PERSON)})"
+    rows = _each_person(stored | texts, name, policy, reading)
+    if keys:
+        rows = f"SELECT {', '.join([*names, *keys, PERSON])} FROM ({rows})"
+    ranked = f"SELECT *, least({place}, {2**31 - 1})::INTEGER AS {RANK} FROM ({rows})"
+    return linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
+
+
+def _each_person(values: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:
+    """The values of each row whose person is known, with the person's hash."""
+    table = policy.tables[name]
+    names = [quoted(column) for column in values]
+    if table.through is not None:
+        owners, text = linking.found(name, policy, reading)
+        encoded = ", ".join([*_aliased(values), f"{text} AS {linking.NAMED}"])
+        return (
+            f"SELECT {', '.join([*(f'r.{each}' for each in names), PERSON])} "
+            f"FROM (SELECT {encoded} FROM {reading.relation}) AS r "
+            f"JOIN {owners} AS o ON r.{linking.NAMED} = o.{linking.KEY}"
+        )
+    assert table.person_column is not None
+    column = table.person_column
+    identifier = encoding.person(table.columns[column], column, reading.types[column])
+    before, after = (f"getvariable('{key}')" for key in KEYS)
+    encoded = ", ".join([*_aliased(values), f"{identifier} AS {PERSON}"])
     # One bit less than MD5 has, so that it fits a signed integer.
     hashed = f"({_digest(before, PERSON, after)} >> 1)::HUGEINT"
-    place = f"row_number() OVER (PARTITION BY {PERSON} ORDER BY {_digest(PERSON, *names, PERSON)})"
     return (
-        f"SELECT *, least({place}, {2**31 - 1})::INTEGER AS {RANK} FROM ("
         f"SELECT {', '.join([*names, f'{hashed} AS {PERSON}'])} FROM ("
-        f"SELECT {encoded} FROM {reading.relation}) WHERE {PERSON} IS NOT NULL)"
+        f"SELECT {encoded} FROM {reading.relation}) WHERE {PERSON} IS NOT NULL"
     )
 
 

@@ -6,7 +6,8 @@ Schema      the names and types of columns, from a header, a footer or a catalog
             declared column that is missing is an error of the request; others are left out.
 CSV         text throughout, so that types come from the policy. The separator is the one that finds the
             declared columns in the header; a file whose dialect were guessed from its rows could be read in
-            another way because of one of them. Rows with too few fields or invalid UTF-8 are left out.
+            another way because of one of them. Rows with too few fields or invalid UTF-8 are left out;
+            `unread` says how many, for the custodian.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ PARQUET = (".parquet", ".pq")
 DATABASE = (".duckdb", ".db", ".ddb")
 ATTACHED = "_discreet_source"
 HEADER = 1 << 20
+MOST_UNREAD = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +93,21 @@ def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
     return Reading(relation=relation, types={name: types[name.lower()] for name in source.table.columns})
 
 
+def unread(connection: duckdb.DuckDBPyConnection) -> str:
+    """How many rows of the CSV files just read were left out; empty for none."""
+    known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
+    if connection.execute(known).fetchall() == [(0,)]:
+        return ""
+    lines = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
+    ((count,),) = connection.execute(lines).fetchall()
+    return f"at least {count:,}" if count >= MOST_UNREAD else f"{count:,}" if count else ""
+
+
 def let_go(connection: duckdb.DuckDBPyConnection) -> None:
-    """Detach what `read` attached."""
+    """Detach what `read` attached, and drop what the driver keeps of unread rows, which quotes them."""
     connection.execute(f"DETACH DATABASE IF EXISTS {ATTACHED}")
+    for table in ("reject_errors", "reject_scans"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
 def _split(source: str) -> tuple[str, str]:
@@ -137,7 +151,8 @@ def _csv_reader(source: Source, path: Path) -> str:
     struct = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     return (
         f"read_csv({path_literal(path)}, auto_detect = false, header = true, delim = {literal(separator)}, "
-        f"quote = '\"', escape = '\"', columns = {{{struct}}}, strict_mode = false, ignore_errors = true)"
+        f"quote = '\"', escape = '\"', columns = {{{struct}}}, strict_mode = false, "
+        f"ignore_errors = true, store_rejects = true, rejects_limit = {MOST_UNREAD})"
     )
 
 

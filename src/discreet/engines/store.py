@@ -2,13 +2,15 @@
 
 Holds       for each table of the policy one of the same name: every column that is no identifier, as
             `encoding` says; where a person is a column, also `_discreet_person` and `_discreet_rank`, as
-            `ranking` says.
+            `ranking` says, and where links lead to a person's other rows, hidden keys, as `linking` says.
 Kept        in a folder of its own that only its owner can enter: the secret key, and one file, named by a
             keyed digest of the format, the policy's tables, and path, size and time of each source. When one
             of them changes so does the name, and the store is built anew, with the same key.
 Whole       it is built under another name and moved, by one process at a time: what bears the name is whole,
             and what a crash left behind is cleared by the next one.
 Faults      no data makes it fail, except a file that breaks its own format.
+Told        to the custodian's log alone: how many rows of a CSV file could not be read, and how many keys
+            through which people are found are not one person's.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ import duckdb
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines import ranking, sources
+from discreet.engines import linking, ranking, sources
 from discreet.engines.connection import connect, shut_off
-from discreet.engines.faults import guarded
+from discreet.engines.faults import CUSTODIAN, guarded
 from discreet.engines.sources import Source
 
-FORMAT = 1
+FORMAT = 2
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
@@ -60,10 +62,11 @@ def prepare(
     """The store of a policy: the one in the folder if it is up to date, or a new one; in memory without."""
     tell, random = progress or (lambda _: None), random or Randomness()
     _require_different_names(policy)
-    located = [sources.locate(name, table) for name, table in policy.tables.items()]
+    located = [sources.locate(name, policy.tables[name]) for name in linking.in_order(policy)]
     if folder is None:
         key = _drawn(random)
-        return PreparedStore(path=None, memory=guarded(lambda: _build(connect(), located, key, tell)))
+        memory = guarded(lambda: _build(connect(), policy, located, key, tell))
+        return PreparedStore(path=None, memory=memory)
     _make_private(folder)
     ready = _ready(folder, policy, located)
     if ready is None:
@@ -80,7 +83,7 @@ def _renewed(folder: Path, policy: Policy, located: list[Source], tell: Progress
         name = _name(key, policy, located)
         with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as workshop:
             made = Path(workshop) / "store.duckdb"
-            guarded(lambda made=made: _build_file(made, located, key, tell))  # type: ignore[misc]
+            guarded(lambda made=made: _build_file(made, policy, located, key, tell))  # type: ignore[misc]
             if name == _name(key, policy, located):  # nothing has changed while it was read
                 _clear(folder, STORE)
                 return made.rename(folder / name)
@@ -89,14 +92,18 @@ def _renewed(folder: Path, policy: Policy, located: list[Source], tell: Progress
     )
 
 
-def _build_file(path: Path, located: list[Source], key: bytes, tell: Progress) -> None:
+def _build_file(path: Path, policy: Policy, located: list[Source], key: bytes, tell: Progress) -> None:
     connection = connect(str(path), spill=str(path.with_suffix(".spill")))
     path.chmod(0o600)
-    _build(connection, located, key, tell).close()
+    _build(connection, policy, located, key, tell).close()
 
 
 def _build(
-    connection: duckdb.DuckDBPyConnection, located: list[Source], key: bytes, tell: Progress
+    connection: duckdb.DuckDBPyConnection,
+    policy: Policy,
+    located: list[Source],
+    key: bytes,
+    tell: Progress,
 ) -> duckdb.DuckDBPyConnection:
     """All tables, in a connection that is shut off afterwards."""
     try:
@@ -106,9 +113,10 @@ def _build(
             connection.execute(f"SET VARIABLE {variable} = ?", [half])
         for source in located:
             tell(f"preparing table {source.name}")
-            reading = sources.read(source, connection)
-            connection.execute(ranking.create(source.name, source.table, reading))
-            sources.let_go(connection)
+            _build_table(connection, policy, source)
+        for source in located:
+            for column in linking.awaited(source.name, policy):
+                connection.execute(f"DROP TABLE {linking.owners(source.name, column)}")
         for variable in ranking.KEYS:
             connection.execute(f"RESET VARIABLE {variable}")
         shut_off(connection)
@@ -116,6 +124,21 @@ def _build(
         connection.close()
         raise
     return connection
+
+
+def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: Source) -> None:
+    reading = sources.read(source, connection)
+    connection.execute(ranking.create(source.name, policy, reading))
+    unread = sources.unread(connection)
+    if unread:
+        CUSTODIAN.warning("table %s: %s rows could not be read and are left out", source.name, unread)
+    for column in linking.awaited(source.name, policy):
+        connection.execute(ranking.create_owners(source.name, column, policy, reading))
+        shared = linking.shared(connection, source.name, column)
+        if shared:
+            text = "%s.%s: %s keys are several people's, so what links to one counts for each of them"
+            CUSTODIAN.warning(text, source.name, column, shared)
+    sources.let_go(connection)
 
 
 def _ready(folder: Path, policy: Policy, located: list[Source]) -> Path | None:

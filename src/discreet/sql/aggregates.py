@@ -89,7 +89,7 @@ def measure(node: exp.Expression, scope: RowScope) -> Measure:
         refuse(f"«{shown(written)}» aggregates nothing.", "Name a column.")
     argument = scalar(node.this, scope)
     if function in NUMERIC:
-        argument = _numeric(argument, node.this, written)
+        argument = _numeric(argument, node.this, written, constant=function == "sum")
     return Measure(function=function, argument=argument, condition=only)
 
 
@@ -131,7 +131,9 @@ def _probability(node: exp.Expression | None, written: exp.Expression) -> Fracti
     return value
 
 
-def _numeric(argument: Expression, named: exp.Expression, written: exp.Expression) -> Expression:
+def _numeric(
+    argument: Expression, named: exp.Expression, written: exp.Expression, *, constant: bool = False
+) -> Expression:
     kind = argument.type
     if kind.family is not Family.NUMBER:
         refuse(f"«{shown(written)}» needs a number, not a {kind.family.value}.", "Name a number.")
@@ -140,6 +142,9 @@ def _numeric(argument: Expression, named: exp.Expression, written: exp.Expressio
             f"«{shown(written)}» needs bounds, and «{shown(named)}» has none.",
             "Declare low and high in the policy, or write LEAST(GREATEST(x, low), high).",
         )
-    if kind.low == kind.high:
-        refuse(f"«{shown(named)}» in «{shown(written)}» is a constant.", "Use COUNT, and multiply.")
+    if kind.low == kind.high and not constant:
+        refuse(
+            f"«{shown(named)}» in «{shown(written)}» is a constant.",
+            "For a share of rows write AVG(CASE WHEN … THEN 1 ELSE 0 END).",
+        )
     return argument

@@ -10,9 +10,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil, floor
 
-from discreet.core.policy import Column as Declared
-from discreet.core.policy import Kind, Policy
 from discreet.sql import emit, keeping
+from discreet.sql.domains import Groups
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression, columns
 from discreet.sql.refusal import refuse
@@ -28,11 +27,9 @@ from discreet.sql.tree import (
     Project,
     Rows,
     Scan,
-    scans,
 )
 from discreet.sql.types import grid_step
 
-LARGEST_DOMAIN = 1 << 20
 WIDEST = 1 << 53
 
 
@@ -132,20 +129,23 @@ def _filter(condition: Expression | None) -> str:
 
 
 def _join(node: Join) -> str:
-    """By person: ranks multiply. By a link: a key that the public table has twice counts once, the same row
-    of it for everybody and every time.
+    """By person, and key where there is one: ranks multiply. To a public table: a key that it has twice
+    counts once, the same row of it for everybody and every time.
     """
     word = "LEFT JOIN" if node.outer else "JOIN"
     names = [
         f"{side}.{quoted(c.name)}" for side, n in (("l", node.left), ("r", node.right)) for c in n.columns
     ]
     left, right = rows(node.left), rows(node.right)
-    if node.keys is None:
+    if node.right.people is People.COLUMN:
         place = f"CAST(l.{quoted(RANK)} AS BIGINT) * {node.right.rows} + coalesce(r.{quoted(RANK)}, 1) - 1"
         rank = f"{place} AS {quoted(RANK)}"
         hidden = [f"l.{quoted(PERSON)}", rank]
         condition = f"l.{quoted(PERSON)} = r.{quoted(PERSON)}"
+        if node.keys is not None:
+            condition += " AND " + " = ".join(emit.value(key) for key in node.keys)
     else:
+        assert node.keys is not None
         hidden = [f"l.{name}" for name in _hidden(node.left)]
         here, there = (emit.value(key) for key in node.keys)
         order = ", ".join(quoted(column.name) for column in node.right.columns)
@@ -160,97 +160,16 @@ def _join(node: Join) -> str:
 # -- Groups -----------------------------------------------------------------------------------------------
 
 
-def domain_size(question: Question, policy: Policy) -> int | None:
-    """How many groups there can be at most, by the policy; None where a key's domain is not declared."""
-    size = 1
-    for _, declared in _base_columns(question, policy):
-        here = _size(declared)
-        if here is None:
-            return None
-        size *= here
-    return size
-
-
-def declared_column(column: Column, question: Question, policy: Policy) -> Declared | None:
-    """What the policy says of the stored column that a column is, possibly renamed."""
-    tables = {scan.alias: policy.tables[scan.table] for scan in scans(question.rows)}
-    origin = _origins(question.rows).get(column.name)
-    return None if origin is None else tables[origin[0]].columns[origin[1]]
-
-
-def _base_columns(question: Question, policy: Policy) -> list[tuple[Column, Declared | None]]:
-    """The stored columns that the keys are computed from; None for one that a subquery computes."""
-    found = {column.name: column for _, key in question.keys for column in columns(key)}
-    return [(column, declared_column(column, question, policy)) for column in found.values()]
-
-
-def _origins(node: Rows) -> dict[str, tuple[str, str]]:
-    """Internal names of columns that are stored columns, possibly renamed: table alias and stored name."""
-    if isinstance(node, Scan):
-        return {c.name: (node.alias, name) for c, name in zip(node.columns, node.stored, strict=True)}
-    if isinstance(node, Join):
-        return _origins(node.left) | _origins(node.right)
-    inner = _origins(node.source)
-    if isinstance(node, Project):
-        return {
-            column.name: inner[expression.name]
-            for column, expression in zip(node.columns, node.expressions, strict=True)
-            if isinstance(expression, Column) and expression.name in inner
-        }
-    return inner if isinstance(node, Filter | Bounded) else {}
-
-
-def _size(declared: Declared | None) -> int | None:
-    if declared is None:
-        return None
-    extra = 1 if declared.nulls else 0
-    if declared.type is Kind.BOOLEAN:
-        return 2 + extra
-    if declared.values is not None:
-        return len(declared.values) + extra
-    if declared.grid is not None:
-        return declared.grid[1] - declared.grid[0] + 1 + extra
-    if declared.type is Kind.DATE and declared.low is not None and declared.high is not None:
-        return (declared.high - declared.low).days + 1 + extra  # type: ignore[operator,union-attr]
-    return None
-
-
-def _domain(column: Column, declared: Declared) -> str:
-    """All values of a declared column, as the store would hold them."""
-    if declared.type is Kind.BOOLEAN:
-        values = "[FALSE, TRUE]"
-    elif declared.values is not None:
-        texts = ", ".join(emit.literal(value) for value in declared.values)
-        values = f"CAST([{texts}] AS ENUM ({texts})[])"
-    elif declared.grid is not None:
-        values = f"range({declared.grid[0]}, {declared.grid[1] + 1})"
-    else:
-        first, last = emit.literal(declared.low), emit.literal(declared.high)
-        days = f"range({first}, {last} + INTERVAL 1 DAY, INTERVAL 1 DAY)"
-        values = f"list_transform({days}, lambda d: CAST(d AS DATE))"
-    nulls = f"list_append({values}, NULL)" if declared.nulls else values
-    return f"(SELECT unnest({nulls}) AS {quoted(column.name)})"
-
-
-def keys_domain(question: Question, policy: Policy) -> str:
-    """Every combination of keys that the policy allows, once."""
-    sources = [
-        f"{_domain(column, declared)} AS d{place}"
-        for place, (column, declared) in enumerate(_base_columns(question, policy))
-        if declared is not None
-    ]
-    outputs = ", ".join(f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys)
-    source = f" FROM {' CROSS JOIN '.join(sources)}" if sources else ""
-    return f"SELECT DISTINCT {outputs}{source}"
-
-
 def places(count: int) -> str:
     """The first columns, to group by; GROUP BY ALL would leave constants out, and give a group of no rows."""
     return ", ".join(str(place + 1) for place in range(count))
 
 
-def grouped(question: Question, policy: Policy, aggregates: dict[str, str], *, declared: bool) -> str:
-    """One row for each group: its keys k0, k1 … and the aggregates under their names."""
+def grouped(question: Question, aggregates: dict[str, str], groups: Groups | None) -> str:
+    """One row for each group: its keys k0, k1 … and the aggregates under their names.
+
+    Where the groups are known all of them are there, empty ones too.
+    """
     names = [quoted(column.name) for column, _ in question.keys]
     keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
     totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
@@ -259,13 +178,13 @@ def grouped(question: Question, policy: Policy, aggregates: dict[str, str], *, d
         return f"SELECT {', '.join(totals)} FROM ({source}) AS s GROUP BY ()"
     counts = f"SELECT {', '.join(keys + totals)} FROM ({source}) AS s GROUP BY {places(len(keys))}"
     order = ", ".join(names)
-    if not declared:
+    if groups is None:
         return f"SELECT * FROM ({counts}) AS g ORDER BY {order}"
     match = " AND ".join(f"d.{name} IS NOT DISTINCT FROM g.{name}" for name in names)
     shown = [f"d.{name}" for name in names]
     filled = [f"coalesce(g.{quoted(name)}, 0) AS {quoted(name)}" for name in aggregates]
     return (
-        f"SELECT {', '.join(shown + filled)} FROM ({keys_domain(question, policy)}) AS d "
+        f"SELECT {', '.join(shown + filled)} FROM ({groups.statement}) AS d "
         f"LEFT JOIN ({counts}) AS g ON {match} ORDER BY {', '.join(shown)}"
     )
 

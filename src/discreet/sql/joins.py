@@ -3,8 +3,10 @@
 Anything else would let one person's row meet any number of others, so it is refused.
 
 By person   both sides' rows of a person multiply.
-By a link   from a column to the key of a public table, which the plan reads as having each key once, so a row
-            stays one row.
+By a link   between tables that know people: rows of the same person alone, of which the store lets a row find
+            one at most at the end that the link leads to. Written the other way round, a row that is linked
+            to meets as many as the policy allows.
+            To the key of a public table, which the plan reads as having each key once: a row stays one row.
 """
 
 from __future__ import annotations
@@ -20,26 +22,36 @@ from discreet.sql.rows import Named, RowScope
 from discreet.sql.tree import Join, People, Rows, Scan
 
 MOST_ROWS = 100_000
+Sides = tuple[exp.Expression, exp.Expression]
 
 
 def joined(left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[str, Named]) -> Join:
     """`node`, made of the sources in `left`, joined with one more."""
-    alias, source = right
     side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
     if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
         refuse(f"{' '.join(filter(None, (side, kind)))} JOIN is not answered.", "Use JOIN or LEFT JOIN … ON.")
+    made = _matched(left, node, join, right, outer=side == "LEFT")
+    if made.rows > MOST_ROWS:
+        refuse(
+            f"«{shown(join)}» may give one person {made.rows:,} rows.",
+            "Total one side per person first, in a subquery, or declare smaller rows_per_person.",
+        )
+    return made
+
+
+def _matched(
+    left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[str, Named], *, outer: bool
+) -> Join:
+    alias, source = right
     sides = _sides(left, join, alias)
-    scope = RowScope({**left, alias: source})
-    people = [scope.person_of(each) for each in sides]
-    if all(people) and {id(source)} < {id(each) for each in people}:
-        if node.rows * source.node.rows > MOST_ROWS:
-            refuse(
-                f"«{shown(join)}» may give one person {node.rows * source.node.rows:,} rows.",
-                "Total one side per person first, in a subquery, or declare smaller rows_per_person.",
-            )
-        return Join(left=node, right=source.node, keys=None, outer=side == "LEFT")
-    keys = _linked(left, source, alias, sides)
-    if keys is None:
+    if _same_person(left, source, alias, sides):
+        return Join(left=node, right=source.node, keys=None, outer=outer)
+    own = _own_link(left, source, alias, sides)
+    if own is not None:
+        keys, once = own
+        return Join(left=node, right=source.node, keys=keys, outer=outer, once=once)
+    public = _linked(left, source, alias, sides)
+    if public is None:
         refuse(
             f"«{shown(join)}» joins by columns that are neither the person nor a declared link.",
             "Join by the person column of both, or by a foreign key that the policy declares under links, "
@@ -48,12 +60,13 @@ def joined(left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[s
     if source.node.people is not People.NOBODY:
         refuse(
             f"«{shown(join)}» links to {shown(alias)}, whose rows are about other people.",
-            "Only public tables (person: none) can be linked so; join people by the person column.",
+            "Only public tables (person: none) and tables that name the same people can be linked: as person "
+            "of both, the policy declares the column that names the person.",
         )
-    return Join(left=node, right=source.node, keys=keys, outer=side == "LEFT")
+    return Join(left=node, right=source.node, keys=public, outer=outer, once=True)
 
 
-def _sides(left: Mapping[str, Named], join: exp.Join, alias: str) -> tuple[exp.Expression, exp.Expression]:
+def _sides(left: Mapping[str, Named], join: exp.Join, alias: str) -> Sides:
     """The two columns that a join compares."""
     using, on = join.args.get("using") or [], join.args.get("on")
     while isinstance(on, exp.Paren):
@@ -70,11 +83,44 @@ def _sides(left: Mapping[str, Named], join: exp.Join, alias: str) -> tuple[exp.E
     return on.this, on.expression
 
 
+def _same_person(left: Mapping[str, Named], source: Named, alias: str, sides: Sides) -> bool:
+    scope = RowScope({**left, alias: source})
+    people = [scope.person_of(each) for each in sides]
+    return all(people) and {id(source)} < {id(each) for each in people}
+
+
+def _own_link(
+    left: Mapping[str, Named], source: Named, alias: str, sides: Sides
+) -> tuple[tuple[Expression, Expression], bool] | None:
+    """The hidden keys of a link between tables that know people, and whether it leads to the right."""
+    before, after = RowScope(left), RowScope({alias: source})
+    for here, there in (sides, sides[::-1]):
+        one, other = before.source_of(here), after.source_of(there)
+        if one is None or other is None:
+            continue
+        if _leads(one, here.name, other, there.name):
+            return (one.links[_own(one, here.name)], other.keys[_own(other, there.name)]), True
+        if _leads(other, there.name, one, here.name):
+            return (one.keys[_own(one, here.name)], other.links[_own(other, there.name)]), False
+    return None
+
+
+def _leads(one: Named, name: str, other: Named, key: str) -> bool:
+    """Whether a link leads from a column of one to a key of the other."""
+    column = among(name, one.links)
+    if column is None or one.table is None or not isinstance(other.node, Scan):
+        return False
+    link = one.table.links[column]
+    return link.table == other.node.table and folded(link.column) == folded(key)
+
+
+def _own(named: Named, name: str) -> str:
+    """The policy's spelling of a column."""
+    return among(name, (*named.links, *named.keys)) or name
+
+
 def _linked(
-    left: Mapping[str, Named],
-    source: Named,
-    alias: str,
-    sides: tuple[exp.Expression, exp.Expression],
+    left: Mapping[str, Named], source: Named, alias: str, sides: Sides
 ) -> tuple[Expression, Expression] | None:
     before, after = RowScope(left), RowScope({alias: source})
     for here, there in (sides, sides[::-1]):

@@ -25,6 +25,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.group_selection import GroupSelection
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.sql import compile as compiled
+from discreet.sql import domains
 from discreet.sql.bound import Bounding, bound
 from discreet.sql.estimates import Noise
 from discreet.sql.needs import Output, read
@@ -115,11 +116,12 @@ def plan(
         refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
     bounding = bound(question, policy, promise.secret, by_groups=promise.tail > 0)
     question = bounding.question
-    groups = compiled.domain_size(question, policy)
-    if groups is not None and groups > compiled.LARGEST_DOMAIN:
+    known = domains.groups(question, policy)
+    groups = None if known is None else known.size
+    if groups is not None and groups > domains.LARGEST:
         refuse(
             f"the declared keys make {groups:,} groups.",
-            f"Group by fewer or coarser keys: at most {compiled.LARGEST_DOMAIN:,}.",
+            f"Group by fewer or coarser keys: at most {domains.LARGEST:,}.",
         )
     declared = groups is not None
     reader = Reader(contribution=bounding.contribution, one_cell=not question.keys)
@@ -148,7 +150,7 @@ def plan(
         outputs=tuple(outputs),
         selection=selection,
         groups=groups,
-        statement=compiled.grouped(question, policy, aggregates or {"one": "1"}, declared=declared),
+        statement=compiled.grouped(question, aggregates or {"one": "1"}, known),
         after=compiled.after(question.after, len(question.measures)),
         confidence=confidence,
         shares=part,

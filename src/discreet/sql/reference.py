@@ -14,7 +14,8 @@ from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.sql.aggregates import SHOWN
-from discreet.sql.functions import FUNCTIONS, PARTS, UNITS
+from discreet.sql.functions import FUNCTIONS
+from discreet.sql.intervals import PARTS, UNITS
 from discreet.sql.joins import MOST_ROWS
 from discreet.sql.parse import DEEPEST, LONGEST
 from discreet.sql.plan import plan

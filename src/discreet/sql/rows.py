@@ -9,7 +9,7 @@ Names       end here. Inside the plan a column is called by its source's interna
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
 from typing import NoReturn
@@ -22,7 +22,7 @@ from discreet.sql.names import among, folded, named
 from discreet.sql.nulls import total_may_be_null
 from discreet.sql.refusal import known_names, refuse, shown
 from discreet.sql.scalars import condition, scalar
-from discreet.sql.tree import Filter, People, PerPerson, Project, Rows, Scan
+from discreet.sql.tree import KEY, LINK, Filter, People, PerPerson, Project, Rows, Scan
 from discreet.sql.types import Family, Type, number, of_column, whole
 
 PER_PERSON: dict[type[exp.Expression], str] = {
@@ -32,18 +32,24 @@ PER_PERSON: dict[type[exp.Expression], str] = {
     exp.Min: "min",
     exp.Max: "max",
 }
+WITHOUT_NAME = {"row": People.ROW, "none": People.NOBODY}
 TotalOf = tuple[str, Expression | None, Expression | None]
 
 
 @dataclass(frozen=True)
 class Named:
-    """A tree under an alias: visible names to columns, the person column's name, names that never leave."""
+    """A tree under an alias: visible names to columns, the person column's name, names that never leave.
+
+    `links` and `keys` are the hidden columns of a table by which links lead to other rows of a person.
+    """
 
     node: Rows
     names: Mapping[str, Column]
     person: str | None
     table: Table | None = None
     hidden: tuple[str, ...] = ()
+    links: Mapping[str, Column] = field(default_factory=dict)
+    keys: Mapping[str, Column] = field(default_factory=dict)
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -94,6 +100,11 @@ class RowScope:
                 return source
         return None
 
+    def source_of(self, node: exp.Expression) -> Named | None:
+        """The one source that has a column."""
+        found = self._sources_of(node) if isinstance(node, exp.Column) else []
+        return found[0][1] if len(found) == 1 else None
+
     def has(self, name: str) -> bool:
         return any(among(name, source.known) is not None for source in self.sources.values())
 
@@ -129,19 +140,26 @@ def scan(policy: Policy, name: str, alias: str) -> Named:
         )
         for each in stored
     }
-    people = {"row": People.ROW, "none": People.NOBODY}.get(table.person, People.COLUMN)
+    people = People.COLUMN if table.knows_people else WITHOUT_NAME[str(table.person)]
+    links = {each: _hidden(alias, f"{LINK} {each}") for each in policy.own_links(table_name)}
+    keys = {each: _hidden(alias, f"{KEY} {each}") for each in policy.own_keys(table_name)}
+    own = (*links.values(), *keys.values())
     rows = table.rows_per_person * (table.groups_per_person or 1)
     node = Scan(
         table=table_name,
         alias=alias,
-        columns=tuple(columns.values()),
-        stored=tuple(stored),
+        columns=(*columns.values(), *own),
+        stored=(*stored, *(each.name.removeprefix(f"{alias}.") for each in own)),
         people=people,
         rows=rows,
         kept=rows if people is People.COLUMN else None,
     )
     hidden = tuple(each for each in table.columns if each not in columns)
-    return Named(node, columns, table.person if people is People.COLUMN else None, table, hidden)
+    return Named(node, columns, table.person_column, table, hidden, links, keys)
+
+
+def _hidden(alias: str, stored: str) -> Column:
+    return Column(name=f"{alias}.{stored}", type=number(step=Fraction(1)))
 
 
 def _timed(kind: Type) -> Type:

@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from discreet.sql.constants import NOTHING, beside, constant, whole_number
 from discreet.sql.expressions import Call, Expression
-from discreet.sql.functions import FUNCTIONS, PARTS, UNITS, Mistyped
+from discreet.sql.functions import FUNCTIONS
+from discreet.sql.intervals import PARTS, UNITS, Mistyped
 from discreet.sql.nulls import may_be_null
 from discreet.sql.refusal import refuse, shown
 from discreet.sql.types import Bound, Family, Type

@@ -14,6 +14,7 @@ from enum import StrEnum
 from discreet.sql.expressions import Column, Expression
 
 PERSON, RANK = "_discreet_person", "_discreet_rank"
+LINK, KEY = "_discreet_link", "_discreet_key"
 
 
 class People(StrEnum):
@@ -76,12 +77,16 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class Join:
-    """Rows of `left` beside those of `right` that have the same person or the linked key."""
+    """Rows of `left` beside those of `right`: of the same person, of the linked key, or both.
+
+    Where rows of `left` link to `right`, each finds one there at most (`once`).
+    """
 
     left: Rows
     right: Rows
     keys: tuple[Expression, Expression] | None
     outer: bool
+    once: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -93,8 +98,13 @@ class Join:
 
     @property
     def rows(self) -> int:
-        """By the person both sides multiply; a linked key is found once on the right."""
-        return self.left.rows * self.right.rows if self.keys is None else self.left.rows
+        """Both sides multiply, unless a row of one side finds one of the other at most."""
+        if self.once:
+            return self.left.rows
+        product = self.left.rows * self.right.rows
+        if self.keys is None or not isinstance(self.left, Scan):
+            return product
+        return min(product, self.right.rows + (self.left.rows if self.outer else 0))
 
 
 @dataclass(frozen=True, kw_only=True)

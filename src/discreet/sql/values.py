@@ -25,6 +25,7 @@ from discreet.sql import compile as compiled
 from discreet.sql import emit
 from discreet.sql.aggregates import Measure
 from discreet.sql.bound import Bounding
+from discreet.sql.domains import declared_column
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column
 from discreet.sql.primitives import Grid
@@ -108,7 +109,7 @@ def _statement(text: str, measure: Measure, question: Question) -> str:
 
 def _domain(measure: Measure, question: Question, policy: Policy) -> tuple[str, ...]:
     argument = measure.argument
-    origin = compiled.declared_column(argument, question, policy) if isinstance(argument, Column) else None
+    origin = declared_column(argument, question.rows, policy) if isinstance(argument, Column) else None
     if origin is None or origin.values is None:
         refuse(
             "MODE needs a column of declared values.", "Declare values in the policy, or GROUP BY and COUNT."
