@@ -1,7 +1,7 @@
 """Bounding as SQL: of the rows that a question asks for, the first ones of each person by rank.
 
 Each function takes rows as a subquery's text, with the person and the rank of every row, and gives the text
-of those that are kept. Ranks of one person are different, so what is kept is a function of that person's rows.
+of those that are kept. Ranks of one person differ, so what is kept is a function of that person's rows.
 
 Rows        a person's first R of what is asked for. They are not sorted for it. Whoever is asked for with
             rank 1 to R keeps that row, since no more than R - 1 come before it. People who have fewer than R

@@ -1,0 +1,74 @@
+"""The certificate of a release: parameters and what follows from them, never a result.
+
+It is public, so nothing in it was computed from the data but what the release itself shows: which columns
+were made coarser how far. What an attacker is taken to know stands beside what he may then believe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from discreet.anonymity.models import Model
+from discreet.app.anonymizer import Release
+from discreet.core.policy import Role
+
+ATTACKER = (
+    "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
+)
+LIMITS = (
+    "This release is not differentially private. Against an attacker who knows more about a person, or who has "
+    "seen another release about the same people, none of these bounds holds."
+)
+
+
+def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool = False) -> dict[str, object]:
+    """What may be published beside a release."""
+    goal = release.goal
+    return {
+        "kind": "recoded table",
+        "table": release.name,
+        "unit": "row" if release.subject.person is None else "person",
+        "method": goal.method.value,
+        "objective": goal.objective.name,
+        "suppression_limit": str(goal.suppress),
+        "columns": {name: _column(release, name) for name in release.table.columns},
+        "models": [_model(model) for model in goal.models],
+        "attacker": ATTACKER,
+        "limits": LIMITS,
+        "attacks_run": list(attacks),
+        "forced": forced,
+    }
+
+
+def write_certificate(content: dict[str, object], published: Path) -> Path:
+    """Beside the published file, whose digest it carries."""
+    path = published.with_name(f"{published.stem}.certificate.json")
+    with published.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    path.write_text(json.dumps(content | {"file": published.name, "sha256": digest}, indent=2) + "\n")
+    return path
+
+
+def _model(model: Model) -> dict[str, object]:
+    return {
+        "name": model.name,
+        "column": model.column,
+        "belief": model.belief,
+        "not_stopped": list(model.not_stopped),
+    }
+
+
+def _column(release: Release, name: str) -> dict[str, object]:
+    role = release.table.columns[name].role
+    if name not in release.columns:
+        return {"role": role.value, "published": "left out"}
+    if role is not Role.QUASI:
+        return {"role": role.value, "published": "as it is"}
+    place = release.subject.quasi.index(name)
+    hierarchy = release.hierarchies[place]
+    levels = release.recoding.levels
+    published = "recoded by tuple" if levels is None else f"level {levels[place]} of {hierarchy.height}"
+    return {"role": role.value, "published": published, "hierarchy": hierarchy.name}

@@ -1,0 +1,108 @@
+"""What a custodian's command is about: a table of the policy, or a file whose columns are told on the way.
+
+A file needs no policy: what the policy would say (quasi-identifiers, sensitive columns, hierarchies) may be
+told with options. Where there is a policy, options for a table of it are refused: one place says what a
+column is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.app.policies import load
+from discreet.core.errors import RequestError
+from discreet.core.policy import Column, Kind, Policy, Role, Table
+from discreet.engines.schema import describe
+
+BOUNDED = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A table as it was named on the command line."""
+
+    table: str
+    policy: Path | None = None
+    quasi: Sequence[str] = ()
+    sensitive: Sequence[str] = ()
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    population: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """A table of a policy, made up for a file where there was none; `population` is a table of it too."""
+
+    name: str
+    policy: Policy
+    population: str | None = None
+
+
+def resolve(wanted: Wanted) -> Named:
+    """The table that was meant."""
+    policy = load(wanted.policy) if wanted.policy is not None else None
+    if policy is not None and wanted.table in policy.tables:
+        _refuse_options(wanted)
+        name = wanted.table
+    else:
+        policy, name = _of_file(wanted, policy)
+    if wanted.population is None or wanted.population in policy.tables:
+        return Named(name=name, policy=policy, population=wanted.population)
+    people = _table(Path(wanted.population), {each: Role.QUASI for each in _quasi(policy.tables[name])})
+    _require_columns(wanted.population, people, _quasi(policy.tables[name]))
+    tables = {**policy.tables, "population": people}
+    return Named(name=name, policy=policy.model_copy(update={"tables": tables}), population="population")
+
+
+def _refuse_options(wanted: Wanted) -> None:
+    if wanted.quasi or wanted.sensitive or wanted.hierarchies:
+        raise RequestError(
+            f"The policy says what the columns of {wanted.table} are; --quasi, --sensitive and --hierarchy are "
+            "for files.",
+            hint="Change the policy, or name the file.",
+        )
+
+
+def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
+    path = Path(wanted.table)
+    if not path.suffix:
+        known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
+        raise RequestError(
+            f"There is no table {wanted.table} in the policy and no such file.",
+            hint=f"{known} Name one of its tables, or a CSV, Parquet or DuckDB file.",
+        )
+    roles = dict.fromkeys(wanted.quasi, Role.QUASI) | dict.fromkeys(wanted.sensitive, Role.SENSITIVE)
+    both = set(wanted.quasi) & set(wanted.sensitive)
+    if both:
+        raise RequestError(
+            f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
+        )
+    table = _table(path, roles)
+    _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
+    entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
+    known_entries = {} if policy is None else {name: each for name, each in policy.hierarchies.items()}
+    made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**known_entries, **entries}})
+    return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
+
+
+def _table(path: Path, roles: Mapping[str, Role]) -> Table:
+    """Every column of a file; text where a policy would need bounds."""
+    columns = {
+        name: Column(
+            type=Kind.TEXT if kind is None or kind in BOUNDED else kind, role=roles.get(name, Role.OTHER)
+        )
+        for name, kind in describe(path)
+    }
+    return Table(source=str(path.absolute()), columns=columns)
+
+
+def _quasi(table: Table) -> list[str]:
+    return [name for name, column in table.columns.items() if column.role is Role.QUASI]
+
+
+def _require_columns(file: str, table: Table, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise RequestError(f"{file} has no column {missing[0]}.", hint=f"It has {', '.join(table.columns)}.")
