@@ -1,0 +1,139 @@
+"""Differentially private generalization: sample the rows, generalize them as declared, leave out small classes.
+
+Release     Every row is kept with probability beta, independently. All columns of the kept rows are generalized
+            to levels that were declared without looking at the data. Of each class, the rows that show the
+            same in all columns, the number n' of sampled rows is published if it is at least k, else nothing.
+Requires    Every published column is generalized so, the sensitive ones, too: a class is all that a row shows.
+            The levels are the custodian's; a search that looks at the data is not covered. A person has one
+            row. beta <= 1 - exp(-epsilon).
+Guarantee   (epsilon, delta)-DP for added and removed people [LQS12, BKP18], with
+            delta = max over n >= k of  Pr[B(n) >= a] - exp(epsilon) Pr[B(n - 1) >= a],
+            B(n) binomial of n and beta, a = max(k, floor(gamma n) + 1), gamma = 1 - (1 - beta) exp(-epsilon).
+            One person more makes n rows of n - 1 in one class, and changes no other. At j >= k the ratio
+            Pr[B(n) = j] / Pr[B(n - 1) = j] = n (1 - beta) / (n - j) is above exp(epsilon) just for
+            j > gamma n, and that nothing is published is less probable with n rows; so the sum above is all
+            that exceeds. The other way round, the ratio is (n - j) / (n (1 - beta)) <= 1 / (1 - beta) for
+            every j, and so it is for sums over j < k: at most exp(epsilon), and nothing exceeds.
+            [LQS12, BKP18] take Pr[B(n) > gamma n] for delta, which is more than is needed; k is smaller here.
+Utility     A class of n rows is published as about beta n, and is lost if that is below k.
+Why exact   beta is a multiple of 2**-32, so a coin compares whole numbers. Beyond n the terms are at most
+            exp(-n KL(gamma || beta)), by Chernoff's bound, which ends the maximum. Each term is rounded up
+            by a part of 1e-9, where the binomial tails are right to 1e-12.
+
+[LQS12]     Li, Qardaji & Su, On sampling, anonymization, and differential privacy, 2012.
+[BKP18]     Bild, Kuhn & Prasser, SafePub, PETS 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.stats import binom
+
+from discreet.anonymity.classes import Integers
+from discreet.core.errors import RequestError, require
+from discreet.core.guarantees import ApproximateDP
+from discreet.core.numbers import Real, keep_fraction, require_count, require_probability
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.sampling import exp_bounds
+
+GRID = 2**32
+BLOCK = 2048
+CHUNK = 1 << 20
+COVER = 1e-9
+LARGEST_K = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledGeneralization:
+    """Rows are sampled with probability beta; classes below k are left out.
+
+    >>> for_guarantee(epsilon=1, delta=1e-6).k
+    58
+    """
+
+    epsilon: Fraction
+    beta: Fraction
+    k: int
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "epsilon")
+        keep_fraction(self, "beta")
+        require_count(self, "k", self.k)
+        on_grid = GRID % self.beta.denominator == 0
+        require(on_grid, self, "beta", self.beta, "a multiple of 2**-32", hint="Use for_guarantee.")
+        covered = self.beta <= 1 - exp_bounds(self.epsilon, 40)[1]
+        require(covered, self, "beta", float(self.beta), "at most 1 - exp(-epsilon)")
+
+    @property
+    def guarantee(self) -> ApproximateDP:
+        delta = least_delta(self.epsilon, self.beta, self.k)
+        return ApproximateDP(epsilon=self.epsilon, delta=delta, relation=Relation.PRESENCE)
+
+    def release(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
+        """How many sampled rows of each class are published; 0 where it is left out."""
+        sampled = sample(counts.secret, self.beta, random)
+        return Released(np.where(sampled >= self.k, sampled, 0), self.guarantee)
+
+
+def for_guarantee(*, epsilon: Real, delta: Real, beta: Real | None = None) -> SampledGeneralization:
+    """The smallest k that gives (epsilon, delta); beta is the largest that epsilon allows, unless given."""
+    require_probability("for_guarantee", "delta", delta)
+    chosen = _largest_beta(epsilon) if beta is None else Fraction(math.floor(Fraction(beta) * GRID), GRID)
+    mechanism = SampledGeneralization(epsilon=Fraction(epsilon), beta=chosen, k=1)
+    low, high = 0, 1
+    while least_delta(mechanism.epsilon, chosen, high) > delta:
+        low, high = high, 2 * high
+        if high > LARGEST_K:
+            raise RequestError(
+                f"(epsilon {float(epsilon):g}, delta {float(delta):g}) needs classes of more than {LARGEST_K:,}.",
+                hint="Use a larger epsilon or delta.",
+            )
+    while high - low > 1:  # a larger k only leaves out more of the output, so delta does not rise
+        middle = (low + high) // 2
+        enough = least_delta(mechanism.epsilon, chosen, middle) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return SampledGeneralization(epsilon=mechanism.epsilon, beta=chosen, k=high)
+
+
+def least_delta(epsilon: Fraction, beta: Fraction, k: int) -> float:
+    """The delta of the docstring, rounded up: no smaller one holds but for that rounding."""
+    rate, chance = float(epsilon), float(beta)
+    gamma = 1 - (1 - chance) * math.exp(-rate)
+    divergence = gamma * math.log(gamma / chance) + (1 - gamma) * math.log((1 - gamma) / (1 - chance))
+    best, first = 0.0, k
+    while -first * divergence > math.log(max(best, 1e-300)):
+        n = np.arange(first, first + BLOCK)
+        from_here = np.maximum(k, np.floor(gamma * n) + 1) - 1
+        more, fewer = binom.sf(from_here, n, chance), binom.sf(from_here, n - 1, chance)
+        best = max(best, float((more * (1 + COVER) - math.exp(rate) * fewer).max()))
+        first += BLOCK
+    return min(1.0, max(best, 1e-300))
+
+
+def sample(counts: Integers, beta: Fraction, random: Randomness) -> Integers:
+    """How many of each class's rows are drawn, each with probability beta, a multiple of 2**-32."""
+    edges = np.concatenate([[0], np.cumsum(counts)])
+    bound = np.uint64(beta * GRID)
+    drawn = np.zeros(len(counts), np.int64)
+    for begin in range(0, int(edges[-1]), CHUNK):
+        end = min(begin + CHUNK, int(edges[-1]))
+        heads = (random.words(end - begin) >> np.uint64(32)) < bound
+        up_to = np.concatenate([[0], np.cumsum(heads)])
+        low = int(np.searchsorted(edges, begin, side="right")) - 1
+        high = int(np.searchsorted(edges, end, side="left"))
+        drawn[low:high] += np.diff(up_to[np.clip(edges[low : high + 1], begin, end) - begin])
+    return drawn
+
+
+def _largest_beta(epsilon: Real) -> Fraction:
+    require(Fraction(epsilon) > 0, "for_guarantee", "epsilon", epsilon, "a number above 0")
+    most = 1 - exp_bounds(Fraction(epsilon), 40)[1]
+    beta = Fraction(math.floor(most * GRID), GRID)
+    require(beta > 0, "for_guarantee", "epsilon", epsilon, "large enough to sample any row")
+    return beta

@@ -1,0 +1,91 @@
+"""Models as typed: what is understood, and one sentence for what is not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.models import (
+    DeltaPresence,
+    DistinctDiversity,
+    EntropyDiversity,
+    EqualCloseness,
+    HierarchicalCloseness,
+    Model,
+    OrderedCloseness,
+    ProbabilisticDiversity,
+    RecursiveDiversity,
+)
+from discreet.anonymity.models.parsing import delta_presence, l_diversity, t_closeness
+from discreet.core.errors import RequestError
+
+TREE = listed("disease", [("flu", "*"), ("acne", "*")])
+FIFTH = Fraction(1, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("disease:2:distinct", DistinctDiversity(column="disease", l=2)),
+        ("disease:2:probabilistic", ProbabilisticDiversity(column="disease", l=Fraction(2))),
+        ("disease:2.5:probabilistic", ProbabilisticDiversity(column="disease", l=Fraction(5, 2))),
+        ("disease:2:entropy", EntropyDiversity(column="disease", l=Fraction(2))),
+        ("disease:3:recursive:4", RecursiveDiversity(column="disease", l=3, c=Fraction(4))),
+        ("disease:3:recursive:0.5", RecursiveDiversity(column="disease", l=3, c=Fraction(1, 2))),
+        ("what: ill:2:distinct", DistinctDiversity(column="what: ill", l=2)),
+    ],
+)
+def test_diversity_is_understood(text: str, model: Model) -> None:
+    assert l_diversity(text) == model
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("disease:0.2:equal", EqualCloseness(column="disease", t=FIFTH)),
+        ("disease:20%:ordered", OrderedCloseness(column="disease", t=FIFTH)),
+        ("disease:1/5:hierarchical", HierarchicalCloseness(column="disease", t=FIFTH, hierarchy=TREE)),
+    ],
+)
+def test_closeness_is_understood(text: str, model: Model) -> None:
+    assert t_closeness(text, {"disease": TREE}) == model
+
+
+def test_presence_is_understood() -> None:
+    assert delta_presence("0.05:15%") == DeltaPresence(delta_min=Fraction(1, 20), delta_max=Fraction(3, 20))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "disease", "disease:2", "2:distinct", ":2:distinct", "disease:2:diverse", "disease:2.5:distinct",
+        "disease:0:distinct", "disease:-2:entropy", "disease:0.5:entropy", "disease:two:entropy",
+        "disease:3:recursive", "disease:1:recursive:4", "disease:3:recursive:0", "disease:3:recursive:-1",
+        "disease:3:recursive:1/0", "disease:1e999999999:entropy", "disease:" + "9" * 99 + ":distinct",
+    ],
+)  # fmt: skip
+def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(RequestError, match=r"--l-diversity must be [^.]*(\.[^ ][^.]*)*; got .*\.$"):
+        l_diversity(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "disease", "disease:0.2", "disease:0.2:near", "disease:1.2:equal", "disease:-1:equal", "disease:x:equal"],
+)
+def test_bad_closeness_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(RequestError, match=r"--t-closeness must be .*; got .*\.$"):
+        t_closeness(text, {})
+
+
+def test_hierarchical_closeness_without_a_hierarchy_is_refused_with_a_way_out() -> None:
+    with pytest.raises(RequestError, match=r"needs a hierarchy of the column disease\. Declare one"):
+        t_closeness("disease:0.2:hierarchical", {})
+
+
+@pytest.mark.parametrize("text", ["", "0.1", "0.1:0.2:0.3", "0.2:0.1", "0.1:2", "a:b", "-1:1"])
+def test_bad_presence_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(RequestError, match=r"--delta-presence must .*; got .*\.$"):
+        delta_presence(text)
