@@ -34,6 +34,7 @@ class AtLeastValues(Named):
     """Each class has l different illnesses."""
 
     l: int
+    monotone_in_suppression: ClassVar[bool] = False
 
     def judge(self, classes: Classes) -> Verdicts:
         return np.diff(classes.sensitive["illness"].starts) >= self.l
@@ -79,9 +80,12 @@ class LargeOnAverage(Named):
     monotone_in_suppression: ClassVar[bool] = False
 
     def judge(self, classes: Classes) -> Verdicts:
-        by = np.argsort(-classes.sizes, kind="stable")
+        return self.keep(classes, np.ones(len(classes), np.bool_))
+
+    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        by = np.argsort(-np.where(standing, classes.sizes, 0), kind="stable")[: int(standing.sum())]
         average = np.cumsum(classes.sizes[by]) / np.arange(1, len(by) + 1)
-        verdicts = np.zeros(len(by), np.bool_)
+        verdicts = np.zeros(len(classes), np.bool_)
         verdicts[by[: int((average >= self.size).sum())]] = True
         return verdicts
 

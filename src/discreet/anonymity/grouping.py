@@ -7,6 +7,7 @@ came to show them. So a recoding is judged by its labels, not by the partition t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -111,33 +112,40 @@ def in_order(tuples: Tuples) -> Integers:
     return np.lexsort(tuples.codes.T[::-1]).astype(np.int64)
 
 
+@runtime_checkable
+class TableModel(Protocol):
+    """A model about all published classes together, such as an average."""
+
+    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
+        """Which of the classes that still stand may be published so that the model holds for them."""
+
+
+def by_class(models: Sequence[Model]) -> list[Model]:
+    """The models whose verdict on a class depends on that class alone."""
+    return [model for model in models if not isinstance(model, TableModel)]
+
+
 def meets(classes: Classes, models: Sequence[Model]) -> Verdicts:
-    """Whether each class meets every model."""
-    verdicts = np.ones(len(classes), np.bool_)
-    for model in models:
-        verdicts &= model.judge(classes)
-    return verdicts
+    """Which classes may be published so that what is published meets every model.
 
-
-def local_models(models: Sequence[Model]) -> bool:
-    """Whether the verdict on a class depends on that class alone."""
-    return all(model.monotone_in_suppression for model in models)
+    Models about the whole table speak last, of what the others leave, and again until none leaves out more.
+    """
+    standing = np.ones(len(classes), np.bool_)
+    for model in by_class(models):
+        standing &= model.judge(classes)
+    before = -1
+    while before != (before := int(standing.sum())):
+        for model in models:
+            if isinstance(model, TableModel):
+                standing = model.keep(classes, standing)
+    return standing
 
 
 def upheld(tuples: Tuples, groups: Integers, number: int, models: Sequence[Model]) -> Verdicts:
-    """Which tuples can be published: their classes meet every model after all others have been left out.
-
-    Leaving out a class may break another where a model looks at the whole table, so it is judged again until
-    nothing changes; every round leaves out a class, so this ends.
-    """
-    groups = groups.copy()
-    while True:
-        classes, ids = grouped(tuples, groups, number)
-        verdicts = meets(classes, models)
-        kept: Verdicts = np.append(verdicts, False)[ids]
-        if verdicts.all() or local_models(models):
-            return kept
-        groups[~kept] = -1
+    """Which tuples can be published."""
+    classes, ids = grouped(tuples, groups, number)
+    kept: Verdicts = np.append(meets(classes, models), False)[ids]
+    return kept
 
 
 def shown(recoding: Recoding) -> tuple[Integers, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Integers, Tuples
-from discreet.anonymity.grouping import grouped, meets, sums
+from discreet.anonymity.grouping import by_class, grouped, meets, sums
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
@@ -32,7 +32,7 @@ def join(
     if not len(rest) or not (levels.min(axis=1, initial=0) >= 0).any():
         return levels
     groups = _groups(tuples, hierarchies, levels)
-    alone = [model for model in models if model.monotone_in_suppression]
+    alone = by_class(models)
     for one in rest[np.argsort(-tuples.counts[rest], kind="stable")].tolist():
         cost, wider, group = _offers(tuples, hierarchies, levels, groups, one, each)
         for offer in np.argsort(cost, kind="stable")[:TRIES].tolist():

@@ -17,6 +17,8 @@ Not claimed That a label is all one learns of a row's quasi-identifiers. Who kno
             reads a coarse class as "and in none of the finer classes that were published", which is less
             than its label says. Nor that it tells nothing which finer classes are missing: they failed a
             model, which matters where models look at sensitive values (minimality attack [WFWP07]).
+Averages    A model about the whole table speaks at the end and leaves out classes. It steers nothing before,
+            so it is best asked for together with a model of single classes, such as k-anonymity.
 Population  With a population table, rows that cannot be placed are suppressed, not joined: a widened label
             would cover people whom the judgement did not count.
 
@@ -31,7 +33,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.extents import of_all_levels
-from discreet.anonymity.grouping import chosen, grouped, in_order, meets, shown, upheld
+from discreet.anonymity.grouping import by_class, chosen, grouped, in_order, meets, shown, upheld
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
@@ -66,7 +68,7 @@ def place(
 
     It ends with None, or with proposing again what has just published nothing.
     """
-    alone = [model for model in models if model.monotone_in_suppression]
+    alone = by_class(models)
     levels = np.full(tuples.codes.shape, -1, np.int64)
     rest, left, before = np.arange(len(tuples)), tuples, None
     while len(rest):

@@ -31,7 +31,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Codes, Integers, Tuples
 from discreet.anonymity.extents import interval_label, of_all_levels, of_intervals, sibling_order
-from discreet.anonymity.grouping import chosen, grouped, in_order, local_models, meets, shown, sums, upheld
+from discreet.anonymity.grouping import by_class, chosen, grouped, in_order, meets, shown, sums, upheld
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
@@ -93,7 +93,7 @@ class _Cutting:
         self, plan: Mondrian, tuples: Tuples, hierarchies: list[Hierarchy], models: list[Model]
     ) -> None:
         self.plan, self.tuples, self.hierarchies, self.models = plan, tuples, hierarchies, models
-        self.each = [model for model in models if model.monotone_in_suppression]
+        self.each = by_class(models)
         self.weights = by_column(plan.weights, hierarchies)
         self.part = np.zeros(len(tuples), np.int64)
         self.open = np.full(len(tuples), tuples.rows > 0)
@@ -184,7 +184,7 @@ class _Cutting:
 
     def _admitted(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
         """Which of the chosen cuts are made where a model looks at the whole table."""
-        if local_models(self.models):
+        if len(self.each) == len(self.models):
             return column
         admitted = np.full_like(column, -1)
         waiting = [np.flatnonzero(column >= 0)]
