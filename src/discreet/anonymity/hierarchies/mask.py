@@ -71,7 +71,7 @@ class Mask:
     def _masked(self, value: str, kept: int, length: int) -> str:
         if len(value) < kept:
             return value
-        if self.side is Side.RIGHT:
+        if self.side == Side.RIGHT:
             return value[:kept].ljust(length, MASK)
         return value[len(value) - kept :].rjust(length, MASK)
 

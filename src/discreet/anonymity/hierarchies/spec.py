@@ -55,7 +55,7 @@ def over_column(
             hint="Add missing: category (they are a group of their own) or missing: suppress to the column.",
         )
     hierarchy = spec.over(present)
-    return hierarchy if missing is Missing.SUPPRESS else with_missing(hierarchy)
+    return hierarchy if missing == Missing.SUPPRESS else with_missing(hierarchy)
 
 
 def with_missing(hierarchy: Hierarchy) -> Hierarchy:
