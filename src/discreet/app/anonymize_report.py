@@ -17,7 +17,7 @@ from discreet.anonymity.utility.measures import MEASURES, cell_shares
 from discreet.anonymity.utility.workload import random_workload, workload_error
 from discreet.app.anonymizer import Release
 from discreet.app.charts import BLUE, FAINT, SUSPECTED, as_svg, styled
-from discreet.app.documents import Document, Grid, Paragraph, Picture, Section
+from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
 from discreet.belief.wording import number, percent
 from discreet.core.randomness import Randomness
 
@@ -170,20 +170,20 @@ def _utility(release: Release) -> Section:
     rows = tuple((name, number(float(measure(*measured)))) for name, measure in MEASURES.items())
     random = Randomness()
     workload = workload_error(*measured, random_workload(*measured[:2], random, queries=QUERIES))
-    parts = [
+    parts: list[Part] = [
         Grid(head=("measure", "value"), rows=rows, numbers=(1,)),
         Paragraph(
-            text=f"{workload.queries:,} random counts of two quasi-identifiers and a sensitive value are wrong by "
-            f"{percent(workload.median)} in the median, {percent(workload.mean)} on average."
+            text=f"{workload.queries:,} random counts of two quasi-identifiers and a sensitive value are "
+            f"wrong by {percent(workload.median)} in the median, {percent(workload.mean)} on average."
         ),
     ]
     for name in release.subject.sensitive:
         accuracy = classification_accuracy(release.tuples, release.recoding, name, random)
         parts.append(
             Paragraph(
-                text=f"A tree that predicts {name} is right for {percent(accuracy.release)} when trained on the "
-                f"release, for {percent(accuracy.original)} on the original; guessing the commonest is for "
-                f"{percent(accuracy.baseline)}."
+                text=f"A tree that predicts {name} is right for {percent(accuracy.release)} when trained on "
+                f"the release, for {percent(accuracy.original)} on the original; the commonest value is "
+                f"right for {percent(accuracy.baseline)}."
             )
         )
     return Section(title="What it is still good for", parts=tuple(parts))

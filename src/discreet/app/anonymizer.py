@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import pyarrow as pa
 
 from discreet.anonymity.classes import Classes, Tuples
@@ -118,9 +118,9 @@ class Release(Counted):
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        import polars  # an optional companion
+        import polars as pl  # an optional companion
 
-        return polars.from_arrow(self.to_arrow())
+        return pl.from_arrow(self.to_arrow())
 
     @property
     def _statement(self) -> Statement:
@@ -220,8 +220,7 @@ class Anonymizer:
     def _recoded(self, counted: Counted) -> tuple[Recoding, Found | None]:
         goal, tuples, hierarchies = counted.goal, counted.tuples, counted.hierarchies
         if goal.method is Method.LOCAL:
-            weights = [goal.weights.get(each.name, 1.0) for each in hierarchies] if goal.weights else None
-            return recode_locally(tuples, hierarchies, goal.models, weights=weights), None
+            return recode_locally(tuples, hierarchies, goal.models, weights=goal.weights or None), None
         if goal.method is Method.MONDRIAN:
             ordered = {each.name for each in hierarchies if counted.table.columns[each.name].type in NUMBERS}
             mondrian = Mondrian(ordered=frozenset(ordered), weights=dict(goal.weights))
@@ -289,6 +288,11 @@ def subject_of(
             )
     sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
     person = None if table.person in ("row", "none") or unit == "row" else table.person
+    if not isinstance(person, str | None):
+        raise RequestError(
+            f"anonymize: the people of {name} are named by another table.",
+            hint="Publish a table that names its people itself, or count rows with --unit row.",
+        )
     return Subject(
         table=name,
         quasi=quasi,
@@ -331,7 +335,7 @@ def _require_kept(tuples: Tuples, recoding: Recoding, goal: Goal) -> None:
         raise UnmetError(
             f"What meets {' and '.join(model.name for model in goal.models)} leaves out {left_out:,} of "
             f"{tuples.rows:,}, more than the suppression limit allows.",
-            hint=f"Allow --suppress {np.ceil(1000 * left_out / tuples.rows) / 10:g}%, or ask for less.",
+            hint=f"Allow --suppress {ceil(1000 * left_out / tuples.rows) / 10:g}%, or ask for less.",
         )
 
 

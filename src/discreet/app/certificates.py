@@ -19,8 +19,8 @@ ATTACKER = (
     "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
 )
 LIMITS = (
-    "This release is not differentially private. Against an attacker who knows more about a person, or who has "
-    "seen another release about the same people, none of these bounds holds."
+    "This release is not differentially private. Against an attacker who knows more about a person, or who "
+    "has seen another release about the same people, none of these bounds holds."
 )
 
 

@@ -82,7 +82,10 @@ def check(named: Named, models: Sequence[Measured], *, unit: str | None = None) 
         tuples = compress(engine, subject, flat)
     classes = _as_classes(tuples)
     found = [(model, worst(classes, model)) for model in models]
-    families = [("k", None), *([("k-map", None)] if classes.population is not None else [])]
+    families: list[tuple[str, str | None]] = [
+        ("k", None),
+        *([("k-map", None)] if classes.population is not None else []),
+    ]
     families += [(family, column) for column in subject.sensitive for family in PER_COLUMN]
     return Checked(
         rows=tuples.rows,

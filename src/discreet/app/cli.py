@@ -16,7 +16,7 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
-from discreet.app.commands import ask, demo, hierarchy, init, ledger, promise
+from discreet.app.commands import anonymize, ask, demo, hierarchy, init, ledger, promise
 from discreet.core.errors import DiscreetError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 VERBS: dict[str, Callable[..., None]] = {
+    "anonymize": anonymize.run,
     "ask": ask.run_ask,
     "demo": demo.run,
     "hierarchy": hierarchy.run,

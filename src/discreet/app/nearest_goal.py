@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import (
@@ -64,7 +62,7 @@ def _least_limit(
     def solved(limit: Fraction) -> bool:
         return search(tuples, hierarchies, models, suppress=limit, seconds=SECONDS).best is not None
 
-    low, high = int(np.floor(suppress / FINEST)), int(1 / FINEST) - 1
+    low, high = int(suppress / FINEST), int(1 / FINEST) - 1
     if low >= high or not solved(high * FINEST):
         return None
     while high - low > 1:

@@ -50,7 +50,7 @@ def resolve(wanted: Wanted) -> Named:
         policy, name = _of_file(wanted, policy)
     if wanted.population is None or wanted.population in policy.tables:
         return Named(name=name, policy=policy, population=wanted.population)
-    people = _table(Path(wanted.population), {each: Role.QUASI for each in _quasi(policy.tables[name])})
+    people = _table(Path(wanted.population), dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
     _require_columns(wanted.population, people, _quasi(policy.tables[name]))
     tables = {**policy.tables, "population": people}
     return Named(name=name, policy=policy.model_copy(update={"tables": tables}), population="population")
@@ -59,8 +59,8 @@ def resolve(wanted: Wanted) -> Named:
 def _refuse_options(wanted: Wanted) -> None:
     if wanted.quasi or wanted.sensitive or wanted.hierarchies:
         raise RequestError(
-            f"The policy says what the columns of {wanted.table} are; --quasi, --sensitive and --hierarchy are "
-            "for files.",
+            f"The policy says what the columns of {wanted.table} are; --quasi, --sensitive and --hierarchy "
+            "are for files.",
             hint="Change the policy, or name the file.",
         )
 
@@ -82,8 +82,8 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
     table = _table(path, roles)
     _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
     entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
-    known_entries = {} if policy is None else {name: each for name, each in policy.hierarchies.items()}
-    made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**known_entries, **entries}})
+    declared = {} if policy is None else policy.hierarchies
+    made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
     return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
 
 

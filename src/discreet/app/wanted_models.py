@@ -116,7 +116,7 @@ def _risk(text: str, named: Named) -> Measured:
     average = "average" if kind == "average" else ""
     if who not in list(Attacker) or text.count(":") not in (1, 2):
         raise RequestError(
-            f"--risk must be prosecutor:0.2, journalist:0.2, average:prosecutor:0.05 or the like; got {text}.",
+            f"--risk must be prosecutor:0.2, average:journalist:0.05 or the like; got {text}.",
             hint=f"Attackers are {', '.join(Attacker)}.",
         )
     risk = parse_fraction("--risk", text.rpartition(":")[2])

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-
-from discreet.anonymity.models import Measured
-from discreet.anonymity.models.parameters import parse_fraction
-from discreet.anonymity.search import OBJECTIVES, Objective
-from discreet.app import anonymize_view, checking
-from discreet.app.anonymize_report import write_report
-from discreet.app.anonymizer import Anonymizer, Method
-from discreet.app.commands.progress import spinner
-from discreet.app.releasing import enter, published
-from discreet.app.subjects import Named, Wanted, resolve
-from discreet.app.wanted_models import Options, models_of
-from discreet.core.errors import RequestError, UnmetError
-from discreet.core.numbers import parse_probability
 
 POLICY = Path("privacy.yaml")
 Texts = list[str] | None
+OBJECTIVES = "loss|class-size|discernibility|precision|entropy|ambiguity|height"
+METHODS = "generalize|local|mondrian"
 
 
 def run(
@@ -46,8 +32,12 @@ def run(
     ] = None,
     population: Annotated[str | None, typer.Option(help="A table or file of everybody.")] = None,
     suppress: Annotated[str, typer.Option(help="The most that may be left out, such as 2%.")] = "0",
-    objective: Annotated[str, typer.Option(help="|".join(each.name for each in OBJECTIVES) + ".")] = "loss",
-    method: Annotated[Method, typer.Option(help="How values are made coarser.")] = Method.GENERALIZE,
+    objective: Annotated[
+        str, typer.Option(help="loss|class-size|discernibility|precision|entropy|ambiguity|height.")
+    ] = "loss",
+    method: Annotated[
+        str, typer.Option(help="generalize|local|mondrian: how values are made coarser.")
+    ] = "generalize",
     weight: Annotated[Texts, typer.Option(help="COLUMN=2: what it loses counts double.")] = None,
     quasi: Annotated[str | None, typer.Option(help="Quasi-identifiers of a file: a,b,c.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="Sensitive columns of a file: a,b.")] = None,
@@ -60,106 +50,37 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
-    named = resolve(
-        Wanted(
+    from discreet.app import anonymizing  # what it needs takes a second to load
+
+    anonymizing.run(
+        anonymizing.Request(
             table=table,
             policy=policy or (POLICY if POLICY.is_file() else None),
-            quasi=_names(quasi),
-            sensitive=_names(sensitive),
-            hierarchies=dict(_pair("--hierarchy", each) for each in hierarchy or ()),
+            quasi=quasi,
+            sensitive=sensitive,
+            hierarchies=hierarchy or (),
             population=population,
-        )
-    )
-    options = Options(
-        k=k,
-        l_diversity=l_diversity or (),
-        t_closeness=t_closeness or (),
-        delta_presence=delta_presence,
-        k_map=k_map,
-        alpha=alpha or (),
-        delta_disclosure=delta_disclosure or (),
-        beta_likeness=beta_likeness or (),
-        risk=risk or (),
-    )
-    models = models_of(options, named)
-    if unit not in (None, "row"):
-        raise RequestError(f"--unit is row, or left out; got {unit}.", hint="Leave it out to count people.")
-    if check:
-        _check(named, models, unit=unit, as_json=as_json)
-        return
-    if not models and posterior is None:
-        raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
-    with spinner() as tell:
-        anonymizer = Anonymizer(
-            named.policy,
-            models=models,
-            posterior=None if posterior is None else parse_probability("--posterior", posterior),
-            suppress=_share(suppress),
-            objective=_objective(objective),
+            models=anonymizing.Options(
+                k=k,
+                l_diversity=l_diversity or (),
+                t_closeness=t_closeness or (),
+                delta_presence=delta_presence,
+                k_map=k_map,
+                alpha=alpha or (),
+                delta_disclosure=delta_disclosure or (),
+                beta_likeness=beta_likeness or (),
+                risk=risk or (),
+            ),
+            posterior=posterior,
+            suppress=suppress,
+            objective=objective,
             method=method,
-            weights={name: _weight(value) for name, value in (_pair("--weight", w) for w in weight or ())},
-            seconds=seconds,
+            weights=weight or (),
             unit=unit,
-            population=named.population,
-            progress=tell,
-        )
-        if minimal:
-            listed = anonymizer.minimal(named.name)
-        else:
-            release = anonymizer.fit(named.name).release
-            tell("writing")
-            written = [] if output is None else published(release, output)
-    console = Console()
-    if minimal:
-        anonymize_view.show_minimal(console, listed, as_json=as_json)
-        return
-    if output is not None:
-        written.append(write_report(release, output))
-        enter(release, named.policy, output)
-    if as_json:
-        files = {"files": [str(path) for path in written]}
-        print(json.dumps(anonymize_view.as_object(release) | files))
-    else:
-        anonymize_view.show(console, release, written)
-
-
-def _check(named: Named, models: list[Measured], *, unit: str | None, as_json: bool) -> None:
-    found = checking.check(named, models, unit=unit)
-    if as_json:
-        print(json.dumps(found.as_object()))
-    else:
-        checking.show(Console(), found)
-    if not found.holds:
-        failed = [model.name for model, each in found.verdicts if not each.holds]
-        if as_json:
-            raise typer.Exit(UnmetError.exit_code)
-        raise UnmetError(f"The table does not meet {' and '.join(failed)}.")
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",")) if text else ()
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    column, sign, value = text.partition("=")
-    if not sign or not column or not value:
-        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
-    return column, value
-
-
-def _share(text: str) -> Fraction:
-    share = parse_fraction("--suppress", text)
-    if share > 1:
-        raise RequestError(f"--suppress must be a share such as 2%; got {text}.", hint="Give at most 100%.")
-    return share
-
-
-def _weight(text: str) -> float:
-    return float(parse_fraction("--weight", text))
-
-
-def _objective(name: str) -> Objective:
-    known = {each.name: each for each in OBJECTIVES}
-    if name not in known:
-        raise RequestError(f"There is no objective {name}.", hint=f"There are {', '.join(known)}.")
-    return known[name]
+            seconds=seconds,
+            output=output,
+        ),
+        check=check,
+        minimal=minimal,
+        as_json=as_json,
+    )
