@@ -20,7 +20,7 @@ from sqlglot import exp
 from discreet.anonymity.classes import Codes, Integers, Sensitive, Tuples
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.core.engine import Publisher
-from discreet.core.errors import RequestError
+from discreet.core.errors import DataError
 
 COUNT = "_discreet_count"
 MISSING = exp.Literal.string("")
@@ -86,7 +86,7 @@ def compress(engine: Publisher, subject: Subject, hierarchies: Sequence[Hierarch
         pairs = _read(engine, counting(subject, (*subject.quasi, name)), hierarchies)
         sensitive[name] = _sensitive(keys.places(pairs[0]), len(codes), pairs[2], pairs[1])
     if not counts.any():
-        raise RequestError("anonymize: the table is empty.", hint="Give a table with rows.")
+        raise DataError("anonymize: the table is empty.", hint="Give a table with rows.")
     return Tuples(codes=codes, counts=counts, sensitive=sensitive, population=population)
 
 
@@ -116,7 +116,7 @@ def _require_one_tuple_each(engine: Publisher, subject: Subject) -> None:
     text = exp.select("count(*) AS pairs", "count(DISTINCT p) AS people").from_(pairs.subquery("s"))
     found = engine.count(text.sql(dialect="duckdb")).secret.to_pylist()[0]
     if found["pairs"] != found["people"]:
-        raise RequestError(
+        raise DataError(
             f"anonymize: people of {subject.table} have rows with different quasi-identifiers, so a class of "
             "rows is no class of people.",
             hint="Publish a table with one row a person, give the columns that change another role, or count "

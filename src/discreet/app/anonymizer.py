@@ -10,7 +10,8 @@ written: a recoding that broke its models would be refused, whatever search it c
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -34,7 +35,7 @@ from discreet.anonymity.writing import Statement, publishing
 from discreet.app.nearest_goal import nearest
 from discreet.app.policies import load
 from discreet.app.wanted_models import of_posterior
-from discreet.core.errors import RequestError, UnmetError
+from discreet.core.errors import DataError, RequestError, UnmetError
 from discreet.core.policy import Kind, Policy, Role, Table
 from discreet.engines.publishing import DuckDBPublisher
 
@@ -63,6 +64,17 @@ class Goal:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Sources:
+    """Where the rows are: tables of a policy and frames, opened for as long as they are read."""
+
+    tables: dict[str, Table]
+    frames: dict[str, pa.Table]
+
+    def open(self) -> DuckDBPublisher:
+        return DuckDBPublisher(self.tables, self.frames)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Counted:
     """A table as its distinct tuples, and what is asked of its release."""
 
@@ -72,7 +84,8 @@ class Counted:
     goal: Goal
     tuples: Tuples
     hierarchies: tuple[Hierarchy, ...]
-    engine: DuckDBPublisher
+    sources: Sources
+    state: list[tuple[str, int, int]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,11 +121,24 @@ class Release(Counted):
     def write(self, path: Path) -> None:
         """The published rows as a Parquet, CSV or DuckDB file."""
         made = self._statement
-        self.engine.write(made.sql, path, made.lent)
+        with self._unchanged() as engine:
+            engine.write(made.sql, path, made.lent)
 
     def to_arrow(self) -> pa.Table:
         made = self._statement
-        return self.engine.count(made.sql, made.lent).secret
+        with self._unchanged() as engine:
+            return engine.count(made.sql, made.lent).secret
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[DuckDBPublisher]:
+        """The rows that were judged: files that changed since would be published without having been."""
+        with self.sources.open() as engine:
+            if engine.state != self.state:
+                raise DataError(
+                    f"anonymize: the source of {self.name} has changed since it was judged.",
+                    hint="Start again.",
+                )
+            yield engine
 
     def to_pandas(self) -> Any:
         return self.to_arrow().to_pandas()
@@ -200,10 +226,12 @@ class Anonymizer:
         declared = self.policy.tables[name]
         subject = subject_of(name, declared, self.goal.models, unit=self._unit, population=self._population)
         others = [each for each in (name, self._population) if each and each not in frames]
-        engine = DuckDBPublisher({each: self.policy.tables[each] for each in others}, frames)
+        sources = Sources(tables={each: self.policy.tables[each] for each in others}, frames=frames)
         self._tell("counting distinct combinations")
-        hierarchies = hierarchies_of(engine, subject, declared, self.policy)
-        tuples = compress(engine, subject, hierarchies)
+        with sources.open() as engine:
+            state = engine.state
+            hierarchies = hierarchies_of(engine, subject, declared, self.policy)
+            tuples = compress(engine, subject, hierarchies)
         goal = self.goal
         if self._posterior is not None:
             goal = replace(goal, models=(*goal.models, *of_posterior(self._posterior, tuples.sensitive)))
@@ -214,7 +242,8 @@ class Anonymizer:
             goal=goal,
             tuples=tuples,
             hierarchies=hierarchies,
-            engine=engine,
+            sources=sources,
+            state=state,
         )
 
     def _recoded(self, counted: Counted) -> tuple[Recoding, Found | None]:
@@ -305,16 +334,12 @@ def subject_of(
 def hierarchies_of(
     engine: DuckDBPublisher, subject: Subject, table: Table, policy: Policy
 ) -> tuple[Hierarchy, ...]:
-    """The hierarchy of every quasi-identifier over the values that occur."""
-    return tuple(
-        over_column(
-            spec_of(name, table.columns[name], policy),
-            found,
-            missing=table.columns[name].missing,
-            column=name,
-        )
-        for name, found in values(engine, subject).items()
-    )
+    """The hierarchy of every quasi-identifier over the values that occur, under the name of its column."""
+    made = []
+    for name, found in values(engine, subject).items():
+        spec, missing = spec_of(name, table.columns[name], policy), table.columns[name].missing
+        made.append(replace(over_column(spec, found, missing=missing, column=name), name=name))
+    return tuple(made)
 
 
 def published_columns(table: Table) -> tuple[str, ...]:

@@ -71,4 +71,8 @@ def _column(release: Release, name: str) -> dict[str, object]:
     hierarchy = release.hierarchies[place]
     levels = release.recoding.levels
     published = "recoded by tuple" if levels is None else f"level {levels[place]} of {hierarchy.height}"
-    return {"role": role.value, "published": published, "hierarchy": hierarchy.name}
+    return {
+        "role": role.value,
+        "published": published,
+        "hierarchy": release.table.columns[name].hierarchy or name,
+    }

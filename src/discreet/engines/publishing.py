@@ -36,6 +36,7 @@ class DuckDBPublisher:
     """A `Publisher` over policy tables and frames, each under its name."""
 
     def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
+        self._sources: list[sources.Source] = []
         self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
         self._connection = guarded(lambda: connect(spill=self._spill.name))
         try:
@@ -69,6 +70,11 @@ class DuckDBPublisher:
         finally:
             draft.unlink(missing_ok=True)
 
+    @property
+    def state(self) -> list[tuple[str, int, int]]:
+        """What changes when a file does."""
+        return [each for source in self._sources for each in source.state]
+
     def close(self) -> None:
         self._connection.close()
         self._spill.cleanup()
@@ -83,6 +89,7 @@ class DuckDBPublisher:
 
     def _view(self, name: str, table: Table) -> None:
         source = sources.locate(name, table)
+        self._sources.append(source)
         reading = guarded(lambda: sources.read(source, self._connection))
         columns = ", ".join(map(quoted, table.columns))
         text = f"CREATE TEMP VIEW {quoted(name)} AS SELECT {columns} FROM {reading.relation}"

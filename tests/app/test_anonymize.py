@@ -1,0 +1,308 @@
+"""`discreet anonymize` and `Anonymizer`: what is published, judged by reading the published file."""
+
+from __future__ import annotations
+
+import json
+import random as shuffler
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.anonymity.models import KAnonymity
+from discreet.app.anonymizer import Anonymizer
+from discreet.app.commands import anonymize
+from discreet.app.policies import load
+from discreet.app.sample import write, write_policy
+from discreet.core.errors import DataError, UnmetError
+from tests.anonymity.data import ADULT, DATA, needs_data
+from tests.app.test_promise import discreet
+
+POLICY = """\
+tables:
+  people:
+    source: people.csv
+    columns:
+      name:    {role: identifier}
+      age:     {type: integer, low: 0, high: 99, role: quasi, hierarchy: ages}
+      zipcode: {role: quasi, missing: category}
+      disease: {role: sensitive}
+      note:    {}
+hierarchies:
+  ages: {widths: [10, 50]}
+  zipcode: {mask: right}
+"""
+ROWS = [
+    (f"person {i}", 20 + 7 * i % 60, f"130{i % 4}{i % 7}", ("flu", "cancer", "HIV")[i % 3], f"n{i % 2}")
+    for i in range(60)
+]
+HEAD = "name,age,zipcode,disease,note"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_people(tmp_path, ROWS)
+    (tmp_path / "privacy.yaml").write_text(POLICY)
+    return tmp_path
+
+
+def write_people(folder: Path, rows: Sequence[tuple[object, ...]]) -> None:
+    lines = [HEAD, *(",".join(map(str, row)) for row in rows)]
+    (folder / "people.csv").write_text("\n".join(lines) + "\n")
+
+
+def publish(folder: Path, *options: str, name: str = "release.csv") -> int:
+    policy, output = str(folder / "privacy.yaml"), str(folder / name)
+    return discreet("anonymize", "people", "--policy", policy, *options, "-o", output)
+
+
+def classes(table: pa.Table, quasi: tuple[str, ...]) -> dict[tuple[object, ...], list[dict[str, object]]]:
+    found = defaultdict(list)
+    for row in table.to_pylist():
+        found[tuple(row[name] for name in quasi)].append(row)
+    return found
+
+
+def test_what_is_published_meets_the_models_and_names_nobody(folder: Path) -> None:
+    options = ("-k", "5", "--l-diversity", "disease:2:distinct", "--suppress", "10%")
+    assert publish(folder, *options) == 0
+    published = pacsv.read_csv(folder / "release.csv")
+    assert published.column_names == ["age", "zipcode", "disease", "note"]
+    for rows in classes(published, ("age", "zipcode")).values():
+        assert len(rows) >= 5
+        assert len({row["disease"] for row in rows}) >= 2
+    assert 54 <= published.num_rows <= 60
+    assert "person" not in (folder / "release.csv").read_text()
+
+
+@pytest.mark.parametrize("method", ["generalize", "local", "mondrian"])
+def test_every_method_keeps_the_models(folder: Path, method: str) -> None:
+    assert publish(folder, "-k", "4", "--method", method, "--suppress", "20%") == 0
+    published = pacsv.read_csv(folder / "release.csv")
+    assert all(len(rows) >= 4 for rows in classes(published, ("age", "zipcode")).values())
+    assert published.num_rows >= 48
+
+
+@pytest.mark.parametrize("name", ["release.csv", "release.parquet"])
+def test_the_order_of_rows_leaves_no_trace(folder: Path, name: str) -> None:
+    written = []
+    for seed in range(3):
+        rows = list(ROWS)
+        shuffler.Random(seed).shuffle(rows)
+        write_people(folder, rows)
+        assert publish(folder, "-k", "3", "--suppress", "20%", name=name) == 0
+        written.append((folder / name).read_bytes())
+    assert written[0] == written[1] == written[2]
+
+
+def test_values_are_as_often_published_as_they_occur(folder: Path) -> None:
+    assert publish(folder, "-k", "3") == 0
+    published = pacsv.read_csv(folder / "release.csv")
+    assert Counter(published.column("disease").to_pylist()) == Counter(row[3] for row in ROWS)
+
+
+def test_missing_values_are_a_group_of_their_own_and_stay_missing(folder: Path) -> None:
+    rows = [row if i % 6 else (*row[:2], "", *row[3:]) for i, row in enumerate(ROWS)]
+    write_people(folder, rows)
+    assert publish(folder, "-k", "5", "--suppress", "50%", name="release.parquet") == 0
+    published = pq.read_table(folder / "release.parquet")
+    found = classes(published, ("age", "zipcode"))
+    assert all(len(rows) >= 5 for rows in found.values())
+    shown = {zipcode for _, zipcode in found}
+    assert shown == {"*"} or None in shown or shown.isdisjoint({""})
+
+
+def test_missing_values_without_a_rule_are_refused_and_none_is_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "privacy.yaml").write_text(POLICY.replace(", missing: category", ""))
+    write_people(folder, [(*ROWS[0][:2], "", *ROWS[0][3:]), *ROWS[1:]])
+    assert publish(folder, "-k", "5") == 2
+    told = capsys.readouterr().err
+    assert "zipcode" in told
+    assert "missing: category" in told
+    assert not (folder / "release.csv").exists()
+
+
+def test_a_goal_out_of_reach_ends_with_code_4_and_names_what_is_near(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(folder, "-k", "61") == 4
+    told = " ".join(capsys.readouterr().err.split())
+    assert "61-anonymity" in told
+    assert "at most 60" in told
+    assert not (folder / "release.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--l-diversity", "zipcode:2:distinct"), "quasi-identifier"),
+        (("--l-diversity", "height:2:distinct"), "does not have"),
+        (("--l-diversity", "disease:two:distinct"), "whole number"),
+        (("--k-map", "5"), "--population"),
+        (("-k", "5", "--objective", "beauty"), "There are loss"),
+        (("-k", "5", "--method", "magic"), "mondrian"),
+        (("-k", "5", "--quasi", "age"), "for files"),
+        (("-k", "5", "--unit", "family"), "--unit"),
+        (("-k", "0"), "at least 1"),
+        (("-k", "5", "--suppress", "200%"), "--suppress"),
+        ((), "-k 5"),
+    ],
+)
+def test_bad_requests_get_one_sentence(
+    folder: Path, options: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(folder, *options) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert words in told
+    assert "Traceback" not in told
+
+
+def test_an_empty_table_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_people(folder, [])
+    assert publish(folder, "-k", "2") == 2
+    assert "empty" in capsys.readouterr().err
+
+
+def test_the_certificate_holds_parameters_and_no_results(folder: Path) -> None:
+    assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+    text = (folder / "release.certificate.json").read_text()
+    told = json.loads(text)
+    assert told["models"][0]["name"] == "5-anonymity"
+    assert told["suppression_limit"] == "1/10"
+    assert told["columns"]["name"] == {"role": "identifier", "published": "left out"}
+    assert len(told["sha256"]) == 64
+    assert not {"loss", "suppressed", "risk", "classes", "seconds"} & set(told)
+    assert "anonymous" not in text
+
+
+def test_the_report_says_whose_it_is_and_fetches_nothing(folder: Path) -> None:
+    assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+    page = (folder / "release.report.html").read_text()
+    assert page.index("For the custodian only") < page.index("<h1>")
+    assert "<svg" in page
+    assert not [word for word in ("<script", "src=", "@import", "<link", "<img") if word in page]
+
+
+def test_json_has_the_keys_that_machines_rely_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish(folder, "-k", "5", "--suppress", "10%", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    wanted = {"levels", "loss", "suppressed", "classes", "models", "risk", "seconds"}
+    assert wanted <= set(told)
+    assert set(told["levels"]) == {"age", "zipcode"}
+    assert told["risk"]["after"]["prosecutor_highest"] <= 0.2
+
+
+def test_the_ledger_names_the_release_from_then_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    promise = "promise: {prior: 1%, posterior: 5%}\n"
+    (folder / "privacy.yaml").write_text(promise + POLICY)
+    assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+    capsys.readouterr()
+    assert discreet("ledger", "--policy", str(folder / "privacy.yaml")) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "release.csv" in told
+    assert "no such bound holds" in told
+
+
+def test_check_judges_a_table_as_it_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = str(folder / "privacy.yaml")
+    assert discreet("anonymize", "people", "--policy", policy, "--check", "-k", "1", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    counts = Counter((row[1], row[2]) for row in ROWS)
+    assert told["classes"] == len(counts)
+    assert next(each["value"] for each in told["strongest"] if each["family"] == "k") == min(counts.values())
+    assert discreet("anonymize", "people", "--policy", policy, "--check", "-k", "50") == 4
+    captured = capsys.readouterr()
+    assert "does not meet 50-anonymity" in captured.err
+    assert "person" not in captured.out
+
+
+def test_a_promise_picks_the_model_that_caps_belief(folder: Path) -> None:
+    assert publish(folder, "--posterior", "50%", "--suppress", "20%") == 0
+    published = pacsv.read_csv(folder / "release.csv")
+    for rows in classes(published, ("age", "zipcode")).values():
+        most = max(Counter(row["disease"] for row in rows).values())
+        assert 2 * most <= len(rows)
+
+
+def test_people_are_counted_not_their_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("Ann", 30, "13053", "flu")] * 9 + [("Bob", 30, "13053", "flu")]
+    lines = ["name,age,zipcode,disease", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    text = POLICY.replace("    columns:", "    person: name\n    rows_per_person: 9\n    columns:")
+    (tmp_path / "privacy.yaml").write_text(text.replace("      note:    {}\n", ""))
+    assert publish(tmp_path, "-k", "3") == 4
+    assert publish(tmp_path, "-k", "2") == 0
+    assert publish(tmp_path, "-k", "10", "--unit", "row") == 0
+    (tmp_path / "people.csv").write_text("\n".join([*lines, "Ann,31,13053,flu"]) + "\n")
+    capsys.readouterr()
+    assert publish(tmp_path, "-k", "2") == 2
+    assert "different quasi-identifiers" in capsys.readouterr().err
+
+
+def as_pandas(table: pa.Table) -> object:
+    return table.to_pandas()
+
+
+def as_polars(table: pa.Table) -> object:
+    import polars as pl
+
+    return pl.from_arrow(table)
+
+
+@pytest.mark.parametrize("given", [lambda table: table, as_pandas, as_polars])
+def test_frames_go_in_and_come_out(folder: Path, given: Callable[[pa.Table], object]) -> None:
+    columns = list(zip(*ROWS, strict=True))
+    table = pa.table(dict(zip(HEAD.split(","), map(list, columns), strict=True)))
+    policy = load(folder / "privacy.yaml")
+    release = Anonymizer(policy, models=[KAnonymity(k=5)], suppress="1/10").fit(given(table)).release
+    arrow = release.to_arrow()
+    assert all(len(rows) >= 5 for rows in classes(arrow, ("age", "zipcode")).values())
+    assert len(release.to_pandas()) == release.to_polars().height == arrow.num_rows
+
+
+def test_errors_of_the_library_are_those_of_the_command(folder: Path) -> None:
+    with pytest.raises(UnmetError, match="Nearest"):
+        Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=1000)]).fit("people")
+    write_people(folder, [])
+    with pytest.raises(DataError, match="empty"):
+        Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=2)]).fit("people")
+
+
+def test_the_help_names_every_objective_and_method() -> None:
+    from discreet.anonymity.search import OBJECTIVES
+    from discreet.app.anonymizer import Method
+
+    source = Path(anonymize.__file__).read_text()
+    assert "|".join(each.name for each in OBJECTIVES) in source
+    assert "|".join(Method) in source
+
+
+def test_the_sample_is_published_as_the_documentation_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path)
+    policy = str(write_policy(tmp_path))
+    models = ("-k", "5", "--l-diversity", "disease:2:entropy", "--t-closeness", "disease:0.2:equal")
+    output = str(tmp_path / "release.parquet")
+    assert discreet("anonymize", "hospital", "-p", policy, *models, "--suppress", "2%", "-o", output) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in ("people in", "the best of all", "not differentially private", "not stopped", "prosecutor"):
+        assert words in told
+    assert "person_id" not in pq.read_schema(output).names
+
+
+@needs_data
+def test_adult_is_generalized_as_arx_does(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = DATA / "adult_arx"
+    files = [f"--hierarchy={name}={folder}/adult_hierarchy_{name}.csv" for name in ADULT]
+    options = ("-k", "5", "--suppress", "5%", "--quasi", ",".join(ADULT), *files, "--json")
+    assert discreet("anonymize", str(folder / "adult.csv"), *options) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["loss"] == pytest.approx(0.2419323651, abs=1e-10)
+    assert (told["suppressed"], told["classes"], told["optimal"]) == (1346, 397, True)
