@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -285,3 +286,36 @@ def test_released_tables_are_all_that_is_reached(engine: Engine, people: Path, s
 def test_released_tables_take_one_select(sql: str) -> None:
     with pytest.raises(RequestError, match="run_released: the engine runs one SELECT"):
         run_released(sql, {"released": RELEASED})
+
+
+UNKNOWN = pa.table({"age": [30, 40], "note": pa.nulls(2, pa.string())})
+REWRITTEN = "SELECT count(*) AS n FROM people WHERE if(note IS NULL, NULL, 'a') LIKE 'abc'"
+
+
+@pytest.fixture(params=["files", "a store in memory", "a store on disk"])
+def unknown(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """Engines over a table with a column of NULLs alone."""
+    path = tmp_path / "people.parquet"
+    pq.write_table(UNKNOWN, path)
+    columns = {"age": {"type": "integer"}, "note": {"type": "text"}}
+    policy, folder = policy_of(path, columns, name="people"), tmp_path / "store"
+    sources = {
+        "files": lambda: {"people": path},
+        "a store in memory": lambda: prepare(policy, None),
+        "a store on disk": lambda: prepare(policy, folder),
+    }
+    with DuckDB(sources[request.param]()) as opened:
+        yield opened
+
+
+def test_no_statement_is_rewritten_by_what_columns_hold(unknown: Engine) -> None:
+    """DuckDB would put NULL for a condition on a column of NULLs alone, and not find LIKE for it."""
+    assert unknown.count(REWRITTEN).secret.to_pylist() == [{"n": 0}]
+
+
+def test_the_statement_errs_where_it_is_rewritten_so() -> None:
+    with duckdb.connect() as rewriting:
+        rewriting.register("people", UNKNOWN)
+        rewriting.execute("CREATE TABLE copied AS FROM people")
+        with pytest.raises(duckdb.Error):
+            rewriting.execute(REWRITTEN.replace("people", "copied"))

@@ -2,6 +2,8 @@
 
 Shut off    no external access (files, ATTACH, COPY, extensions, replacement scans), and a locked
             configuration; what was loaded or attached before stays readable.
+Statistics  DuckDB rewrites a statement by what it keeps of the values of a column, as whether all are NULL,
+            and a rewriting may err where the statement does not. Once shut off it leaves that out.
 On disk     what does not fit in memory goes to the folder that the caller names; without one nothing is
             written, and there is no limit of memory either.
 """
@@ -39,6 +41,8 @@ def connect(
 
 def shut_off(connection: duckdb.DuckDBPyConnection) -> None:
     """From here on the connection reads its own tables only, and no setting can change that."""
+    # before the configuration is locked, and for every connection to the same database
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

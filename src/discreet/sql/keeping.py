@@ -6,12 +6,12 @@ of those that are kept. Ranks of one person differ, so what is kept is a functio
 Rows        a person's first R of what is asked for. They are not sorted for it. Whoever is asked for with
             rank 1 to R keeps that row, since no more than R - 1 come before it. People who have fewer than R
             of these are *short*: they keep further rows, in the order of rank, until they have R. Which of
-            the next 64 ranks a short person has is one integer, so whether a row is kept is a count of its
+            the next 63 ranks a short person has is one integer, so whether a row is kept is a count of its
             bits. Rows of higher rank are sorted, and are few: who is short even so has lost most rows to the
             question's own filter.
 Groups      the groups that a person's first rows are in, and the first rows in each of them. Rows that are
             too many for their group go first, which never empties a group nor moves its first rank.
-Total       shifts stay between 0 and 63 for every rank, wherever the engine evaluates them.
+Total       shifts stay between 0 and 62 for every rank, wherever the engine evaluates them.
 Memory      what is kept of a person while grouping has a fixed size, so it goes to disk if need be. Lists
             of the least ranks, the other way without sorting, have to fit in memory: a fault for large data.
 """
@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from discreet.sql.emit import quoted
 from discreet.sql.tree import PERSON, RANK
 
-BITS = 64
+BITS = 63
 ASKED, SHORT, FIRST = "_discreet_asked", "_discreet_short", "_discreet_first"
 PEOPLE, ORDER = quoted(PERSON), quoted(RANK)
 
@@ -32,8 +32,8 @@ def first_rows(source: str, most: int) -> str:
     """Of each person at most so many rows."""
     last = most + BITS
     return (
-        # written out where they are read: kept in memory, the rows cost more than reading them again
-        f"WITH {ASKED} AS NOT MATERIALIZED ({source}), {SHORT} AS NOT MATERIALIZED ({_short(most)}) "
+        # the rows are read again, which costs less than keeping them; short people are found once
+        f"WITH {ASKED} AS NOT MATERIALIZED ({source}), {SHORT} AS MATERIALIZED ({_short(most)}) "
         f"SELECT * FROM {ASKED} WHERE {ORDER} <= {most} "
         f"UNION ALL {_further(f'a.{ORDER} > {most} AND a.{ORDER} <= {last}')} "
         f"AND p.had + bit_count(p.further >> {_place(f'a.{ORDER}', last)}) <= {most} "
@@ -58,7 +58,7 @@ def _short(most: int) -> str:
     """People with rows left over and places to fill: how many they had, and their further ranks as bits."""
     last = most + BITS
     had = f"count(*) FILTER (WHERE {ORDER} <= {most})"
-    bit = f"CAST(1 AS UBIGINT) << {_place(ORDER, last)}"
+    bit = f"CAST(1 AS BIGINT) << {_place(ORDER, last)}"
     further = f"bit_or({bit}) FILTER (WHERE {ORDER} > {most} AND {ORDER} <= {last})"
     return (
         f"SELECT {PEOPLE}, {had} AS had, coalesce({further}, 0) AS further FROM {ASKED} "
@@ -72,4 +72,4 @@ def _further(condition: str) -> str:
 
 def _place(rank: str, last: int) -> str:
     """The bit of a rank: the higher, the earlier, so that shifting right leaves what comes no later."""
-    return f"CAST(least({BITS - 1}, greatest(0, {last} - {rank})) AS UBIGINT)"
+    return f"least({BITS - 1}, greatest(0, {last} - {rank}))"
