@@ -16,10 +16,10 @@ import pytest
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.belief import Promise
+from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.values import Exact
-from discreet.engines.duckdb import DuckDB
 from discreet.sql.answer import answer
 from discreet.sql.plan import Plan, plan
 from tests.conftest import seeded
@@ -35,7 +35,7 @@ Event = Callable[[dict[str, dict[str, Any]]], bool]
 class Remembering:
     """An engine that counts each statement once."""
 
-    engine: DuckDB
+    engine: Engine
     known: dict[str, Exact[pa.Table]] = field(default_factory=dict)
 
     def count(self, sql: str) -> Exact[pa.Table]:
