@@ -115,8 +115,8 @@ def test_what_has_no_interval_says_so_and_what_cannot_be_told_too(
     assert discreet("ask", sql, "--policy", policy) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "cannot be told" in told
-    assert "middle has no ±" in told
-    assert "its rank is within" in told
+    assert "At 95%, middle: its rank is within" in told
+    assert "rows of the middle. How far that is in values depends on data that stay." in told
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presen
 # Roles: identifier (never leaves), quasi (known to others), sensitive, other.
 # A category may do without `values`; groups are then chosen privately, and the promise needs a tail above 0.
 # Text that is free and not one of a few values: type: text.
+# nulls: false says that every row has the column, so that its count and the count of rows cost as one;
+# nulls: true that NULL is one of the groups where it is grouped by.
 """
 PLAIN = re.compile(r"(?!.* #)[A-Za-z_./][A-Za-z0-9_ ./#-]*(?<! )")
 # Words that other readers of YAML take for something else.
