@@ -93,6 +93,32 @@ def test_a_plan_says_what_it_would_cost_and_leaves_the_ledger_alone(
     assert json.loads(capsys.readouterr().out)["entries"] == []
 
 
+def test_a_plan_takes_an_error_for_so_many_rows_and_shows_shares(
+    policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--within", "±1", "--least-rows", "1000", "--split", "people=1", "--split", "age=3")
+    assert discreet("plan", SQL, "--policy", policy, *words) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for fact in ("share", "assumed every group has at least 1,000 rows", "age DiscreteLaplace"):
+        assert fact in told
+    median = "SELECT MEDIAN(age) AS m FROM census"
+    assert discreet("plan", median, "--policy", policy, "--within", "1%", "--least-rows", "1000") == 0
+    assert "its rank is within 10 rows of the middle" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_has_no_interval_says_so_and_what_cannot_be_told_too(
+    policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql = (
+        "SELECT age, AVG(hours_per_week) AS hours, MEDIAN(hours_per_week) AS middle FROM census GROUP BY age"
+    )
+    assert discreet("ask", sql, "--policy", policy) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "cannot be told" in told
+    assert "At 95%, middle: its rank is within" in told
+    assert "rows of the middle. How far that is in values depends on data that stay." in told
+
+
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
@@ -104,6 +130,14 @@ def test_a_plan_says_what_it_would_cost_and_leaves_the_ledger_alone(
         ([SQL, "--confidence", "100%"], 2, "confidence must be"),
         ([SQL, "--epsilon", "1", "--share", "5%"], 2, "Give one of them"),
         ([SQL, "--analyst", "eve"], 2, "eve"),
+        ([SQL, "--within", "5"], 2, "--least-rows 100"),
+        ([SQL, "--within", "5%"], 2, "has no rank"),
+        ([SQL, "--within", "x%"], 2, "within must be"),
+        ([SQL, "--within", "5", "--least-rows", "0"], 2, "least_rows must be"),
+        ([SQL, "--split", "sex=2"], 2, "no measure of the question"),
+        ([SQL, "--split", "people"], 2, "such as n=2"),
+        ([SQL, "--split", "people=x"], 2, "finite number"),
+        ([SQL, "--split", "people=-1"], 2, "above 0"),
     ],
 )
 def test_what_cannot_be_answered_gets_one_sentence_and_the_right_exit_code(

@@ -15,6 +15,7 @@ from discreet.accounting.entries import State
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
 from discreet.core.values import Exact
+from tests.conftest import seeded
 
 PEOPLE = 3_000
 CANARY = "canary-4711"
@@ -146,6 +147,59 @@ def test_within_takes_the_least_epsilon_that_keeps_the_error(curator: Curator) -
         curator.plan("SELECT AVG(age) FROM people", within=1)
 
 
+def test_within_serves_means_and_ranks_of_so_many_rows(curator: Curator) -> None:
+    plan = curator.plan("SELECT AVG(age) AS a FROM people", within=2, least_rows=PEOPLE)
+    assert plan.expected_error[0].error95 == pytest.approx(2, rel=0.02)
+    ranks = curator.plan("SELECT MEDIAN(age) AS m FROM people", within="2%", least_rows=PEOPLE)
+    assert ranks.expected_error[0].rows95 == pytest.approx(PEOPLE / 50, abs=1)
+    with pytest.raises(RequestError, match="depends on how many rows") as refusal:
+        curator.plan("SELECT MEDIAN(age) FROM people", within="2%")
+    assert "least_rows=100" in refusal.value.hint
+
+
+def test_a_median_says_by_how_many_rows_it_may_be_off(curator: Curator) -> None:
+    sql = "SELECT middle FROM (SELECT MEDIAN(age) AS middle, COUNT(*) AS n FROM people)"
+    first, again = curator.ask(sql, epsilon=1), curator.ask(sql, epsilon=1)
+    for answer in (first, again):
+        assert answer.intervals["middle"] == ([None], [None])
+        assert answer.off["middle"].rows == curator.plan(sql, epsilon=1).expected_error[0].rows95
+        told = answer.as_object()["ranks"]
+        assert isinstance(told, dict)
+        assert told["middle"]["probability"] == 0.5
+        assert told["middle"]["why"].startswith("its rank is within ")
+
+
+def test_a_mean_of_a_group_that_may_be_empty_cannot_be_told(policy: Path) -> None:
+    with Curator.open(policy, random=seeded(7)) as curator:
+        answer = curator.ask(BY_SEX, epsilon=1)
+    (other,) = (row for row in answer.table.to_pylist() if row["sex"] == "Other")
+    place = answer.table["sex"].to_pylist().index("Other")
+    low, high = answer.intervals["age"]
+    assert (other["age"], low[place], high[place]) == (None, 18, 90)
+
+
+def test_a_split_moves_noise_from_one_measure_to_another(curator: Curator) -> None:
+    even, uneven = (
+        {each.name: each for each in curator.plan(BY_SEX, epsilon=1, split=split).expected_error}
+        for split in (None, {"n": 4, "age": 1})
+    )
+    assert (uneven["n"].share, uneven["age"].share) == pytest.approx((0.8, 0.2))
+    assert (uneven["n"].error95 or 0) < (even["n"].error95 or 0)
+    assert not curator.ask(BY_SEX, epsilon=0.5, split={"n": 4}).repeated
+    assert not curator.ask(BY_SEX, epsilon=0.5).repeated
+    assert curator.ask(BY_SEX, epsilon=0.5, split={"N": 4}).repeated
+    with pytest.raises(RequestError, match="no measure"):
+        curator.ask(BY_SEX, epsilon=0.1, split={"sex": 1})
+
+
+def test_a_refusal_for_budget_foretells_errors_by_the_same_split(curator: Curator) -> None:
+    sql, split = "SELECT COUNT(*) AS n, SUM(age) AS s FROM people", {"n": 9, "s": 1}
+    fitting = curator.plan(sql, epsilon=1.65, split=split).expected_error
+    with pytest.raises(BudgetError) as refusal:
+        curator.ask(sql, epsilon=5, split=split)
+    assert f"±{fitting[0].error95:g}" in refusal.value.hint
+
+
 def test_a_public_number_of_rows_serves_plain_columns_only(policy: Path) -> None:
     """A CASE leaves rows out, so the mean of it is not the sum over all rows."""
     policy.write_text(policy.read_text().replace("person: row", f"person: row\n    rows: {PEOPLE}"))
@@ -216,6 +270,31 @@ def test_analysts_ask_within_their_shares(policy: Path) -> None:
             curator.ask("SELECT COUNT(*) FROM people", epsilon=0.1)
     with Curator.open(policy, analyst="bob") as curator:
         assert not curator.ask(BY_SEX, epsilon=0.8).repeated
+
+
+def test_an_analyst_is_told_nothing_of_what_others_spent(policy: Path) -> None:
+    policy.write_text(policy.read_text() + "analysts: {alice: {share: 50%}, bob: {share: 50%}}\n")
+
+    def told(first: bool) -> list[object]:
+        with Curator.open(policy, analyst="bob") as curator:
+            plan = curator.plan(BY_SEX, epsilon=0.3)
+            answer = curator.ask(BY_SEX, epsilon=0.3)
+            assert answer.repeated is not first
+            return [plan.belief_after, answer.belief, answer.sentence]
+
+    before = told(first=True)
+    with Curator.open(policy, analyst="alice") as curator:
+        curator.ask(BY_SEX, epsilon=0.8)
+        assert curator.ledger.belief().highest > curator.ledger.belief(analyst="alice").highest
+    assert told(first=False) == before
+    assert str(before[2]).startswith("From the answers to bob alone, who gave a claim")
+
+
+def test_a_plan_beyond_the_analysts_share_changes_no_belief(policy: Path) -> None:
+    policy.write_text(policy.read_text() + "analysts: {alice: {share: 50%}, bob: {share: 50%}}\n")
+    with Curator.open(policy, analyst="alice") as curator:
+        plan = curator.plan(BY_SEX, epsilon=1)
+        assert plan.belief_after == plan.before
 
 
 def _replace_engine(curator: Curator, engine: Engine) -> None:

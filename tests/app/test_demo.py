@@ -99,6 +99,7 @@ def test_the_samples_policy_is_valid_and_says_what_the_schemas_say(demo: Demo) -
                 continue
             assert (declared.low, declared.high) == (column.low, column.high)
             assert (declared.values or ()) == column.values
+            assert declared.nulls is False
 
 
 def test_progress_is_told_only_while_something_is_made(tmp_path: Path) -> None:

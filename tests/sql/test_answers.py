@@ -71,6 +71,33 @@ def test_an_outer_query_says_of_an_answer_what_plain_sql_says(
     assert_same(ask(question, example_engine).table, plain.sql(question).to_arrow_table())
 
 
+@pytest.mark.parametrize("total", ["SUM(n)", "SUM(n * 2)", "MAX(n)", "COUNT(*)", "SUM(s)", "MAX(s)"])
+def test_totals_of_whole_numbers_are_integers(total: str, example_engine: Engine) -> None:
+    inner = "SELECT sex, COUNT(*) AS n, SUM(age) AS s FROM people GROUP BY sex"
+    for question in (
+        f"SELECT {total} AS t FROM ({inner})",
+        f"SELECT SUM(t) AS t FROM (SELECT {total} AS t FROM ({inner}))",
+    ):
+        assert ask(question, example_engine).table.schema.field("t").type == pa.int64()
+
+
+def test_totals_of_other_numbers_keep_their_places(example_engine: Engine) -> None:
+    inner = "SELECT sex, AVG(age) AS a, SUM(height) AS s FROM people GROUP BY sex"
+    found = ask(f"SELECT SUM(a) AS a, SUM(s) AS s FROM ({inner})", example_engine).table
+    assert [field.type for field in found.schema] == [pa.float64(), pa.float64()]
+
+
+def test_a_sum_beyond_64_bits_cannot_be_told() -> None:
+    made = plan(
+        "SELECT SUM(n) AS s FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)",
+        POLICY,
+        PROMISE,
+        epsilon=1,
+    )
+    released = pa.table({"k0": ["m", "f"], "m0": [2**62, 2**62], "m0.low": [0.0, 0.0], "m0.high": [0.0, 0.0]})
+    assert run_released(made.after, {"released": released}).to_pylist() == [{"s": None}]
+
+
 def test_an_outer_query_costs_nothing() -> None:
     alone = plan(INNER, POLICY, PROMISE, epsilon=1)
     for question in listed("outer.sql"):

@@ -13,7 +13,7 @@ import numpy as np
 from discreet.anonymity.risk.attackers import risks
 from discreet.anonymity.risk.uniqueness import uniqueness
 from discreet.anonymity.utility.classification import classification_accuracy
-from discreet.anonymity.utility.measures import MEASURES, cell_shares
+from discreet.anonymity.utility.measures import MEASURES, column_losses
 from discreet.anonymity.utility.workload import random_workload, workload_error
 from discreet.app.anonymizer import Release
 from discreet.app.charts import BLUE, FAINT, SUSPECTED, as_svg, styled
@@ -26,7 +26,7 @@ NOTICE = (
     "certificate, not this."
 )
 QUERIES = 500
-LARGEST_CLASS = 200
+LARGEST_CLASS = 100_000
 
 
 def write_report(release: Release, published: Path) -> Path:
@@ -62,8 +62,7 @@ def _summary(release: Release) -> Section:
 
 
 def _columns(release: Release) -> Section:
-    shares = cell_shares(release.tuples, release.hierarchies, release.recoding)
-    kept = 1 - np.average(shares, axis=0, weights=release.tuples.counts)
+    kept = 1 - column_losses(release.tuples, release.hierarchies, release.recoding)
     levels = release.recoding.levels
     rows = tuple(
         (
@@ -136,7 +135,7 @@ def _sizes(release: Release) -> alt.LayerChart:
         points = [{"size": int(min(sizes[p], LARGEST_CLASS)), "share": float(share[p])} for p in places]
         layers.append(
             alt.Chart(alt.Data(values=points))
-            .mark_line(interpolate="step-after", color=colour, point=True)
+            .mark_line(interpolate="step-after", color=colour, point=alt.OverlayMarkDef(color=colour))
             .encode(
                 x=alt.X("size:Q", title="size of the class", scale=alt.Scale(type="log")),
                 y=alt.Y("share:Q", title="people in classes up to it", axis=alt.Axis(format="%")),

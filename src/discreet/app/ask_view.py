@@ -56,11 +56,12 @@ def show_answer(console: Console, answer: Answer) -> None:
     console.print(table)
     if answer.table.num_rows > MOST_ROWS:
         console.print(f"… {answer.table.num_rows - MOST_ROWS:,} more rows; --csv prints all.", style="dim")
-    if answer.intervals:
+    if any(end is not None for low, _ in answer.intervals.values() for end in low):
         console.print(f"± at {answer.confidence:.0%}. {NOTE}", style="dim", highlight=False)
-    for name, found in answer.off.items():
-        told = f"{name} has no ±, which would depend on more than was released; at {answer.confidence:.0%} "
-        console.print(f"{told}{found.sentence}.", style="dim", highlight=False, markup=False)
+    if answer.off:
+        told = "; ".join(f"{name}: {found.sentence}" for name, found in answer.off.items())
+        note = f"At {answer.confidence:.0%}, {told}. How far that is in values depends on data that stay."
+        console.print(note, style="dim", highlight=False, markup=False)
     charge = f"epsilon {number(answer.epsilon)}"
     if answer.repeated:
         charge = "nothing: the same question was answered before"

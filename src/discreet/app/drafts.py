@@ -36,6 +36,8 @@ promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presen
 # Text that is free and not one of a few values: type: text.
 # A table may link to others: links: {visit: visits.id}. Where the person is known only to the row that it
 # links to: person: {through: visit}. A table about nobody, such as a list of clinics: person: none.
+# nulls: false says that every row has the column, so that its count and the count of rows cost as one;
+# nulls: true that NULL is one of the groups where it is grouped by.
 """
 
 

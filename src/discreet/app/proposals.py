@@ -111,5 +111,5 @@ def _note(made: Plan, output: Output) -> str:
     if output.measure.function == "avg":
         vector = made.vectors[output.parts[0]]
         half = float(vector.noise.half_width(made.confidence) * vector.primitive.unit)
-        return f"about {half:.3g} divided by the rows of a group"
+        return f"about {half:.3g} / the rows of a group"
     return "depends on the rows of a group"

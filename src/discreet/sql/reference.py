@@ -188,9 +188,9 @@ One run, with epsilon 0.5 (each ± holds with 95% confidence):
 
 ```
 workclass                 hours           people
-Self-emp-inc       48.72 ± 1.52       1,530 ± 36
-Self-emp-not-inc   44.51 ± 0.71       3,445 ± 36
-Federal-gov        41.56 ± 2.21       1,191 ± 36
+Self-emp-inc       49.37 ± 0.99       1,508 ± 24
+Self-emp-not-inc   44.60 ± 0.47       3,460 ± 24
+Local-gov          41.25 ± 0.65       2,627 ± 24
 ```
 
 Names are the policy's; case does not matter, and names with blanks or reserved words stand in double quotes.
@@ -210,10 +210,37 @@ _AGGREGATES = """
 
 {aggregates}; each may be followed by `FILTER (WHERE …)`. DISTINCT stands in COUNT(DISTINCT x) alone.
 
-- COUNT is a whole number and not negative. SUM, AVG and VARIANCE need bounds (next section).
-- AVG, SUM and COUNT of the same column share what they pay for.
+- COUNT is a whole number and not negative. SUM, AVG and VARIANCE need bounds (What bounds do).
+- AVG, SUM and COUNT of the same column share what they pay for. Of a column that the policy declares with
+  `nulls: false`, and of whatever is computed from such columns and cannot be NULL, COUNT(x) is COUNT(*), so
+  they share that too. A row that lacks the value all the same counts as one in the middle of the range.
+- AVG of a group that may have no rows cannot be told, nor VARIANCE and STDDEV of one that may have fewer
+  than two: the value is NULL, and its interval is all that the range allows.
 - MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, MIN and MAX choose a value of the declared range, MODE one of the
   declared values. The probability of a quantile is a constant from 0 to 1, of four digits at most.
+- Those have no interval: how far a rank is in values depends on data that are not released. The answer says
+  instead, under `ranks`, by how many rows each may be off, which holds for whatever the data are. To see the
+  spread in values, ask for quantiles beside it: `QUANTILE_CONT(x, 0.45), MEDIAN(x), QUANTILE_CONT(x, 0.55)`.
+
+## What an answer costs
+
+`epsilon`, a `share` of the promise, or `within`: the least epsilon for an error, at the stated confidence.
+
+| | |
+|---|---|
+| COUNT, SUM | `--within 10` |
+| AVG | `--within 0.5 --least-rows 1000`: if a group has that many rows, its ± is no wider |
+| MEDIAN, QUANTILE_CONT, MIN, MAX | `--within 2% --least-rows 1000`: 2% of the rows, in ranks |
+| VARIANCE, STDDEV, MODE | their errors depend on the data: give epsilon |
+
+`--least-rows` is an assumption of whoever asks. Accuracy rests on it, privacy does not; where it is wrong,
+the intervals are wider and still hold. AVG needs none where the number of rows is public.
+
+Every count and sum that a question takes, every value that it picks, and the choice of groups where there is
+one get the same part of epsilon. `--split n=1 --split mean=3` weighs the columns of SELECT instead: a
+column's weight is divided evenly over what its measures take; what several columns take gets the largest
+weight of them; what is not weighed has 1 for each part. A column that shares nothing gets epsilon in
+proportion to its weight, one that shares at least as much. The plan shows the shares.
 """
 _BOUNDS = """
 ## What bounds do
@@ -267,8 +294,8 @@ SELECT MAX(n) AS largest, SUM(n) AS everybody
 FROM (SELECT sex, COUNT(*) AS n FROM census GROUP BY sex)
 ```
 
-This costs as much as its inner query. NULL comes last in every order. A refused question costs nothing
-either.
+This costs as much as its inner query. NULL comes last in every order; a name that is an alias and a column
+too is the alias in ORDER BY. A refused question costs nothing either.
 """
 _REFUSED = (
     "A refusal follows from the question and the policy alone; it never depends on the data. Some of them:"

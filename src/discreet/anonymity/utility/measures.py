@@ -54,11 +54,16 @@ def least_shares(hierarchies: Sequence[Hierarchy]) -> Floats:
     return np.array([1 / hierarchy.size for hierarchy in hierarchies])
 
 
-def loss(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+def column_losses(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> Floats:
+    """How much of its detail every column loses: 0 is none, 1 all."""
     least = least_shares(hierarchies)
     free = 1 - least
     over = mean_column_shares(tuples, hierarchies, recoding) - least
-    lost = np.where(free > 0, over / np.where(free > 0, free, 1), 0.0)
+    return np.where(free > 0, over / np.where(free > 0, free, 1), 0.0)
+
+
+def loss(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    lost = column_losses(tuples, hierarchies, recoding)
     return float(np.prod(lost + 1) ** (1 / len(lost)) - 1)
 
 

@@ -41,7 +41,7 @@ def _column(column: Column) -> str:
         parts += [f"low: {column.low}", f"high: {column.high}"]
     if column.values:
         parts.append(f"values: {json.dumps(list(column.values))}")
-    return "{" + ", ".join(parts) + "}"
+    return "{" + ", ".join([*parts, "nulls: false"]) + "}"
 
 
 def write(path: Path, schemas: dict[str, TableSchema]) -> Path:
