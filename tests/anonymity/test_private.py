@@ -72,7 +72,7 @@ def test_k_is_the_smallest_and_never_above_the_one_of_the_literature(epsilon: fl
     beta, k = float(found.beta), found.k
     gamma = 1 - (1 - beta) * exp(-epsilon)
     n = np.arange(max(1, int(np.ceil(k / gamma - 1))), 20_000)
-    published = binom.sf(np.floor(gamma * n), n, beta).max()
+    published = np.max(binom.sf(np.floor(gamma * n), n, beta))
     assert found.guarantee.delta <= published
 
 
@@ -118,7 +118,8 @@ def test_a_beta_without_a_guarantee_is_refused(beta: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "named"), [(0, 1e-6, "epsilon"), (-1, 1e-6, "epsilon"), (1, 0, "delta"), (1, 1, "delta")]
+    ("epsilon", "delta", "named"),
+    [(0, 1e-6, "epsilon"), (-1, 1e-6, "epsilon"), (1, 0, "delta"), (1, 1, "delta")],
 )
 def test_guarantees_that_mean_nothing_are_refused(epsilon: float, delta: float, named: str) -> None:
     with pytest.raises(InvalidParameterError, match=named):

@@ -65,7 +65,8 @@ EXAMPLES: dict[str, list[Any]] = {
     ],
     "EntropyDiversity": [EntropyDiversity(column=D, l=Fraction(l)) for l in (1, "3/2", 2, "2.5", 3)],
     "RecursiveDiversity": [
-        RecursiveDiversity(column=D, c=Fraction(c), l=l) for c, l in [("1/2", 2), (1, 2), (3, 2), (2, 3), (4, 3)]
+        RecursiveDiversity(column=D, c=Fraction(c), l=l)
+        for c, l in [("1/2", 2), ("1", 2), ("3", 2), ("2", 3), ("4", 3)]
     ],
     "EqualCloseness": [EqualCloseness(column=D, t=Fraction(t)) for t in ("0", "1/6", "0.2", "1/3", "0.5")],
     "OrderedCloseness": [OrderedCloseness(column=D, t=Fraction(t)) for t in ("0", "1/6", "0.2", "1/3")],
@@ -149,9 +150,9 @@ def test_name_and_belief_are_read_by_people(kind: Any) -> None:
         assert ". " not in model.belief
         assert "anonymous" not in model.belief
         assert (model.column is None) == ("disease" not in model.name)
-    assert len({model.name for model in examples(kind)}) >= len(examples(kind)) - (
-        kind is AlphaKAnonymity
-    ), "two models of different parameters share a name"
+    assert len({model.name for model in examples(kind)}) >= len(examples(kind)) - (kind is AlphaKAnonymity), (
+        "two models of different parameters share a name"
+    )
 
 
 @every_model
@@ -167,7 +168,9 @@ def test_attacks_that_are_not_stopped_are_named(kind: Any) -> None:
 @every_model
 def test_judgement_is_the_one_of_the_definition_on_every_small_class(kind: Any) -> None:
     if kind is AverageRisk:
-        pytest.skip("a mean has no judgement of one class; tests/anonymity/models/test_average_risk.py has it")
+        pytest.skip(
+            "a mean has no judgement of one class; tests/anonymity/models/test_average_risk.py has it"
+        )
     people = [sum(vector) + place % 4 for place, vector in enumerate(VECTORS)]
     seen = set()
     for model, totals in itertools.product(examples(kind), TOTALS):
@@ -326,7 +329,7 @@ def test_what_a_model_needs_and_does_not_get_is_said(kind: Any) -> None:
             model.judge(bare)
 
 
-REFUSED = [
+REFUSED: list[tuple[Any, str, list[Any]]] = [
     (KAnonymity, "k", [0, -1, 2.5, True, "2", None]),
     (KMap, "k", [0, 1.5]),
     (DeltaPresence, "delta_min", [-0.1, 2, "0.1", float("nan")]),

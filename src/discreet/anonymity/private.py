@@ -1,9 +1,10 @@
-"""Differentially private generalization: sample the rows, generalize them as declared, leave out small classes.
+"""Differentially private generalization: sample rows, generalize them as declared, leave out small classes.
 
-Release     Every row is kept with probability beta, independently. All columns of the kept rows are generalized
-            to levels that were declared without looking at the data. Of each class, the rows that show the
-            same in all columns, the number n' of sampled rows is published if it is at least k, else nothing.
-Requires    Every published column is generalized so, the sensitive ones, too: a class is all that a row shows.
+Release     Every row is kept with probability beta, independently. All columns of the kept rows are
+            generalized to levels that were declared without looking at the data. Of each class, the rows that
+            show the same in all columns, the number of sampled rows is published if it is at least k, else
+            nothing.
+Requires    Every published column is generalized so, the sensitive ones, too: a class is all a row shows.
             The levels are the custodian's; a search that looks at the data is not covered. A person has one
             row. beta <= 1 - exp(-epsilon).
 Guarantee   (epsilon, delta)-DP for added and removed people [LQS12, BKP18], with
@@ -91,7 +92,7 @@ def for_guarantee(*, epsilon: Real, delta: Real, beta: Real | None = None) -> Sa
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise RequestError(
-                f"(epsilon {float(epsilon):g}, delta {float(delta):g}) needs classes of more than {LARGEST_K:,}.",
+                f"(epsilon {float(epsilon):g}, delta {float(delta):g}) needs classes above {LARGEST_K:,}.",
                 hint="Use a larger epsilon or delta.",
             )
     while high - low > 1:  # a larger k only leaves out more of the output, so delta does not rise
@@ -111,7 +112,7 @@ def least_delta(epsilon: Fraction, beta: Fraction, k: int) -> float:
         n = np.arange(first, first + BLOCK)
         from_here = np.maximum(k, np.floor(gamma * n) + 1) - 1
         more, fewer = binom.sf(from_here, n, chance), binom.sf(from_here, n - 1, chance)
-        best = max(best, float((more * (1 + COVER) - math.exp(rate) * fewer).max()))
+        best = max(best, float(np.max(more * (1 + COVER) - math.exp(rate) * fewer)))
         first += BLOCK
     return min(1.0, max(best, 1e-300))
 

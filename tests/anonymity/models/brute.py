@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import e, log, prod
+from math import prod
 from typing import Any
 
 from mpmath import mp
@@ -38,11 +39,8 @@ def distance(p: Counts, q: Counts, between: Callable[[str, str], Fraction]) -> F
             best = max(best, sum((f * gap[v] for f, v in zip(chosen, values, strict=True)), Fraction(0)))
             continue
         here = values[len(chosen)]
-        for f in grid:
-            if all(
-                abs(f - g) <= between(here, v) for g, v in zip(chosen, values[: len(chosen)], strict=True)
-            ):
-                stack.append([*chosen, f])
+        known = list(zip(chosen, values[: len(chosen)], strict=True))
+        stack += [[*chosen, f] for f in grid if all(abs(f - g) <= between(here, value) for g, value in known)]
     return best
 
 
@@ -56,7 +54,9 @@ def ordered(names: Sequence[str]) -> Callable[[str, str], Fraction]:
 
 def hierarchical(hierarchy: Hierarchy) -> Callable[[str, str], Fraction]:
     def between(x: str, y: str) -> Fraction:
-        shared = next(i for i in range(hierarchy.height + 1) if hierarchy.label(x, i) == hierarchy.label(y, i))
+        shared = next(
+            i for i in range(hierarchy.height + 1) if hierarchy.label(x, i) == hierarchy.label(y, i)
+        )
         return Fraction(shared, hierarchy.height)
 
     return between
@@ -65,62 +65,96 @@ def hierarchical(hierarchy: Hierarchy) -> Callable[[str, str], Fraction]:
 def entropy_at_least(counts: Counts, l: Fraction) -> bool:
     """n**n >= l**n prod c**c, in whole numbers."""
     n = sum(counts.values())
-    return n**n * l.denominator**n >= l.numerator**n * prod(c**c for c in counts.values())
+    return bool(n**n * l.denominator**n >= l.numerator**n * prod(c**c for c in counts.values()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One class, the table that it is from, and how many people of the population share it."""
+
+    counts: Counts
+    totals: Counts
+    names: Sequence[str]
+    people: int
+
+    @property
+    def n(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def ranked(self) -> list[int]:
+        return sorted(self.counts.values(), reverse=True)
+
+    @property
+    def p(self) -> dict[str, Fraction]:
+        return frequencies(self.counts)
+
+    @property
+    def q(self) -> dict[str, Fraction]:
+        return frequencies(self.totals)
 
 
 def meets(model: Any, counts: Counts, totals: Counts, names: Sequence[str], people: int = 0) -> bool:
     """Whether one class meets a model."""
-    counts = {value: n for value, n in counts.items() if n}
-    n, ranked, kind = sum(counts.values()), sorted(counts.values(), reverse=True), type(model).__name__
-    p, q = frequencies(counts), frequencies(totals)
-    if kind == "KAnonymity":
-        return bool(n >= model.k)
-    if kind == "KMap":
-        return bool(people >= model.k)
-    if kind == "DeltaPresence":
-        return bool(people > 0 and model.delta_min <= Fraction(n, people) <= model.delta_max)
-    if kind == "StrictRisk":
-        known = n if model.attacker == "prosecutor" else people
-        return bool(known > 0 and Fraction(1, known) <= model.risk)
-    if kind == "DistinctDiversity":
-        return len(counts) >= model.l
-    if kind == "ProbabilisticDiversity":
-        return bool(max(p.values()) <= 1 / model.l)
-    if kind == "EntropyDiversity":
-        return entropy_at_least(counts, model.l)
-    if kind == "RecursiveDiversity":
-        return bool(ranked[0] < model.c * sum(ranked[model.l - 1 :]))
-    if kind == "EqualCloseness":
-        return distance(counts, totals, equal) <= model.t
-    if kind == "OrderedCloseness":
-        return distance(counts, totals, ordered(names)) <= model.t
-    if kind == "HierarchicalCloseness":
-        return distance(counts, totals, hierarchical(model.hierarchy)) <= model.t
-    if kind == "AlphaKAnonymity":
-        named = model.values or tuple(names)
-        return n >= model.k and all(p.get(value, 0) <= model.alpha for value in named)
-    if kind == "DeltaDisclosure":
-        with mp.workdps(60):
-            bound = mp.exp(mp.mpf(model.delta.numerator) / model.delta.denominator)
-            ratios = [p[v] / q[v] if v in p else Fraction(0) for v in q]
-            return all(
-                r > 0 and mp.mpf(r.numerator) / r.denominator < bound and bound * r.numerator > r.denominator
-                for r in ratios
-            )
-    if kind == "BetaLikeness":
-        return all(_alike(model, p[v], q[v]) for v in p if p[v] > q[v])
-    if kind == "MInvariance":
-        return n >= model.m and ranked[0] == 1
-    raise AssertionError(f"no independent judge for {kind}")
+    present = {value: n for value, n in counts.items() if n}
+    case = Case(counts=present, totals=totals, names=names, people=people)
+    return bool(DEFINITIONS[type(model).__name__](model, case))
+
+
+def _strict(model: Any, case: Case) -> bool:
+    known = case.n if model.attacker == "prosecutor" else case.people
+    return bool(known > 0 and Fraction(1, known) <= model.risk)
+
+
+def _rare(model: Any, case: Case) -> bool:
+    named = model.values or tuple(case.names)
+    return case.n >= model.k and all(case.p.get(value, 0) <= model.alpha for value in named)
+
+
+def _undisclosed(model: Any, case: Case) -> bool:
+    with mp.workdps(60):
+        bound = mp.exp(mp.mpf(model.delta.numerator) / model.delta.denominator)
+        ratios = [case.p.get(value, Fraction(0)) / q for value, q in case.q.items()]
+        return all(
+            r > 0 and mp.mpf(r.numerator) / r.denominator < bound and bound * r.numerator > r.denominator
+            for r in ratios
+        )
+
+
+def _likely(model: Any, case: Case) -> bool:
+    return all(_alike(model, p, case.q[value]) for value, p in case.p.items() if p > case.q[value])
 
 
 def _alike(model: Any, p: Fraction, q: Fraction) -> bool:
     gain = (p - q) / q
     with mp.workdps(60):
         cap = -mp.log(mp.mpf(q.numerator) / q.denominator)
-        return gain <= model.beta and (
-            not model.enhanced or mp.mpf(gain.numerator) / gain.denominator <= cap
-        )
+        return gain <= model.beta and (not model.enhanced or mp.mpf(gain.numerator) / gain.denominator <= cap)
+
+
+DEFINITIONS: dict[str, Callable[[Any, Case], Any]] = {
+    "KAnonymity": lambda model, case: case.n >= model.k,
+    "KMap": lambda model, case: case.people >= model.k,
+    "DeltaPresence": lambda model, case: (
+        case.people > 0 and model.delta_min <= Fraction(case.n, case.people) <= model.delta_max
+    ),
+    "DistinctDiversity": lambda model, case: len(case.counts) >= model.l,
+    "ProbabilisticDiversity": lambda model, case: max(case.p.values()) <= 1 / model.l,
+    "EntropyDiversity": lambda model, case: entropy_at_least(case.counts, model.l),
+    "RecursiveDiversity": lambda model, case: case.ranked[0] < model.c * sum(case.ranked[model.l - 1 :]),
+    "EqualCloseness": lambda model, case: distance(case.counts, case.totals, equal) <= model.t,
+    "OrderedCloseness": lambda model, case: (
+        distance(case.counts, case.totals, ordered(case.names)) <= model.t
+    ),
+    "HierarchicalCloseness": lambda model, case: (
+        distance(case.counts, case.totals, hierarchical(model.hierarchy)) <= model.t
+    ),
+    "AlphaKAnonymity": _rare,
+    "DeltaDisclosure": _undisclosed,
+    "BetaLikeness": _likely,
+    "MInvariance": lambda model, case: case.n >= model.m and case.ranked[0] == 1,
+    "StrictRisk": _strict,
+}
 
 
 def mean_risk(sizes: Sequence[int], people: Sequence[int]) -> Fraction:
@@ -137,11 +171,3 @@ def least_suppressed(sizes: Sequence[int], people: Sequence[int], risk: Fraction
             if mean_risk([sizes[i] for i in rest], [people[i] for i in rest]) <= risk:
                 best = min(best, sum(sizes[i] for i in gone))
     return best
-
-
-def entropy(counts: Counts) -> float:
-    return -sum(float(p) * log(p) for p in frequencies(counts).values())
-
-
-def effective(counts: Counts) -> float:
-    return float(e ** entropy(counts))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.anonymity.classes import Classes
-from discreet.anonymity.models import Attacker, AverageRisk, DistinctDiversity, KAnonymity, judge_all
+from discreet.anonymity.models import Attacker, AverageRisk, DistinctDiversity, KAnonymity, Model, judge_all
 from tests.anonymity.models import brute
 from tests.anonymity.models.tables import table
 
@@ -103,7 +103,11 @@ def test_several_averages_all_hold_for_what_is_published(
 ) -> None:
     people = [size + 3 * (place % 3) for place, size in enumerate(sizes)]
     classes = Classes(sizes=np.array(sizes), rows=sum(sizes), population=np.array(people))
-    models = [AverageRisk(risk=first), AverageRisk(risk=second, attacker=Attacker.JOURNALIST), KAnonymity(k=2)]
+    models: list[Model] = [
+        AverageRisk(risk=first),
+        AverageRisk(risk=second, attacker=Attacker.JOURNALIST),
+        KAnonymity(k=2),
+    ]
     kept = np.flatnonzero(judge_all(classes, models))
     if kept.size:
         left, living = [sizes[i] for i in kept], [people[i] for i in kept]

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from discreet.anonymity.classes import Sensitive
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
-from discreet.anonymity.models import EqualCloseness, HierarchicalCloseness, OrderedCloseness
+from discreet.anonymity.models import EqualCloseness, HierarchicalCloseness, Model, OrderedCloseness
 from discreet.anonymity.models.earth_movers import Distances, equal, hierarchical, ordered
 from discreet.core.errors import RequestError
 from tests.anonymity.models import brute
@@ -42,6 +42,7 @@ def transported(p: list[float], q: list[float], costs: np.ndarray) -> float:
     rows = [np.kron(np.eye(m)[i], np.ones(m)) for i in range(m)]
     columns = [np.kron(np.ones(m), np.eye(m)[i]) for i in range(m)]
     found = linprog(costs.ravel(), A_eq=np.array(rows + columns), b_eq=np.array(p + q))
+    assert found.fun is not None
     return float(found.fun)
 
 
@@ -86,12 +87,12 @@ def test_a_distance_just_above_t_is_refused_at_any_number_of_rows(rows: int, dis
     totals = {"x": 5 * rows, "y": 5 * rows}
     exactly = {"x": 7 * rows // 10, "y": 3 * rows // 10}
     above = {"x": 7 * rows // 10 + 1, "y": 3 * rows // 10 - 1}
-    model = {
+    models: dict[str, Model] = {
         "equal": EqualCloseness(column="disease", t=Fraction("0.2")),
         "ordered": OrderedCloseness(column="disease", t=Fraction("0.2")),
         "hierarchical": HierarchicalCloseness(column="disease", t=Fraction("0.2"), hierarchy=hierarchy),
-    }[distance]
-    assert model.judge(table([exactly, above], totals=totals)).tolist() == [True, False]
+    }
+    assert models[distance].judge(table([exactly, above], totals=totals)).tolist() == [True, False]
 
 
 def test_many_ordered_values_are_compared_where_their_sums_pass_64_bits() -> None:

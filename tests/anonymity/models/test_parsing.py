@@ -73,7 +73,15 @@ def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "disease", "disease:0.2", "disease:0.2:near", "disease:1.2:equal", "disease:-1:equal", "disease:x:equal"],
+    [
+        "",
+        "disease",
+        "disease:0.2",
+        "disease:0.2:near",
+        "disease:1.2:equal",
+        "disease:-1:equal",
+        "disease:x:equal",
+    ],
 )
 def test_bad_closeness_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(RequestError, match=r"--t-closeness must be .*; got .*\.$"):

@@ -62,6 +62,11 @@ class DeltaPresence:
             f"{percent(float(self.delta_max))}."
         )
 
+    @property
+    def minds_absent(self) -> bool:
+        """Whether a class of the population without rows breaks the model; leaving it out does not help."""
+        return self.delta_min > 0
+
     def judge(self, classes: Classes) -> Verdicts:
         people = population_of(classes, self.name)
         enough = ~below(classes.sizes, people, self.delta_min)
