@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Codes, Integers, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.hierarchy import Floats
 from discreet.anonymity.search.kernels import added, pack
 
 WORD = 63  # the bits of a key that is one integer
@@ -41,6 +42,11 @@ class Column:
     @cached_property
     def _climbs(self) -> dict[tuple[int, int], Codes]:
         return {}
+
+    @property
+    def shares(self) -> list[Floats]:
+        """At every level, the part of the domain that each label stands for."""
+        return [self.hierarchy.shares[level][places] for level, places in enumerate(self.places)]
 
     def rows(self, level: int) -> Integers:
         """How many rows of the input show each label of a level."""
@@ -74,9 +80,7 @@ def packed(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> tuple[tuple[Colu
     return tuple(columns), words[0] if len(words) == 1 else np.stack(words, axis=1)
 
 
-def _column(
-    hierarchy: Hierarchy, present: Integers, counts: Integers, field: tuple[int, int, int]
-) -> Column:
+def _column(hierarchy: Hierarchy, present: Integers, counts: Integers, field: tuple[int, int, int]) -> Column:
     found = [np.unique(level[present], return_inverse=True) for level in hierarchy.maps]
     return Column(
         hierarchy=hierarchy,

@@ -18,7 +18,6 @@ R = TypeVar("R")
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The compiled form of a function over arrays and numbers."""
     try:
-        compiled = numba.njit(cache=True)(function)
+        return cast("Callable[P, R]", numba.njit(cache=True)(function))
     except RuntimeError:  # numba's word for: no folder to keep it in
-        compiled = numba.njit(function)
-    return cast("Callable[P, R]", compiled)
+        return cast("Callable[P, R]", numba.njit(function))

@@ -68,7 +68,7 @@ class Judge:
         if self._minding and self._minded(classes):
             return Verdict(suppressed=0, hopeless=True)
         certain = kept = self._sure.met(classes, classes.sizes > 0)
-        suppressed = suppressed_rows(classes.sizes, kept)
+        suppressed = suppressed_rows(classes.sizes, kept) if self._sure else 0
         if suppressed > self._limit:
             return Verdict(suppressed=suppressed, hopeless=True)
         for models, hopeless in self._rest:
@@ -90,6 +90,9 @@ class Together:
     def __init__(self, models: Sequence[Model]) -> None:
         self._of_classes = tuple(model for model in models if not isinstance(model, OfTheTable))
         self._of_the_table = tuple(model for model in models if isinstance(model, OfTheTable))
+
+    def __bool__(self) -> bool:
+        return bool(self._of_classes or self._of_the_table)
 
     def met(self, classes: Classes, standing: Verdicts) -> Verdicts:
         """Which of the classes that stand meet all of these models."""

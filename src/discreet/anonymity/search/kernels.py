@@ -1,9 +1,9 @@
 """The inner loops of grouping: integers alone, linear in what they read.
 
-A row of a table is a key and a count. The key holds one label number for each column, in fields of fixed bits;
-one column is made coarser by exchanging its field, and rows whose keys are then equal become one, by open
-addressing, in the order in which they first appear. Keys of up to 63 bits are one integer; wider ones are
-several, in a second dimension.
+A row of a table is a key and a count. The key holds one label number for each column, in fields of fixed
+bits; one column is made coarser by exchanging its field, and rows whose keys are then equal become one, by
+open addressing, in the order in which they first appear. Keys of up to 63 bits are one integer; wider ones
+are several, in a second dimension.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The lattice of generalizations: one node for every choice of a level in every column.
 
-A node is below another (a specialization of it) where no column has a higher level. Nodes are the places of an
-array with one axis a column, so those below a node, or above it, are a slice.
+A node is below another (a specialization of it) where no column has a higher level. Nodes are the places of
+an array with one axis a column, so those below a node, or above it, are a slice.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Lattice:
 
     def levels(self, place: int) -> Levels:
         """The node at a place of the flat array."""
-        found = []
-        for count in reversed(self.shape):
-            place, level = divmod(place, count)
-            found.append(level)
-        return tuple(reversed(found))
+        return tuple([place // stride % count for stride, count in self._strides])
+
+    @cached_property
+    def _strides(self) -> list[tuple[int, int]]:
+        return [(math.prod(self.shape[j + 1 :]), count) for j, count in enumerate(self.shape)]
 
     @cached_property
     def below(self) -> Integers:

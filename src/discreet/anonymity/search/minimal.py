@@ -17,7 +17,7 @@ from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import Model
 from discreet.anonymity.search.lattice import Levels, Truths, down, up
-from discreet.anonymity.search.objectives import Loss, Objective
+from discreet.anonymity.search.objectives import LOSS, Objective
 from discreet.anonymity.search.optimal import PROVABLE
 from discreet.anonymity.search.solution import Found, Progress
 from discreet.anonymity.search.survey import Survey
@@ -30,7 +30,7 @@ def minimal(
     models: Sequence[Model],
     *,
     suppress: Fraction = Fraction(0),
-    objective: Objective = Loss(),
+    objective: Objective = LOSS,
     weights: Sequence[float] | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,

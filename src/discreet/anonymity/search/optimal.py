@@ -23,7 +23,7 @@ from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import Model
 from discreet.anonymity.search.heuristic import dive
 from discreet.anonymity.search.lattice import Floats, Levels, down, up
-from discreet.anonymity.search.objectives import Loss, Objective
+from discreet.anonymity.search.objectives import LOSS, Objective
 from discreet.anonymity.search.solution import Found, Progress
 from discreet.anonymity.search.survey import Outcome, Survey
 
@@ -40,7 +40,7 @@ def search(
     models: Sequence[Model],
     *,
     suppress: Fraction = Fraction(0),
-    objective: Objective = Loss(),
+    objective: Objective = LOSS,
     weights: Sequence[float] | None = None,
     top: int = 1,
     seconds: float | None = None,
@@ -98,9 +98,7 @@ class _Bounded:
         return int((self._flat < self._survey.cutoff).sum())
 
     def _descend(self) -> None:
-        node: Levels | None = self._lattice.top
-        if not self._check(node).valid:
-            return
+        node: Levels | None = self._lattice.top if self._check(self._lattice.top).valid else None
         while node is not None:
             node = next((child for child in self._children(node) if self._improves(child)), None)
 

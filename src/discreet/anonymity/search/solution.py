@@ -25,8 +25,8 @@ class Solution:
 class Found:
     """The solutions of a search, best first; none where there is no valid node, or none was found in time.
 
-    `proven` says that no node is better than these, or, of minimal nodes, that they are all. `predictive` says
-    that verdicts on nodes were used for others; where a model is not monotone, each node was judged by itself.
+    `proven` says that no node is better than these, or, of minimal nodes, that they are all. `predictive`
+    says that verdicts on nodes were used for others; where no model is monotone, each is judged by itself.
     `checked` of `nodes` were judged; `valid` counts the valid ones where all are known.
     """
 

@@ -84,7 +84,7 @@ class Survey:
         )
 
     def check(self, levels: Levels) -> Outcome:
-        """Judge a node, and remember it if it is among the best."""
+        """Judge a node, and remember it if it is among the best; its view is gone when the next is judged."""
         table, verdict = self.verdict(levels)
         if verdict.kept is None or verdict.certain is None:
             return Outcome(hopeless=verdict.hopeless)

@@ -66,7 +66,7 @@ class Table:
 
     def settled(self) -> Table:
         """The same with everything counted and in arrays of its own, so that it needs no other."""
-        held = {name: self.sensitive[name] for name in self.sensitive}
+        held = {name: self.sensitive[name] for name in self.sensitive} if self.sensitive else NOTHING
         return Table(
             keys=self.keys.copy(), sizes=self.sizes.copy(), sensitive=held, population=self.population
         )
@@ -74,7 +74,7 @@ class Table:
     @property
     def bytes(self) -> int:
         """The memory that it holds, near enough."""
-        held = sum(len(one.values) for one in self.sensitive.values())
+        held = sum([len(one.values) for one in self.sensitive.values()]) if self.sensitive else 0
         return self.keys.nbytes + self.sizes.nbytes + 20 * held
 
 
@@ -96,7 +96,7 @@ class Tables:
 
     def at(self, levels: Sequence[int]) -> Table:
         """The classes of a node; what is not settled is overwritten when the next one is asked for."""
-        return self._at(_without_zeros(tuple(levels[j] for j in self.order)))
+        return self._at(_without_zeros(tuple([levels[j] for j in self.order])))
 
     def partition(self, levels: Sequence[int]) -> tuple[Integers, Codes]:
         """The sizes of a node's classes, and the class of every tuple."""

@@ -9,8 +9,10 @@ from discreet.anonymity.search.objectives.loss import Loss
 from discreet.anonymity.search.objectives.objective import Objective
 from discreet.anonymity.search.objectives.precision import Precision
 
+LOSS = Loss()
+
 OBJECTIVES: tuple[Objective, ...] = (
-    Loss(),
+    LOSS,
     ClassSize(),
     Discernibility(),
     Precision(),
@@ -20,6 +22,7 @@ OBJECTIVES: tuple[Objective, ...] = (
 )
 
 __all__ = [
+    "LOSS",
     "OBJECTIVES",
     "Ambiguity",
     "ClassSize",

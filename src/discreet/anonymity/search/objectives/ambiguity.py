@@ -28,10 +28,7 @@ class Ambiguity:
     weighted: ClassVar[bool] = False
 
     def over(self, setting: Setting) -> Scale:
-        widths = [
-            [column.hierarchy.shares[level][places] * column.hierarchy.size for level, places in enumerate(column.places)]
-            for column in setting.columns
-        ]
+        widths = [[share * column.hierarchy.size for share in column.shares] for column in setting.columns]
         domain = float(np.prod([column.hierarchy.size for column in setting.columns]))
         return _Ambiguity(setting=setting, widths=widths, domain=domain)
 

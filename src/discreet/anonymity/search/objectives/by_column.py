@@ -1,8 +1,8 @@
 """Objectives that are a sum over columns: loss, precision, entropy and height.
 
-A column of a node costs what its labels cost, which the single column tells, and more for suppressed rows. The
-rows suppressed in `certain` classes are suppressed below as well, where labels are finer and suppression takes
-away more: so what they add here is added there at the least.
+A column of a node costs what its labels cost, which the single column tells, and more for suppressed rows.
+The rows of classes that are not `certain` are suppressed below as well, where labels are finer and
+suppression takes away more: so what they add here is added there at the least.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from discreet.anonymity.search.lattice import Floats, outer_sum
 from discreet.anonymity.search.objectives.objective import ANY, Setting, View
 
 
-
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ByColumn:
     """The sum over columns of weight times `term` of what a column costs.
 
-    `costs[j][level]` is what column j costs at a level where nothing is suppressed; `extra` is what suppressing
-    classes adds to it, and never falls when more is suppressed or labels are finer; `term` is rising.
+    `costs[j][level]` is what column j costs at a level where nothing is suppressed; `extra` is what leaving
+    out classes adds to it, and never falls when more is left out or labels are finer; `term` is rising.
     """
 
     setting: Setting
@@ -62,7 +59,7 @@ class ByColumn:
         return self.unit(score)
 
     def _terms(self, j: int, extra: float, levels: slice = slice(None)) -> Floats:
-        return self.setting.weights[j] * self.term(self.costs[j][levels] + extra)
+        return float(self.setting.weights[j]) * self.term(self.costs[j][levels] + extra)
 
     def _extras(self, view: View, gone: Truths) -> list[float]:
         if not gone.any():

@@ -1,8 +1,8 @@
 """Discernibility: with how many rows each row can be confused [BA05].
 
 Definition  Σ |E|² over kept classes, and N for every suppressed row.
-Bound       Merging classes adds to the sum of squares, and a suppressed row costs at least its class; c classes
-            have squares of at least N²/c. Rows that stay suppressed cost N each.
+Bound       Merging classes adds to the sum of squares, and a suppressed row costs at least its class; c
+            classes have squares of at least N²/c. Rows that stay suppressed cost N each.
 
 [BA05]      Bayardo & Agrawal, Data privacy through optimal k-anonymization, 2005.
 """

@@ -1,8 +1,8 @@
 """Non-uniform entropy: the bits that a reader lacks to tell each value from its label [GT09].
 
-Definition  A cell costs log2 of (rows with its label / rows with its value), both in the input. Suppressed rows
-            are one pool: telling their labels apart costs Σ c · log2(s / c) more in a column, with c of the s
-            suppressed rows under a label. In bits, over all cells.
+Definition  A cell costs log2 of (rows with its label / rows with its value), both in the input. Suppressed
+            rows are one pool: telling their labels apart costs Σ c · log2(s / c) more in a column, with c of
+            the s suppressed rows under a label. In bits, over all cells.
 Bound       Exact where nothing is suppressed. The pool's part rises with more rows (entropy is concave) and
             with finer labels.
 

@@ -30,7 +30,7 @@ class Loss:
     weighted: ClassVar[bool] = True
 
     def over(self, setting: Setting) -> Scale:
-        shares = [_shares(column) for column in setting.columns]
+        shares = [column.shares for column in setting.columns]
         units = [setting.rows * (1 - 1 / column.hierarchy.size) for column in setting.columns]
 
         def extra(j: int, view: View, gone: Truths) -> float:
@@ -50,8 +50,3 @@ class Loss:
             term=np.log1p,
             unit=lambda score: math.expm1(score / columns),
         )
-
-
-def _shares(column: Column) -> list[Floats]:
-    """The shares of the labels that occur, at every level."""
-    return [column.hierarchy.shares[level][places] for level, places in enumerate(column.places)]

@@ -4,7 +4,7 @@ An objective is first set to a table (`over`), and then scores nodes. A score is
 is shown to people (`shown`), so nodes are compared by it. Three bounds let a search pass over nodes:
 
     bounds    for every node, from the levels and the single columns alone
-    below     for every node below one that was judged: rows in its `certain` classes stay suppressed
+    below     for every node below one that was judged
     above     for every node above one that was judged, and for itself
 
 A bound is never above the score of a node that it is about, whatever is suppressed there.
@@ -29,7 +29,10 @@ ANY = -np.inf  # the bound that says nothing
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
-    """A node that was judged: its classes by keys and sizes, which are kept, which are not surely suppressed."""
+    """A node that was judged: its classes by keys and sizes, and which of them are kept.
+
+    Rows of classes that are not `certain` are suppressed at every node below, too.
+    """
 
     levels: Levels
     keys: Integers
@@ -40,7 +43,7 @@ class View:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """The table that is searched: its columns, its rows, how many tuples differ, and the weights of columns."""
+    """The table that is searched: its columns and their weights, its rows, how many tuples it has."""
 
     columns: tuple[Column, ...]
     rows: int
@@ -88,9 +91,7 @@ class Objective(Protocol):
         """The objective for one table."""
 
 
-def weights_of(
-    objective: Objective, columns: Sequence[str], weights: Sequence[float] | None
-) -> Floats:
+def weights_of(objective: Objective, columns: Sequence[str], weights: Sequence[float] | None) -> Floats:
     """The weights of columns, so that all equal ones are 1 each."""
     if weights is None:
         return np.ones(len(columns))
@@ -98,4 +99,4 @@ def weights_of(
     found = np.array(weights, np.float64)
     fine = len(found) == len(columns) and bool((found >= 0).all()) and found.sum() > 0
     require(fine, "search", "weights", list(weights), "one number of at least 0 a column, not all 0")
-    return found * len(found) / found.sum()
+    return found * (len(found) / float(found.sum()))
