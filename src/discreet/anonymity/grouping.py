@@ -7,11 +7,11 @@ came to show them. So a recoding is judged by its labels, not by the partition t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers, Sensitive, Tuples
+from discreet.anonymity.models.judging import judge_all
 from discreet.anonymity.models.model import Model, Verdicts
 from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Recoding
@@ -112,39 +112,10 @@ def in_order(tuples: Tuples) -> Integers:
     return np.lexsort(tuples.codes.T[::-1]).astype(np.int64)
 
 
-@runtime_checkable
-class TableModel(Protocol):
-    """A model about all published classes together, such as an average."""
-
-    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        """Which of the classes that still stand may be published so that the model holds for them."""
-
-
-def by_class(models: Sequence[Model]) -> list[Model]:
-    """The models whose verdict on a class depends on that class alone."""
-    return [model for model in models if not isinstance(model, TableModel)]
-
-
-def meets(classes: Classes, models: Sequence[Model]) -> Verdicts:
-    """Which classes may be published so that what is published meets every model.
-
-    Models about the whole table speak last, of what the others leave, and again until none leaves out more.
-    """
-    standing = np.ones(len(classes), np.bool_)
-    for model in by_class(models):
-        standing &= model.judge(classes)
-    before = -1
-    while before != (before := int(standing.sum())):
-        for model in models:
-            if isinstance(model, TableModel):
-                standing = model.keep(classes, standing)
-    return standing
-
-
 def upheld(tuples: Tuples, groups: Integers, number: int, models: Sequence[Model]) -> Verdicts:
     """Which tuples can be published."""
     classes, ids = grouped(tuples, groups, number)
-    kept: Verdicts = np.append(meets(classes, models), False)[ids]
+    kept: Verdicts = np.append(judge_all(classes, models), False)[ids]
     return kept
 
 

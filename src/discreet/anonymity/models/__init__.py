@@ -10,7 +10,7 @@ from discreet.anonymity.models.distinct_diversity import DistinctDiversity
 from discreet.anonymity.models.entropy_diversity import EntropyDiversity
 from discreet.anonymity.models.equal_closeness import EqualCloseness
 from discreet.anonymity.models.hierarchical_closeness import HierarchicalCloseness
-from discreet.anonymity.models.judging import Worst, judge_all, worst
+from discreet.anonymity.models.judging import Worst, by_class, judge_all, worst
 from discreet.anonymity.models.k_anonymity import KAnonymity
 from discreet.anonymity.models.k_map import KMap
 from discreet.anonymity.models.m_invariance import MInvariance
@@ -66,6 +66,7 @@ __all__ = [
     "TableModel",
     "Verdicts",
     "Worst",
+    "by_class",
     "judge_all",
     "strongest",
     "worst",

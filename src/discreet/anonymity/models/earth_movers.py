@@ -65,12 +65,7 @@ def hierarchical(sensitive: Sensitive, hierarchy: Hierarchy) -> Distances:
 
 
 def label_paths(names: tuple[str, ...], hierarchy: Hierarchy) -> tuple[Codes, ...]:
-    """The label of each value at the levels below the top, which must be one."""
-    if hierarchy.height < 1 or len(np.unique(hierarchy.maps[-1])) != 1:
-        raise RequestError(
-            f"The hierarchy {hierarchy.name} has no single top, so distances in it are not defined.",
-            hint="Add a level with one label for all values.",
-        )
+    """The label of each value at the levels below the top."""
     missing = sum(name not in hierarchy.places for name in names)
     if missing:
         raise RequestError(

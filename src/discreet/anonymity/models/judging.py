@@ -20,22 +20,26 @@ class Worst:
     holds: bool
 
 
-def judge_all(classes: Classes, models: Sequence[Model]) -> Verdicts:
-    """Which classes may be published so that what is published meets every model.
+def judge_all(classes: Classes, models: Sequence[Model], standing: Verdicts | None = None) -> Verdicts:
+    """Which classes, of those that stand, may be published so that what is published meets every model.
 
     Models about the whole table speak last, of what the others leave, and again until none leaves out more:
     an average that a table meets may be broken by leaving out one of its large classes.
     """
-    standing = np.ones(len(classes), np.bool_)
-    for model in models:
-        if not isinstance(model, TableModel):
-            standing &= model.judge(classes)
+    kept = np.ones(len(classes), np.bool_) if standing is None else standing
+    for model in by_class(models):
+        kept = kept & model.judge(classes)
     averages = [model for model in models if isinstance(model, TableModel)]
     before = -1
-    while before != (before := int(standing.sum())):
+    while averages and before != (before := int(kept.sum())):
         for average in averages:
-            standing = average.keep(classes, standing)
-    return standing
+            kept = average.keep(classes, kept)
+    return kept
+
+
+def by_class(models: Sequence[Model]) -> list[Model]:
+    """The models whose verdict on a class depends on that class alone."""
+    return [model for model in models if not isinstance(model, TableModel)]
 
 
 def worst(classes: Classes, model: Measured) -> Worst | None:

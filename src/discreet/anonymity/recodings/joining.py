@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Integers, Tuples
-from discreet.anonymity.grouping import by_class, grouped, meets, sums
+from discreet.anonymity.grouping import grouped, sums
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.models.judging import by_class, judge_all
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Floats
@@ -40,7 +41,7 @@ def join(
             trial = np.full(len(tuples), -1, np.int64)
             trial[members] = 0
             classes, _ = grouped(tuples, trial, 1)
-            if meets(classes, alone).all():
+            if judge_all(classes, alone).all():
                 levels[members] = wider[offer]
                 groups[one] = group[offer]
                 break

@@ -33,8 +33,9 @@ import numpy as np
 
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.extents import of_all_levels
-from discreet.anonymity.grouping import by_class, chosen, grouped, in_order, meets, shown, upheld
+from discreet.anonymity.grouping import chosen, grouped, in_order, shown, upheld
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.models.judging import by_class, judge_all
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Recoding
@@ -77,7 +78,7 @@ def place(
             break
         groups, number = at_node(left, hierarchies, node)
         classes, ids = grouped(left, groups, number, rows=tuples.rows)
-        fine = np.append(meets(classes, alone), False)[ids]
+        fine = np.append(judge_all(classes, alone), False)[ids]
         if fine.any():
             levels[rest[fine]] = node
             rest = rest[~fine]

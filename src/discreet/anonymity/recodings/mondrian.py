@@ -31,8 +31,9 @@ import numpy as np
 
 from discreet.anonymity.classes import Codes, Integers, Tuples
 from discreet.anonymity.extents import interval_label, of_all_levels, of_intervals, sibling_order
-from discreet.anonymity.grouping import by_class, chosen, grouped, in_order, meets, shown, sums, upheld
+from discreet.anonymity.grouping import chosen, grouped, in_order, shown, sums, upheld
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.models.judging import by_class, judge_all
 from discreet.anonymity.models.model import Model
 from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Extents, Floats, Recoding
@@ -145,7 +146,7 @@ class _Cutting:
         side, low, high, level = divided
         classes, ids = grouped(tuples, side, int(side.max(initial=-1)) + 1, rows=self.tuples.rows)
         # a side that only the population has is in no class, and its tuples leave the part
-        fine = np.append(meets(classes, self.each), True)[ids]
+        fine = np.append(judge_all(classes, self.each), True)[ids]
         allowed = np.zeros(number, np.bool_)
         allowed[part[side >= 0]] = True
         allowed[part[~fine]] = False
@@ -202,7 +203,7 @@ class _Cutting:
     def _holds(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> bool:
         parts = self._parts(column, cuts, active, part)
         classes, _ = grouped(self.tuples, parts, int(parts.max(initial=-1)) + 1)
-        return bool(meets(classes, self.models).all())
+        return bool(judge_all(classes, self.models).all())
 
     def _parts(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
         """The partition after some cuts."""

@@ -8,9 +8,8 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Codes, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.models import Model
+from discreet.anonymity.models import Model, judge_all
 from discreet.anonymity.recoding import Recoding
-from discreet.anonymity.search.judging import kept_classes
 from discreet.anonymity.search.kernels import added
 from discreet.anonymity.search.tables import Occurring, Tables
 
@@ -32,7 +31,7 @@ def recoding_of(
         columns=tuple(hierarchy.name for hierarchy in hierarchies),
         labels=tuple(hierarchy.labels[level] for hierarchy, level in zip(hierarchies, levels, strict=True)),
         codes=codes,
-        kept=kept_classes(classes, models)[inverse],
+        kept=judge_all(classes, models, classes.sizes > 0)[inverse],
         levels=tuple(levels),
     )
 

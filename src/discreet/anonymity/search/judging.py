@@ -18,20 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from discreet.anonymity.classes import Classes
-from discreet.anonymity.models import Model
+from discreet.anonymity.models import Model, judge_all
 from discreet.anonymity.models.model import Verdicts
 from discreet.anonymity.search.kernels import suppressed_rows
-
-
-@runtime_checkable
-class OfTheTable(Protocol):
-    """A model about all published classes together."""
-
-    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        """Which of the classes that still stand may be published."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,8 +47,8 @@ class Judge:
             if limit == 0 and model.monotone_in_generalization and not model.monotone_in_suppression
         ]
         others = [model for model in models if model not in sure and model not in merging]
-        self._sure = Together(sure)
-        self._rest = tuple((Together(some), some is merging) for some in (merging, others) if some)
+        self._sure = sure
+        self._rest = tuple((some, some is merging) for some in (merging, others) if some)
         self._minding = tuple(model for model in models if getattr(model, "minds_absent", False))
         self.tells = bool(sure or merging)
         """Whether a verdict on one node can rule out others."""
@@ -67,12 +58,12 @@ class Judge:
     def judge(self, classes: Classes) -> Verdict:
         if self._minding and self._minded(classes):
             return Verdict(suppressed=0, hopeless=True)
-        certain = kept = self._sure.met(classes, classes.sizes > 0)
+        certain = kept = judge_all(classes, self._sure, classes.sizes > 0)
         suppressed = suppressed_rows(classes.sizes, kept) if self._sure else 0
         if suppressed > self._limit:
             return Verdict(suppressed=suppressed, hopeless=True)
         for models, hopeless in self._rest:
-            kept = models.met(classes, kept)
+            kept = judge_all(classes, models, kept)
             suppressed = suppressed_rows(classes.sizes, kept)
             if suppressed > self._limit:
                 return Verdict(suppressed=suppressed, hopeless=hopeless)
@@ -82,29 +73,3 @@ class Judge:
         """Finer classes of one without rows have none either, so what is rejected here is so below."""
         absent = classes.sizes == 0
         return any(not model.judge(classes)[absent].all() for model in self._minding)
-
-
-class Together:
-    """Some models, those about single classes before those about the table."""
-
-    def __init__(self, models: Sequence[Model]) -> None:
-        self._of_classes = tuple(model for model in models if not isinstance(model, OfTheTable))
-        self._of_the_table = tuple(model for model in models if isinstance(model, OfTheTable))
-
-    def __bool__(self) -> bool:
-        return bool(self._of_classes or self._of_the_table)
-
-    def met(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        """Which of the classes that stand meet all of these models."""
-        kept, before = standing, -1
-        for model in self._of_classes:
-            kept = kept & model.judge(classes)
-        while self._of_the_table and before != (before := int(kept.sum())):
-            for whole in self._of_the_table:
-                kept = whole.keep(classes, kept)
-        return kept
-
-
-def kept_classes(classes: Classes, models: Sequence[Model]) -> Verdicts:
-    """Which classes may be published, however many rows that suppresses."""
-    return Together(models).met(classes, classes.sizes > 0)
