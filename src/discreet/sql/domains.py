@@ -125,7 +125,6 @@ class _Base:
     LEFT JOIN may leave out.
     """
 
-    column: Column
     declared: Declared | None
     domain: Domain | None
     nulls: bool
@@ -135,10 +134,11 @@ def _bases(node: Rows, policy: Policy) -> dict[str, _Base]:
     if isinstance(node, Scan):
         entries = policy.tables[node.table].columns
         stored = zip(node.columns, node.stored, strict=True)
-        return {column.name: _stored(column, entries.get(name)) for column, name in stored}
+        return {column.name: _stored(entries.get(name)) for column, name in stored}
     if isinstance(node, PerPerson):
-        totals = zip(node.columns, node.totals, strict=True)
-        return {column.name: _total(column, nulls=total[0] != "count") for column, total in totals}
+        inside = _bases(node.source, policy)
+        totals = {each.name: _total(each, *total[:2], node.source, inside) for each, total in node.totals}
+        return inside | totals
     if isinstance(node, Join):
         right = _bases(node.right, policy)
         if node.outer:
@@ -147,16 +147,24 @@ def _bases(node: Rows, policy: Policy) -> dict[str, _Base]:
     return _bases(node.source, policy)
 
 
-def _stored(column: Column, declared: Declared | None) -> _Base:
+def _stored(declared: Declared | None) -> _Base:
     nulls = declared is None or declared.nulls
     domain = None if declared is None else _declared(declared)
-    return _Base(column=column, declared=declared, domain=domain, nulls=nulls)
+    return _Base(declared=declared, domain=domain, nulls=nulls)
 
 
-def _total(column: Column, *, nulls: bool) -> _Base:
-    domain = _typed(column.type, scaled=column.scaled)
+def _total(
+    column: Column, function: str, of: Expression | None, node: Rows, bases: Mapping[str, _Base]
+) -> _Base:
+    """The smallest and the largest value of a column are values of it."""
+    nulls = function not in ("count", "count_distinct")
+    origin = None if of is None else _expanded(of, node)
+    if function in ("min", "max") and isinstance(origin, Column):
+        domain = bases[origin.name].domain
+    else:
+        domain = _typed(column.type, scaled=column.scaled)
     domain = None if domain is None else replace(domain, nulls=nulls)
-    return _Base(column=column, declared=None, domain=domain, nulls=nulls)
+    return _Base(declared=None, domain=domain, nulls=nulls)
 
 
 def _absent(column: Column, node: Rows, bases: Mapping[str, _Base]) -> _Base:
@@ -168,13 +176,16 @@ def _absent(column: Column, node: Rows, bases: Mapping[str, _Base]) -> _Base:
     else:
         declared, domain = None, _own_domain(inside, bases)
     domain = None if domain is None else replace(domain, nulls=True)
-    return _Base(column=column, declared=declared, domain=domain, nulls=True)
+    return _Base(declared=declared, domain=domain, nulls=True)
 
 
 def _expanded(expression: Expression, node: Rows) -> Expression:
     """What a subquery's column stands for, down to the columns that are not computed from others."""
-    if isinstance(node, Scan | PerPerson):
+    if isinstance(node, Scan):
         return expression
+    if isinstance(node, PerPerson):
+        keys = {column.name: key for column, key in node.keys}
+        return _expanded(_replaced(expression, keys), node.source)
     if isinstance(node, Join):
         inside = _expanded(expression, node.left)
         return inside if node.outer else _expanded(inside, node.right)
