@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.core.policy import Policy
 from discreet.sql.clauses import group_keys
-from discreet.sql.joins import joined
+from discreet.sql.joins import is_outer, joined
 from discreet.sql.names import folded
 from discreet.sql.question import After, Question
 from discreet.sql.refusal import refuse, shown
@@ -76,7 +76,7 @@ class _Resolver:
                     f"{shown(other)} stands twice in FROM.", "Give each an alias: FROM t AS a JOIN t AS b."
                 )
             node = joined(sources, node, join, (other, right))
-            sources[other] = right.possibly_absent() if node.outer else right
+            sources[other] = right.possibly_absent() if is_outer(join) else right
         return RowScope(sources), node
 
     def _source(self, node: exp.Expression, common: Commons) -> tuple[str, Named | Question]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.sql.aggregates import is_aggregate
+from discreet.sql.aggregates import counted_if, is_aggregate
 from discreet.sql.expressions import Column, Expression
 from discreet.sql.names import folded
 from discreet.sql.refusal import Refusal, refuse, shown
@@ -104,6 +104,8 @@ def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Typ
     if isinstance(node, exp.Filter):
         only = condition(node.expression.this, scope, "FILTER")
         node = node.this
+    if isinstance(node, exp.CountIf):
+        return ("count", None, counted_if(node, scope, only)), whole(0, most)
     function = FUNCTIONS.get(type(node))
     if function == "count" and isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
         return ("count_distinct", scalar(node.this.expressions[0], scope), only), whole(0, most)
