@@ -250,7 +250,7 @@ def _constants(key: Expression) -> tuple[Scalar, ...] | None:
         return None
     values = [value for each in found if each is not None for value in each]
     if key.function == "negate":
-        values = [None if value is None else -value for value in values]  # type: ignore[operator]
+        values = [0 - value if value else value for value in values]  # type: ignore[operator]
     if key.function == "coalesce" and None not in (found[-1] or ()):
         values = [value for value in values if value is not None]
     different = tuple(dict.fromkeys(values))
@@ -292,10 +292,19 @@ def _may_be_null(key: Expression, bases: Mapping[str, _Base]) -> bool:
     if isinstance(key, Literal):
         return key.value is None
     inner = [_may_be_null(each, bases) for each in key.arguments]
-    if key.function in ("coalesce", "least", "greatest"):
-        return all(inner)
     if key.function == "case":
         return any((*inner[1::2], inner[-1]))
-    if key.function in ("is_null", "divide", "modulo", "nullif", "cast", "substr"):
-        return key.function != "is_null"
-    return any(inner) or (key.type.family is Family.NUMBER and not key.type.bounded)
+    if key.function in ("is_null", "coalesce", "least", "greatest"):
+        return key.function != "is_null" and all(inner)
+    return any(inner) or _may_give_null(key)
+
+
+def _may_give_null(call: Call) -> bool:
+    """Whether a function can be NULL although none of its arguments is."""
+    if call.function in ("divide", "modulo"):
+        divisor = call.arguments[1].type
+        return divisor.low is None or divisor.high is None or divisor.low <= 0 <= divisor.high
+    if call.function == "cast":
+        return call.arguments[0].type.family is Family.TEXT
+    unbounded = call.type.family is Family.NUMBER and not call.type.bounded
+    return unbounded or call.function in ("nullif", "substr")
