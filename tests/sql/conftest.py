@@ -49,5 +49,6 @@ CLAMPED = {
     "patients": _within("age", "0", "120"),
     "clinics": "id AS id",
     "orders": _within("price", "-5e0", "5e0"),
+    "items": _within("pieces", "0", "20"),
     "odd": '"select" AS "select"',
 }

@@ -67,9 +67,20 @@ TABLES: dict[str, dict[str, Any]] = {
         "rows_per_person": 2,
         "groups_per_person": 2,
         "columns": {
+            "id": {"type": "text", "role": "identifier"},
             "customer": {"type": "integer", "role": "identifier"},
             "shop": {"type": "category", "values": ["a", "b", "c"]},
             "price": {"type": "decimal", "low": -5, "high": 5, "resolution": "0.5"},
+        },
+    },
+    "items": {
+        "person": {"through": "order"},
+        "rows_per_person": 5,
+        "links": {"order": "orders.id"},
+        "columns": {
+            "order": {"type": "text", "role": "identifier"},
+            "article": {"type": "category", "values": ["pen", "ink"]},
+            "pieces": {"type": "integer", "low": 0, "high": 20},
         },
     },
     "odd": {
@@ -94,24 +105,8 @@ POLICY = policy()
 
 
 def store(folder: Path) -> PreparedStore:
-    """A store in memory over the files in a folder.
-
-    `prepare` makes no public tables (person: none), so this one is added by hand, encoded as it would be.
-    """
-    tables = {
-        name: {"source": str(folder / f"{name}.parquet"), **{k: v for k, v in table.items() if k != "links"}}
-        for name, table in TABLES.items()
-        if table.get("person") != "none"
-    }
-    prepared = prepare(Policy.model_validate({"tables": tables}), None)
-    assert prepared.memory is not None
-    clinics = rows()["clinics"].to_pylist()
-    values = ", ".join(f"({row['id']}, '{row['region']}')" for row in clinics)
-    prepared.memory.execute(
-        "CREATE TABLE clinics AS SELECT id::BIGINT AS id, region::ENUM ('North', 'South') AS region "
-        f"FROM (VALUES {values}) AS t(id, region)"
-    )
-    return prepared
+    """A store in memory over the files in a folder."""
+    return prepare(policy(folder), None)
 
 
 def write(folder: Path) -> None:
@@ -125,6 +120,7 @@ def rows() -> dict[str, pa.Table]:
     patients = [f"p{place}" for place in range(181)]
     visitors = [patient for patient in patients for _ in range(int(dice.integers(0, 4)))]
     customers = [customer for customer in range(90) for _ in range(int(dice.integers(0, 3)))]
+    ordered = [f"o{place}" for place in range(len(customers)) for _ in range(place % 3)]
     values = ["it's", 'say "hi"', "a\\b", "ß€😀"]
     return {
         "people": _people(dice, 401),
@@ -150,9 +146,17 @@ def rows() -> dict[str, pa.Table]:
         "clinics": pa.table({"id": range(1, 10), "region": ["North", "South", "South"] * 3}),
         "orders": pa.table(
             {
+                "id": [f"o{place}" for place in range(len(customers))],
                 "customer": customers,
                 "shop": dice.choice(["a", "b", "c"], len(customers)),
                 "price": dice.integers(-14, 15, len(customers)) / 2,
+            }
+        ),
+        "items": pa.table(
+            {
+                "order": ordered,
+                "article": [("pen", "ink")[place % 2] for place in range(len(ordered))],
+                "pieces": [place % 25 for place in range(len(ordered))],
             }
         ),
         "odd": pa.table(

@@ -307,17 +307,29 @@ def _per_person(choose: Choose, names: Namer, inner: Source) -> Source:
         f"{inner.person} AS person",
         f"{first}({writer.bounded(1)}){filtered}{')' if filtered else ''} AS n",
         f"{writer.one(*TOTALS)}({writer.one(*inner.numbers) if inner.numbers else '1'}) AS o",
-        f"{writer.one('COUNT(*)', f'COUNT({writer.text(1)})')} AS p",
+        f"{writer.one('COUNT(*)', f'COUNT({writer.text(1)})', f'COUNT(DISTINCT {writer.text(1)})')} AS p",
+        f"MAX({writer.bounded(1)}) - COUNT(*) * {writer.one(*NUMERALS[:4])} AS s",
         f"{writer.one(*TOTALS)}({writer.number(1)}) AS u",
         f"{writer.one('MIN', 'MAX')}({writer.text(1)}) AS t",
         f"{writer.one('MIN', 'MAX')}({writer.day(1)}) AS d",
     ]
     where = writer.where("WHERE", 1)
+    key = writer.one(
+        None, None, writer.one(*inner.categories) if inner.categories else None, writer.bounded(1)
+    )
+    shown += [f"{key} AS k"] if key else []
+    group = ", ".join(writer.one([inner.person, key], [key, inner.person]) if key else [str(inner.person)])
+    having = writer.one("", "", " HAVING COUNT(*) > 1", " HAVING n > p")
+    categories = [f"{alias}.k"] if key in inner.categories else []
+    if inner.categories:
+        shown.append(f"MAX({writer.one(*inner.categories)}) AS c")
+        categories.append(f"{alias}.c")
     return Source(
-        text=f"(SELECT {', '.join(shown)} FROM {inner.text}{where} GROUP BY {inner.person}) AS {alias}",
-        numbers=(f"{alias}.n", f"{alias}.o", f"{alias}.p"),
+        text=f"(SELECT {', '.join(shown)} FROM {inner.text}{where} GROUP BY {group}{having}) AS {alias}",
+        numbers=(f"{alias}.n", f"{alias}.o", f"{alias}.p", f"{alias}.s"),
         wide=(f"{alias}.u",),
         texts=(f"{alias}.t",),
+        categories=tuple(categories),
         days=(f"{alias}.d",),
         person=f"{alias}.person",
     )

@@ -319,9 +319,6 @@ SELECT COUNT(*) FROM people WHERE city COLLATE NOCASE = 'x'
 -- AT TIME ZONE in «seen AT TIME ZONE 'UTC'» is not answered.
 SELECT COUNT(*) FROM people WHERE seen AT TIME ZONE 'UTC' > '2020-01-01'
 
--- ILIKE in «city ILIKE 'x'» is not answered.
-SELECT COUNT(*) FROM people WHERE city ILIKE 'x'
-
 -- SIMILAR TO in «city SIMILAR TO 'x'» is not answered.
 SELECT COUNT(*) FROM people WHERE city SIMILAR TO 'x'
 
@@ -554,13 +551,19 @@ SELECT COUNT(*) FROM visits v SEMI JOIN patients p ON v.patient = p.patient
 SELECT COUNT(DISTINCT p.patient) FROM visits v LEFT JOIN patients p ON v.patient = p.patient
 
 -- joins by columns that are neither the person nor a declared link
-SELECT COUNT(*) FROM clinics c JOIN visits v ON v.clinic = c.id
+SELECT COUNT(*) FROM clinics c LEFT JOIN visits v ON v.clinic = c.id
 
 -- the question reads only public tables.
 SELECT COUNT(*) FROM clinics
 
 -- is no join by one equality
-SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient = p.patient AND p.age > 3
+SELECT COUNT(*) FROM visits v LEFT JOIN patients p ON v.patient = p.patient AND p.age > 3
+
+-- is no join by one equality
+SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient = p.patient OR p.age = 3
+
+-- joins by columns that are neither the person nor a declared link
+SELECT COUNT(*) FROM visits v JOIN patients p ON v.days = p.age AND v.cost = p.age
 
 -- «JOIN patients AS p ON TRUE» is no join by one equality.
 SELECT COUNT(*) FROM visits v JOIN patients p ON TRUE
@@ -580,14 +583,29 @@ SELECT n FROM (SELECT COUNT(*) AS n FROM people) JOIN people ON n = age
 -- the answer has no column missing.
 SELECT missing FROM (SELECT COUNT(*) AS n FROM people)
 
--- «SUM(cost) / COUNT(*)» is no total per person.
-SELECT AVG(t) FROM (SELECT patient, SUM(cost) / COUNT(*) AS t FROM visits GROUP BY patient)
+-- «cost» is neither grouped by nor aggregated.
+SELECT AVG(t) FROM (SELECT patient, SUM(days) / cost AS t FROM visits GROUP BY patient)
 
--- totals per person are neither filtered, ordered nor limited inside.
+-- totals per person are neither ordered nor limited inside.
 SELECT AVG(t) FROM (SELECT patient, SUM(cost) AS t FROM visits GROUP BY patient ORDER BY t LIMIT 5)
 
--- «COUNT(DISTINCT days)» is no total per person.
-SELECT AVG(t) FROM (SELECT patient, COUNT(DISTINCT days) AS t FROM visits GROUP BY patient)
+-- «SUM(DISTINCT days)» is no total per person.
+SELECT AVG(t) FROM (SELECT patient, SUM(DISTINCT days) AS t FROM visits GROUP BY patient)
+
+-- «JOIN orders AS o ON i.article = o.id» joins by columns that are neither the person nor a declared link.
+SELECT COUNT(*) FROM items i JOIN orders o ON i.article = o.id
+
+-- «JOIN visits AS v ON i."order" = v.patient» joins by columns that are neither the person nor a declared link.
+SELECT COUNT(*) FROM items i JOIN visits v ON i."order" = v.patient
+
+-- «JOIN items AS j ON i."order" = j."order"» joins by columns that are neither the person nor a declared link.
+SELECT COUNT(*) FROM items i JOIN items j ON i."order" = j."order"
+
+-- the column i."order" identifies people, so it never leaves.
+SELECT i."order", COUNT(*) FROM items i GROUP BY 1
+
+-- the question would show rows.
+SELECT customer, MAX(pieces) FROM items i JOIN orders o ON i."order" = o.id GROUP BY customer
 
 -- «MAX(sex)» needs a number, not a text.
 SELECT MAX(sex) FROM people

@@ -11,7 +11,7 @@ from discreet.sql.constants import fraction
 from discreet.sql.expressions import Expression
 from discreet.sql.refusal import refuse, shown
 from discreet.sql.rows import RowScope
-from discreet.sql.scalars import condition, scalar
+from discreet.sql.scalars import call, condition, scalar
 from discreet.sql.types import Family
 
 SIMPLE: dict[type[exp.Expression], str] = {
@@ -42,8 +42,8 @@ NUMERIC = (
     "stddev_pop",
 )
 SHOWN = (
-    "COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, "
-    "VARIANCE, VAR_POP, STDDEV, STDDEV_POP, MODE"
+    "COUNT(*), COUNT(x), COUNT(DISTINCT x), COUNT_IF(p), SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, "
+    "PERCENTILE_CONT, VARIANCE, VAR_POP, STDDEV, STDDEV_POP, MODE"
 )
 
 
@@ -78,6 +78,8 @@ def measure(node: exp.Expression, scope: RowScope) -> Measure:
         probability = _probability(node.args.get("quantile") or node.expression, node)
         argument = _numeric(scalar(node.this, scope), node.this, written)
         return Measure(function="quantile", argument=argument, condition=only, probability=probability)
+    if isinstance(node, exp.CountIf):
+        return Measure(function="count", condition=counted_if(node, scope, only))
     function = SIMPLE.get(type(node))
     if function is None:
         refuse(f"the aggregate «{shown(written)}» is not answered.", f"Use one of {SHOWN}.")
@@ -91,6 +93,12 @@ def measure(node: exp.Expression, scope: RowScope) -> Measure:
     if function in NUMERIC:
         argument = _numeric(argument, node.this, written, constant=function == "sum")
     return Measure(function=function, argument=argument, condition=only)
+
+
+def counted_if(node: exp.CountIf, scope: RowScope, only: Expression | None) -> Expression:
+    """The condition of the rows that COUNT_IF counts."""
+    found = condition(node.this, scope, "COUNT_IF")
+    return found if only is None else call("and", [only, found], node)
 
 
 def _distinct(

@@ -50,14 +50,7 @@ def rows(node: Rows) -> str:
         ]
         return f"SELECT {', '.join(outputs + _hidden(node))} FROM ({rows(node.source)}) AS s"
     if isinstance(node, PerPerson):
-        outputs = [
-            f"{_total(*total, node.source.rows)} AS {quoted(column.name)}"
-            for column, total in zip(node.columns, node.totals, strict=True)
-        ]
-        hidden = [quoted(PERSON), f"1 AS {quoted(RANK)}"]
-        return (
-            f"SELECT {', '.join(outputs + hidden)} FROM ({rows(node.source)}) AS s GROUP BY {quoted(PERSON)}"
-        )
+        return _per_person(node)
     return _bounded(node) if isinstance(node, Bounded) else _join(node)
 
 
@@ -75,6 +68,15 @@ def _bounded(node: Bounded) -> str:
         return keeping.first_rows(rows(node.source), node.most)
     keys = [emit.value(key) for key in node.keys]
     return keeping.first_groups(rows(node.source), keys, node.most, node.groups)
+
+
+def _per_person(node: PerPerson) -> str:
+    """A person's groups rank as the first of their rows do."""
+    keys = [f"{_passed(key)} AS {quoted(column.name)}" for column, key in node.keys]
+    totals = [f"{_total(*total, node.source.rows)} AS {quoted(column.name)}" for column, total in node.totals]
+    rank = f"min({quoted(RANK)})" if keys else "1"
+    outputs = ", ".join([*keys, quoted(PERSON), *totals, f"{rank} AS {quoted(RANK)}"])
+    return f"SELECT {outputs} FROM ({rows(node.source)}) AS s GROUP BY {places(len(keys) + 1)}"
 
 
 def _scan(node: Scan) -> str:
@@ -99,6 +101,8 @@ def _total(function: str, argument: Expression | None, condition: Expression | N
     if argument is not None and function in ("sum", "avg"):
         return _summed(function, argument, _filter(condition), most)
     inner = "*" if argument is None else emit.value(argument)
+    if function == "count_distinct":
+        return f"count(DISTINCT {inner}){_filter(condition)}"
     if isinstance(argument, Column) and function != "count":
         inner = _passed(argument)
     return f"{function}({inner}){_filter(condition)}"
@@ -138,9 +142,7 @@ def _join(node: Join) -> str:
     ]
     left, right = rows(node.left), rows(node.right)
     if node.right.people is People.COLUMN:
-        place = f"CAST(l.{quoted(RANK)} AS BIGINT) * {node.right.rows} + coalesce(r.{quoted(RANK)}, 1) - 1"
-        rank = f"{place} AS {quoted(RANK)}"
-        hidden = [f"l.{quoted(PERSON)}", rank]
+        hidden = [f"l.{quoted(PERSON)}", f"{_place(node)} AS {quoted(RANK)}"]
         condition = f"l.{quoted(PERSON)} = r.{quoted(PERSON)}"
         if node.keys is not None:
             condition += " AND " + " = ".join(emit.value(key) for key in node.keys)
@@ -155,6 +157,16 @@ def _join(node: Join) -> str:
         if node.keys[0].type.family is not node.keys[1].type.family:
             condition = f"CAST({here} AS VARCHAR) = CAST({there} AS VARCHAR)"  # any other cast may err
     return f"SELECT {', '.join(names + hidden)} FROM ({left}) AS l {word} ({right}) AS r ON {condition}"
+
+
+def _place(node: Join) -> str:
+    """A rank for each pair of rows, its own among the person's; ranks lie within as many as `rows`."""
+    left, right = (f"{side}.{quoted(RANK)}" for side in "lr")
+    if node.once:
+        return left
+    if node.rows < node.left.rows * node.right.rows:
+        return f"coalesce({right}, {node.right.rows} + {left})"
+    return f"CAST({left} AS BIGINT) * {node.right.rows} + coalesce({right}, 1) - 1"
 
 
 # -- Groups -----------------------------------------------------------------------------------------------

@@ -125,7 +125,6 @@ class _Base:
     LEFT JOIN may leave out.
     """
 
-    column: Column
     declared: Declared | None
     domain: Domain | None
     nulls: bool
@@ -135,10 +134,11 @@ def _bases(node: Rows, policy: Policy) -> dict[str, _Base]:
     if isinstance(node, Scan):
         entries = policy.tables[node.table].columns
         stored = zip(node.columns, node.stored, strict=True)
-        return {column.name: _stored(column, entries.get(name)) for column, name in stored}
+        return {column.name: _stored(entries.get(name)) for column, name in stored}
     if isinstance(node, PerPerson):
-        totals = zip(node.columns, node.totals, strict=True)
-        return {column.name: _total(column, nulls=total[0] != "count") for column, total in totals}
+        inside = _bases(node.source, policy)
+        totals = {each.name: _total(each, *total[:2], node.source, inside) for each, total in node.totals}
+        return inside | totals
     if isinstance(node, Join):
         right = _bases(node.right, policy)
         if node.outer:
@@ -147,16 +147,24 @@ def _bases(node: Rows, policy: Policy) -> dict[str, _Base]:
     return _bases(node.source, policy)
 
 
-def _stored(column: Column, declared: Declared | None) -> _Base:
+def _stored(declared: Declared | None) -> _Base:
     nulls = declared is None or bool(declared.nulls)
     domain = None if declared is None else _declared(declared)
-    return _Base(column=column, declared=declared, domain=domain, nulls=nulls)
+    return _Base(declared=declared, domain=domain, nulls=nulls)
 
 
-def _total(column: Column, *, nulls: bool) -> _Base:
-    domain = _typed(column.type, scaled=column.scaled)
+def _total(
+    column: Column, function: str, of: Expression | None, node: Rows, bases: Mapping[str, _Base]
+) -> _Base:
+    """The smallest and the largest value of a column are values of it."""
+    nulls = function not in ("count", "count_distinct")
+    origin = None if of is None else _expanded(of, node)
+    if function in ("min", "max") and isinstance(origin, Column):
+        domain = bases[origin.name].domain
+    else:
+        domain = _typed(column.type, scaled=column.scaled)
     domain = None if domain is None else replace(domain, nulls=nulls)
-    return _Base(column=column, declared=None, domain=domain, nulls=nulls)
+    return _Base(declared=None, domain=domain, nulls=nulls)
 
 
 def _absent(column: Column, node: Rows, bases: Mapping[str, _Base]) -> _Base:
@@ -168,13 +176,16 @@ def _absent(column: Column, node: Rows, bases: Mapping[str, _Base]) -> _Base:
     else:
         declared, domain = None, _own_domain(inside, bases)
     domain = None if domain is None else replace(domain, nulls=True)
-    return _Base(column=column, declared=declared, domain=domain, nulls=True)
+    return _Base(declared=declared, domain=domain, nulls=True)
 
 
 def _expanded(expression: Expression, node: Rows) -> Expression:
     """What a subquery's column stands for, down to the columns that are not computed from others."""
-    if isinstance(node, Scan | PerPerson):
+    if isinstance(node, Scan):
         return expression
+    if isinstance(node, PerPerson):
+        keys = {column.name: key for column, key in node.keys}
+        return _expanded(_replaced(expression, keys), node.source)
     if isinstance(node, Join):
         inside = _expanded(expression, node.left)
         return inside if node.outer else _expanded(inside, node.right)
@@ -239,7 +250,7 @@ def _constants(key: Expression) -> tuple[Scalar, ...] | None:
         return None
     values = [value for each in found if each is not None for value in each]
     if key.function == "negate":
-        values = [None if value is None else -value for value in values]  # type: ignore[operator]
+        values = [0 - value if value else value for value in values]  # type: ignore[operator]
     if key.function == "coalesce" and None not in (found[-1] or ()):
         values = [value for value in values if value is not None]
     different = tuple(dict.fromkeys(values))
@@ -281,10 +292,19 @@ def _may_be_null(key: Expression, bases: Mapping[str, _Base]) -> bool:
     if isinstance(key, Literal):
         return key.value is None
     inner = [_may_be_null(each, bases) for each in key.arguments]
-    if key.function in ("coalesce", "least", "greatest"):
-        return all(inner)
     if key.function == "case":
         return any((*inner[1::2], inner[-1]))
-    if key.function in ("is_null", "divide", "modulo", "nullif", "cast", "substr"):
-        return key.function != "is_null"
-    return any(inner) or (key.type.family is Family.NUMBER and not key.type.bounded)
+    if key.function in ("is_null", "coalesce", "least", "greatest"):
+        return key.function != "is_null" and all(inner)
+    return any(inner) or _may_give_null(key)
+
+
+def _may_give_null(call: Call) -> bool:
+    """Whether a function can be NULL although none of its arguments is."""
+    if call.function in ("divide", "modulo"):
+        divisor = call.arguments[1].type
+        return divisor.low is None or divisor.high is None or divisor.low <= 0 <= divisor.high
+    if call.function == "cast":
+        return call.arguments[0].type.family is Family.TEXT
+    unbounded = call.type.family is Family.NUMBER and not call.type.bounded
+    return unbounded or call.function in ("nullif", "substr")

@@ -46,6 +46,7 @@ CLAUSES: dict[Node, tuple[str, ...]] = {
 }
 AGGREGATES: dict[Node, tuple[str, ...]] = {
     exp.Count: ("this", "big_int"),
+    exp.CountIf: ONE,
     exp.Distinct: ("expressions",),
     exp.Filter: TWO,
     exp.WithinGroup: TWO,
@@ -78,6 +79,8 @@ SCALARS: dict[Node, tuple[str, ...]] = (
     | {
         exp.Literal: ("this", "is_string"),
         exp.Like: (*TWO, "negate"),
+        exp.ILike: (*TWO, "negate"),
+        exp.Left: TWO,
         exp.Between: ("this", "low", "high"),
         exp.In: MANY,
         exp.Case: ("this", "ifs", "default"),
@@ -100,14 +103,12 @@ NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.SetOperation,), "Ask one SELECT at a time, and put the answers together outside."),
     ((exp.Select, exp.Subquery, exp.Exists), "Put subqueries into FROM."),
     ((exp.Window,), "Window functions are not answered; aggregate, and rank the answer outside."),
-    ((exp.ILike,), "Use LOWER(x) LIKE '…'."),
     ((exp.SimilarTo, exp.RegexpLike, exp.Glob, exp.Escape), "Use LIKE, with % and _."),
     ((exp.IntDiv,), "Use FLOOR(a / b)."),
     ((exp.Pow,), "Write it as a product."),
     ((exp.NullSafeEQ, exp.NullSafeNEQ), "Use =, <> and IS NULL."),
     ((exp.DPipe, exp.Concat), "Group by the columns themselves, and put them together outside."),
     ((exp.Placeholder, exp.Parameter), "Write the value."),
-    ((exp.Left,), "Use SUBSTR(x, 1, length)."),
     ((exp.Right,), "Use SUBSTR(x, -length)."),
     ((exp.ByteString, exp.RawString, exp.National), "Write text as '…', with '' for a quote."),
     (
@@ -121,6 +122,8 @@ NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.Explode,), "Name a table of the policy in FROM."),
     ((exp.Rand, exp.Uuid), "Leave chance to the mechanism."),
     ((exp.Values, exp.Unnest, exp.Lateral), "Name a table of the policy in FROM."),
+    ((exp.AnyValue, exp.IgnoreNulls, exp.RespectNulls), "Use MIN or MAX."),
+    ((exp.PercentileDisc, exp.ApproxQuantile), "Use QUANTILE_CONT(x, 0.9)."),
     ((exp.AggFunc,), "docs/sql.md lists the aggregates that are answered."),
 )
 SYMBOLS: dict[Node, str] = {

@@ -57,10 +57,23 @@ def arithmetic(bound: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Typ
 def divided(types: Types, _: tuple[str, ...]) -> Type:
     _expect(types, Family.NUMBER)
     a, b = types
-    if not (a.bounded and b.bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]
+    divisors = _nonzero(b)
+    if not (a.bounded and divisors):
         return number()
-    corners = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    corners = [x / y for x in (a.low, a.high) for y in divisors]  # type: ignore[operator]
     return number(min(corners), max(corners))
+
+
+def _nonzero(kind: Type) -> list[Fraction]:
+    """The ends of what is not 0: by 0 nothing is divided, and on a grid the next are a step away."""
+    if kind.low is None or kind.high is None:
+        return []
+    if not kind.low <= 0 <= kind.high:
+        return [kind.low, kind.high]
+    if kind.step is None:
+        return []
+    steps = (-kind.step if kind.low < 0 else ZERO, kind.step if kind.high > 0 else ZERO)
+    return [end for end in (kind.low, *steps, kind.high) if end != 0]
 
 
 def remainder(types: Types, _: tuple[str, ...]) -> Type:
@@ -98,7 +111,7 @@ def absolute(types: Types, _: tuple[str, ...]) -> Type:
 def rounded(types: Types, options: tuple[str, ...]) -> Type:
     _expect(types, Family.NUMBER)
     (a,) = types
-    step = Fraction(1, 10 ** int(options[0])) if options else Fraction(1)
+    step = Fraction(10) ** -int(options[0]) if options else Fraction(1)
     if not a.bounded:
         return number(step=step)
     # half a step outwards, then onto the grid: rounding is monotone

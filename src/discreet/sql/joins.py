@@ -7,11 +7,14 @@ By a link   between tables that know people: rows of the same person alone, of w
             one at most at the end that the link leads to. Written the other way round, a row that is linked
             to meets as many as the policy allows.
             To the key of a public table, which the plan reads as having each key once: a row stays one row.
+And more    what an inner join says beside that equality is a filter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -19,118 +22,163 @@ from discreet.sql.expressions import Expression
 from discreet.sql.names import among, folded
 from discreet.sql.refusal import refuse, shown
 from discreet.sql.rows import Named, RowScope
-from discreet.sql.tree import Join, People, Rows, Scan
+from discreet.sql.scalars import condition
+from discreet.sql.tree import Filter, Join, People, Rows, Scan
 
 MOST_ROWS = 100_000
-Sides = tuple[exp.Expression, exp.Expression]
+Keys = tuple[Expression, Expression]
 
 
-def joined(left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[str, Named]) -> Join:
+def is_outer(join: exp.Join) -> bool:
+    return (join.args.get("side") or "").upper() == "LEFT"
+
+
+def joined(left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[str, Named]) -> Rows:
     """`node`, made of the sources in `left`, joined with one more."""
     side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
     if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
         refuse(f"{' '.join(filter(None, (side, kind)))} JOIN is not answered.", "Use JOIN or LEFT JOIN … ON.")
-    made = _matched(left, node, join, right, outer=side == "LEFT")
+    others, made = _conditions(left, join, right[0]), None
+    for equality in others:
+        made = _Pair(left, node, right, join).by(equality) if isinstance(equality, exp.EQ) else None
+        if made is not None:
+            others.remove(equality)
+            break
+    if made is None:
+        refuse(
+            f"«{shown(join)}» joins by columns that are neither the person nor a declared link.",
+            "Join by the person column of both, or by a foreign key that the policy declares under links.",
+        )
     if made.rows > MOST_ROWS:
         refuse(
             f"«{shown(join)}» may give one person {made.rows:,} rows.",
             "Total one side per person first, in a subquery, or declare smaller rows_per_person.",
         )
-    return made
+    return _filtered(made, others, RowScope({**left, right[0]: right[1]}))
 
 
-def _matched(
-    left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[str, Named], *, outer: bool
-) -> Join:
-    alias, source = right
-    sides = _sides(left, join, alias)
-    if _same_person(left, source, alias, sides):
-        return Join(left=node, right=source.node, keys=None, outer=outer)
-    own = _own_link(left, source, alias, sides)
-    if own is not None:
-        keys, once = own
-        return Join(left=node, right=source.node, keys=keys, outer=outer, once=once)
-    public = _linked(left, source, alias, sides)
-    if public is None:
-        refuse(
-            f"«{shown(join)}» joins by columns that are neither the person nor a declared link.",
-            "Join by the person column of both, or by a foreign key that the policy declares under links, "
-            "after the table that declares it.",
-        )
-    if source.node.people is not People.NOBODY:
-        refuse(
-            f"«{shown(join)}» links to {shown(alias)}, whose rows are about other people.",
-            "Only public tables (person: none) and tables that name the same people can be linked: as person "
-            "of both, the policy declares the column that names the person.",
-        )
-    return Join(left=node, right=source.node, keys=public, outer=outer, once=True)
-
-
-def _sides(left: Mapping[str, Named], join: exp.Join, alias: str) -> Sides:
-    """The two columns that a join compares."""
+def _conditions(left: Mapping[str, Named], join: exp.Join, alias: str) -> list[exp.Expression]:
+    """The conditions of a join, one of which must be the equality that it is by."""
     using, on = join.args.get("using") or [], join.args.get("on")
-    while isinstance(on, exp.Paren):
-        on = on.this
     if len(using) == 1 and on is None:
         name = using[0].name
         owner = next((each for each, named in left.items() if among(name, named.known) is not None), "")
-        return exp.column(name, table=owner), exp.column(name, table=alias)
-    if using or not isinstance(on, exp.EQ):
-        refuse(
-            f"«{shown(join)}» is no join by one equality.",
-            "Use ON a.person = b.person or a declared link, and put other conditions into WHERE.",
-        )
-    return on.this, on.expression
+        return [exp.EQ(this=exp.column(name, table=owner), expression=exp.column(name, table=alias))]
+    if using or on is None:
+        _refuse_conditions(join)
+    on = on.unnest()
+    found: list[exp.Expression] = [on]
+    if isinstance(on, exp.And) and not is_outer(join):
+        found = list(on.flatten())  # type: ignore[arg-type]
+    if not any(isinstance(each, exp.EQ) for each in found):
+        _refuse_conditions(join)
+    return found
 
 
-def _same_person(left: Mapping[str, Named], source: Named, alias: str, sides: Sides) -> bool:
-    scope = RowScope({**left, alias: source})
-    people = [scope.person_of(each) for each in sides]
-    return all(people) and {id(source)} < {id(each) for each in people}
+def _refuse_conditions(join: exp.Join) -> NoReturn:
+    refuse(
+        f"«{shown(join)}» is no join by one equality.",
+        "Use ON a.person = b.person or a declared link, and put other conditions into WHERE.",
+    )
 
 
-def _own_link(
-    left: Mapping[str, Named], source: Named, alias: str, sides: Sides
-) -> tuple[tuple[Expression, Expression], bool] | None:
-    """The hidden keys of a link between tables that know people, and whether it leads to the right."""
-    before, after = RowScope(left), RowScope({alias: source})
-    for here, there in (sides, sides[::-1]):
-        one, other = before.source_of(here), after.source_of(there)
+def _filtered(node: Rows, conditions: list[exp.Expression], scope: RowScope) -> Rows:
+    for each in conditions:
+        node = Filter(source=node, condition=condition(each, scope, "ON"))
+    return node
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two sides that are to be joined."""
+
+    left: Mapping[str, Named]
+    node: Rows
+    right: tuple[str, Named]
+    join: exp.Join
+
+    def by(self, equality: exp.EQ) -> Join | None:
+        """The join by an equality, if it is one that is answered."""
+        sides = equality.this, equality.expression
+        if self._same_person(sides):
+            return self._joined(None, once=False)
+        for here, there in (sides, sides[::-1]):
+            found = self._by_own_link(here, there) or self._by_public_link(here, there)
+            if found is not None:
+                return found
+        return None
+
+    def _joined(self, keys: Keys | None, *, once: bool) -> Join:
+        outer = is_outer(self.join)
+        return Join(left=self.node, right=self.right[1].node, keys=keys, outer=outer, once=once)
+
+    def _same_person(self, sides: tuple[exp.Expression, exp.Expression]) -> bool:
+        alias, source = self.right
+        scope = RowScope({**self.left, alias: source})
+        people = [scope.person_of(each) for each in sides]
+        return all(people) and {id(source)} < {id(each) for each in people}
+
+    def _by_own_link(self, here: exp.Expression, there: exp.Expression) -> Join | None:
+        """Between tables that know people, by their hidden keys."""
+        one, other = RowScope(self.left).source_of(here), RowScope(dict([self.right])).source_of(there)
         if one is None or other is None:
-            continue
-        if _leads(one, here.name, other, there.name):
-            return (one.links[_own(one, here.name)], other.keys[_own(other, there.name)]), True
-        if _leads(other, there.name, one, here.name):
-            return (one.keys[_own(one, here.name)], other.links[_own(other, there.name)]), False
-    return None
+            return None
+        link, key = _own_link(one, here.name, other, there.name)
+        if link is not None and key is not None:
+            return self._joined((link, key), once=True)
+        link, key = _own_link(other, there.name, one, here.name)
+        if link is not None and key is not None:
+            return self._joined((key, link), once=False)
+        return None
+
+    def _by_public_link(self, here: exp.Expression, there: exp.Expression) -> Join | None:
+        """From a column of the left to a key of the right; or the other way round, if that alone is left."""
+        alias, source = self.right
+        keys = _link(self.left, here, source, alias, there)
+        if keys is not None:
+            self._require_public(alias, source)
+            return self._joined(keys, once=True)
+        ((first, public), *more) = self.left.items()
+        if more or is_outer(self.join) or self.node.people is not People.NOBODY:
+            return None
+        keys = _link(dict([self.right]), there, public, first, here)
+        return (
+            None
+            if keys is None
+            else Join(left=source.node, right=self.node, keys=keys, outer=False, once=True)
+        )
+
+    def _require_public(self, alias: str, source: Named) -> None:
+        if source.node.people is not People.NOBODY:
+            refuse(
+                f"«{shown(self.join)}» links to {shown(alias)}, whose rows are about other people.",
+                "Only public tables (person: none) and tables that name the same people can be linked: as "
+                "person of both, the policy declares the column that names the person.",
+            )
 
 
-def _leads(one: Named, name: str, other: Named, key: str) -> bool:
-    """Whether a link leads from a column of one to a key of the other."""
+def _own_link(one: Named, name: str, other: Named, key: str) -> tuple[Expression | None, Expression | None]:
+    """The hidden columns of a link that leads from a column of one to a key of the other, if it does."""
     column = among(name, one.links)
-    if column is None or one.table is None or not isinstance(other.node, Scan):
-        return False
-    link = one.table.links[column]
-    return link.table == other.node.table and folded(link.column) == folded(key)
+    link = None if column is None or one.table is None else one.table.links[column]
+    if column is None or link is None or folded(link.column) != folded(key):
+        return None, None
+    same = isinstance(other.node, Scan) and other.node.table == link.table
+    return (one.links[column], other.keys[link.column]) if same else (None, None)
 
 
-def _own(named: Named, name: str) -> str:
-    """The policy's spelling of a column."""
-    return among(name, (*named.links, *named.keys)) or name
-
-
-def _linked(
-    left: Mapping[str, Named], source: Named, alias: str, sides: Sides
-) -> tuple[Expression, Expression] | None:
+def _link(
+    left: Mapping[str, Named], here: exp.Expression, source: Named, alias: str, there: exp.Expression
+) -> Keys | None:
+    """The visible columns of a declared link from a source of the left."""
+    if not (isinstance(here, exp.Column) and isinstance(there, exp.Column)):
+        return None
     before, after = RowScope(left), RowScope({alias: source})
-    for here, there in (sides, sides[::-1]):
-        if not (isinstance(here, exp.Column) and isinstance(there, exp.Column)):
-            continue
-        for named in left.values():
-            for name, link in (named.table.links if named.table else {}).items():
-                same = isinstance(source.node, Scan) and source.node.table == link.table
-                if not same or folded(there.name) != folded(link.column) or name not in named.names:
-                    continue
-                if among(here.name, [name]) and before.column(here) == named.names[name]:
-                    return before.column(here), after.column(there)
+    for named in left.values():
+        for name, link in (named.table.links if named.table else {}).items():
+            same = isinstance(source.node, Scan) and source.node.table == link.table
+            if not same or folded(there.name) != folded(link.column) or name not in named.names:
+                continue
+            if among(here.name, [name]) and before.column(here) == named.names[name]:
+                return before.column(here), after.column(there)
     return None

@@ -48,7 +48,7 @@ def may_be_null(function: str, arguments: Sequence[Type], result: Type) -> bool:
 
 def total_may_be_null(function: str, argument: Expression | None, *, filtered: bool) -> bool:
     """Whether a person's total may be NULL; each person has a row, of which the total is taken."""
-    if function == "count" or argument is None:
+    if function in ("count", "count_distinct") or argument is None:
         return False
     kind = argument.type
     overflows = function in ("sum", "avg") and not kind.bounded

@@ -42,9 +42,20 @@ POLICY = Policy.model_validate(
                 "rows_per_person": 5,
                 "links": {"clinic": "clinics.id"},
                 "columns": {
+                    "id": {"role": "identifier"},
                     "patient": {"role": "identifier"},
                     "clinic": {"type": "integer", "low": 1, "high": 50},
                     "cost": {"type": "integer", "low": 0, "high": 1000},
+                },
+            },
+            "prescriptions": {
+                "source": "prescriptions.parquet",
+                "person": {"through": "visit"},
+                "rows_per_person": 10,
+                "links": {"visit": "visits.id"},
+                "columns": {
+                    "visit": {"role": "identifier"},
+                    "drug": {"type": "category", "values": ["A", "B"]},
                 },
             },
             "clinics": {
@@ -88,6 +99,8 @@ PRICED = (
     "SELECT COUNT(DISTINCT patient) FROM visits",
     "SELECT SUM(total) FROM (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient)",
     "SELECT SUM(most) FROM (SELECT patient, MAX(cost) AS most FROM visits GROUP BY patient)",
+    "SELECT COUNT(*) FROM prescriptions",
+    "SELECT COUNT(*) FROM prescriptions p JOIN visits v ON p.visit = v.id WHERE v.cost > 100",
 )
 REFUSED = (
     "SELECT * FROM census",
@@ -101,7 +114,7 @@ REFUSED = (
     "SELECT DISTINCT age FROM census",
     "SELECT COUNT(*) FROM census UNION SELECT COUNT(*) FROM visits",
     "SELECT COUNT(*) FROM read_csv('/etc/passwd')",
-    "SELECT COUNT(*) FROM census WHERE town ILIKE 'u%'",
+    "SELECT COUNT(*) FROM census WHERE town || 'm' = 'Ulm'",
 )
 
 
@@ -199,7 +212,8 @@ Text stands in single quotes, `''` for a quote. Comments and a final semicolon a
 _FUNCTIONS = """
 
 Date parts: {parts}. Units of DATE_TRUNC: {units}. Types of CAST: {types}; the type DECIMAL(p, s) rounds to s
-places. Text beside a date is read as one: `born >= '1990-01-31'`.
+places. Text beside a date is read as one: `born >= '1990-01-31'`. ILIKE is LIKE in any case, LEFT(a, n) the
+first letters, and ROUND(a, -3) rounds to thousands. A remainder of whole numbers is a whole number.
 
 Every function has a value, or NULL, for whatever the data holds: division by zero, text that is no
 number, numbers beyond what a computer holds, and values that the policy does not declare all give NULL,
@@ -250,7 +264,7 @@ A sum can be answered only if one person can move it by so much and no more. So 
 `hours * 2` lies between 2 and 198 if `hours` lies between 1 and 99. A column without bounds can be
 filtered and grouped by; to sum it, write the bounds into the question: `LEAST(GREATEST(income, 0),
 1000)`. Narrower bounds mean less noise, and more values that are moved. With epsilon 1, where `hours` is
-1 to 99, `cost` 0 to 1,000, and a patient has up to 5 visits:
+1 to 99, `cost` 0 to 1,000, and a patient has up to 5 visits and 10 prescriptions:
 """
 _REST = """
 ## People with several rows
@@ -259,8 +273,8 @@ Where the policy names a person column, one person counts with at most `rows_per
 column itself never leaves, but it can be used in three ways:
 
 - `COUNT(DISTINCT patient)` counts people;
-- a subquery that groups by it alone makes one row of each person, with COUNT, SUM, AVG, MIN or MAX as its
-  columns:
+- a subquery that groups by it makes one row of each person, with COUNT, COUNT(DISTINCT x), SUM, AVG, MIN and
+  MAX, arithmetic over them, and HAVING; with other keys beside it, one row of each person and key:
 
 ```sql
 SELECT AVG(total) AS mean
@@ -272,16 +286,45 @@ One run, with epsilon 0.5: `mean` 16,518, between 15,417 and 17,618 with 95% con
 - tables that have it are joined by it: `visits v JOIN patients p ON v.patient = p.patient`. The rows of both
   sides multiply, and so does the noise: total one side per person first where that serves.
 
-Beside the person, a foreign key that the policy declares under `links` joins a public table (`person:
-none`): `visits v JOIN clinics c ON v.clinic = c.id`. Nothing else joins: it would let one person's row
-meet any number of others. Conditions other than the one equality go into WHERE.
+Beside the person, a foreign key joins that the policy declares under `links`:
+
+```yaml
+tables:
+  visits:
+    source: visits.parquet
+    person: patient
+    rows_per_person: 5
+    links: {clinic: clinics.id}
+    columns: {id: {role: identifier}, patient: {role: identifier}, …}
+  prescriptions:
+    source: prescriptions.parquet
+    person: {through: visit}         # the person of the visit that it names
+    rows_per_person: 10
+    links: {visit: visits.id}
+    columns: {visit: {role: identifier}, …}
+  clinics: {source: clinics.parquet, person: none, columns: {id: …, region: …}}
+```
+
+- To a public table (`person: none`): `visits v JOIN clinics c ON v.clinic = c.id`. A key counts once.
+- Between tables that know people: `prescriptions p JOIN visits v ON p.visit = v.id`, in either order. It
+  brings together rows of the same person alone. A prescription finds one visit, so a patient has as many
+  rows as prescriptions count; a LEFT JOIN from visits adds the visits without one.
+- A table without a person column of its own finds its people through a link, over as many tables as it
+  takes. A key should be one person's. Where several people have it, what names it belongs to each of them,
+  so that nobody's rows change with another's; the custodian's log says how many such keys there are.
+
+Nothing else joins: it would let one person's row meet any number of others. What an inner join's ON says
+beside the one equality (`AND v.cost > 100`) is a filter; with LEFT JOIN it goes into WHERE or a subquery.
 
 ## Group keys
 
 A key may be any expression: `GROUP BY FLOOR(age / 10)`. Where the policy declares what its columns hold
 (values, low and high, or boolean), every group is shown, the empty ones too, so that which groups are
-there tells nothing. Where it does not, groups are chosen privately, which needs a promise with a small
-tail; under tail 0 the question is refused.
+there tells nothing. So it is where the key itself can have few values, whatever its columns hold: a
+condition (`income > 50000`), a CASE of constants, a whole number between bounds (`income % 10`, a COUNT
+per person), a date part, or the months of a span of time that the policy declares. Where none of this
+holds, groups are chosen privately, which needs a promise with a small tail; under tail 0 the question is
+refused.
 
 ## What costs nothing
 

@@ -14,12 +14,13 @@ from sqlglot import exp
 
 from discreet.core.policy import Policy
 from discreet.sql.clauses import group_keys
-from discreet.sql.joins import joined
+from discreet.sql.joins import is_outer, joined
 from discreet.sql.names import folded
 from discreet.sql.question import After, Question
 from discreet.sql.refusal import refuse, shown
 from discreet.sql.released import after_release, aggregate
-from discreet.sql.rows import Named, RowScope, filtered, per_person, projected, scan
+from discreet.sql.rows import Named, RowScope, filtered, projected, scan
+from discreet.sql.totals import per_person
 from discreet.sql.tree import Rows
 
 __all__ = ["After", "Question", "resolve"]
@@ -75,7 +76,7 @@ class _Resolver:
                     f"{shown(other)} stands twice in FROM.", "Give each an alias: FROM t AS a JOIN t AS b."
                 )
             node = joined(sources, node, join, (other, right))
-            sources[other] = right.possibly_absent() if node.outer else right
+            sources[other] = right.possibly_absent() if is_outer(join) else right
         return RowScope(sources), node
 
     def _source(self, node: exp.Expression, common: Commons) -> tuple[str, Named | Question]:
@@ -134,10 +135,11 @@ def _over_rows(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> N
             refuse("rows are neither ordered nor limited: a question aggregates.", "Aggregate first.")
         return projected(select, scope, node, alias)
     keys = group_keys(select, scope.has)
-    if len(keys) == 1 and scope.person_of(keys[0]) is not None:
-        if any(select.args.get(part) for part in UNORDERED):
-            refuse("totals per person are neither filtered, ordered nor limited inside.", "Filter outside.")
-        return per_person(select, scope, node, alias)
+    others = [key for key in keys if scope.person_of(key) is None]
+    if len(others) < len(keys):
+        if any(select.args.get(part) for part in ("order", "limit")):
+            refuse("totals per person are neither ordered nor limited inside.", "Aggregate them first.")
+        return per_person(select, scope, node, alias, others)
     return aggregate(select, scope, node, keys)
 
 

@@ -1,7 +1,7 @@
 """Tables, WHERE and row-level subqueries: from sqlglot's nodes to a tree of rows.
 
-Subqueries  select and compute on rows, or make one row of each person (GROUP BY the person column alone).
-            A subquery that groups by anything else is a question of its own; see `resolve`.
+Subqueries  select and compute on rows, or total them per person, as `totals` says. A subquery that groups by
+            anything else is a question of its own; see `resolve`.
 Names       end here. Inside the plan a column is called by its source's internal name, which has no dot, a
             dot, and its own name; no two of one source differ in case alone.
 """
@@ -19,21 +19,12 @@ from sqlglot import exp
 from discreet.core.policy import Policy, Role, Table
 from discreet.sql.expressions import Column, Expression
 from discreet.sql.names import among, folded, named
-from discreet.sql.nulls import total_may_be_null
 from discreet.sql.refusal import known_names, refuse, shown
 from discreet.sql.scalars import condition, scalar
-from discreet.sql.tree import KEY, LINK, Filter, People, PerPerson, Project, Rows, Scan
-from discreet.sql.types import Family, Type, number, of_column, whole
+from discreet.sql.tree import KEY, LINK, Filter, People, Project, Rows, Scan
+from discreet.sql.types import Family, Type, number, of_column
 
-PER_PERSON: dict[type[exp.Expression], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-}
 WITHOUT_NAME = {"row": People.ROW, "none": People.NOBODY}
-TotalOf = tuple[str, Expression | None, Expression | None]
 
 
 @dataclass(frozen=True)
@@ -181,7 +172,7 @@ def filtered(node: Rows, where: exp.Expression | None, scope: RowScope) -> Rows:
 
 
 @dataclass(frozen=True)
-class _Outputs:
+class Outputs:
     """The columns that a subquery names, each once; the person column is one of them but has no value."""
 
     alias: str
@@ -198,8 +189,10 @@ class _Outputs:
         self.people.append(name)
         return None
 
-    def add(self, name: str, kind: Type, *, scaled: bool) -> None:
-        self.columns[name] = Column(name=f"{self.alias}.{name}", type=kind, scaled=scaled)
+    def add(self, name: str, expression: Expression) -> Expression:
+        kept = isinstance(expression, Column) and expression.scaled
+        self.columns[name] = Column(name=f"{self.alias}.{name}", type=expression.type, scaled=kept)
+        return expression
 
     def over(self, node: Rows) -> Named:
         person = self.people[0] if self.people else None
@@ -208,16 +201,14 @@ class _Outputs:
 
 def projected(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> Named:
     """A row-level subquery: its columns under the names that it gives them."""
-    outputs = _Outputs(alias, {}, [])
+    outputs = Outputs(alias, {}, [])
     expressions: list[Expression] = []
     for projection in _spread(select, scope):
         taken = outputs.take(projection, scope)
         if taken is None:
             continue
         name, inner = taken
-        expression = scalar(inner, scope)
-        outputs.add(name, expression.type, scaled=isinstance(expression, Column) and expression.scaled)
-        expressions.append(expression)
+        expressions.append(outputs.add(name, scalar(inner, scope)))
     columns = tuple(outputs.columns.values())
     return outputs.over(Project(source=node, columns=columns, expressions=tuple(expressions)))
 
@@ -238,51 +229,3 @@ def _spread(select: exp.Select, scope: RowScope) -> list[exp.Expression]:
                     people.add(folded(source.person))
                     spread.append(exp.column(source.person, table=alias, quoted=True))
     return spread
-
-
-def per_person(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> Named:
-    """A subquery that groups by the person column alone: one row for each person."""
-    outputs = _Outputs(alias, {}, [])
-    totals: list[TotalOf] = []
-    for projection in select.expressions:
-        taken = outputs.take(projection, scope)
-        if taken is None:
-            continue
-        name, inner = taken
-        (function, argument, only), kind = _total(inner, scope, node.rows)
-        kept = isinstance(argument, Column) and argument.scaled and function in ("sum", "min", "max")
-        missing = total_may_be_null(function, argument, filtered=only is not None)
-        outputs.add(name, replace(kind, nullable=missing), scaled=kept)
-        totals.append((function, argument, only))
-    columns = tuple(outputs.columns.values())
-    return outputs.over(PerPerson(source=node, columns=columns, totals=tuple(totals)))
-
-
-def _total(node: exp.Expression, scope: RowScope, rows: int) -> tuple[TotalOf, Type]:
-    only, written = None, node
-    if isinstance(node, exp.Filter):
-        only = condition(node.expression.this, scope, "FILTER")
-        node = node.this
-    function = PER_PERSON.get(type(node))
-    if function is None or isinstance(node.this, exp.Distinct):
-        refuse(
-            f"«{shown(written)}» is no total per person.",
-            "Use COUNT, SUM, AVG, MIN or MAX of a column, and compute with them in the SELECT around it.",
-        )
-    if function == "count" and (node.this is None or isinstance(node.this, exp.Star)):
-        return (function, None, only), whole(0, rows)
-    argument = scalar(node.this, scope)
-    kind = argument.type
-    if function == "count":
-        return (function, argument, only), whole(0, rows)
-    if kind.family is not Family.NUMBER and function in ("sum", "avg"):
-        refuse(f"«{shown(written)}» needs a number.", "Name a column of type integer or decimal.")
-    return (function, argument, only), _of_total(function, kind, rows)
-
-
-def _of_total(function: str, kind: Type, rows: int) -> Type:
-    if function == "sum" and kind.low is not None and kind.high is not None:
-        return number(rows * min(kind.low, Fraction(0)), rows * max(kind.high, Fraction(0)), kind.step)
-    if function == "sum":
-        return number()
-    return number(kind.low, kind.high) if function == "avg" else kind

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.sql.constants import NOTHING, beside, constant, whole_number
+from discreet.sql.constants import NOTHING, beside, constant, numeral, whole_number
 from discreet.sql.expressions import Call, Expression
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.intervals import PARTS, UNITS, Mistyped
@@ -157,6 +157,18 @@ def _like(node: exp.Expression, scope: Scope) -> Expression:
     return call("not", [matched], node) if node.args.get("negate") else matched
 
 
+def _like_any_case(node: exp.Expression, scope: Scope) -> Expression:
+    sides = [call("lower", [scalar(each, scope)], node) for each in (node.this, node.expression)]
+    matched = call("like", sides, node)
+    return call("not", [matched], node) if node.args.get("negate") else matched
+
+
+def _left(node: exp.Expression, scope: Scope) -> Expression:
+    if whole_number(node.expression, most=10**6) is None:
+        refuse(f"«{shown(node)}» needs a whole number.", "Write LEFT(x, 3).")
+    return call("substr", [scalar(node.this, scope), numeral("1"), scalar(node.expression, scope)], node)
+
+
 def _between(node: exp.Expression, scope: Scope) -> Expression:
     tested, low, high = (scalar(node.args[name], scope) for name in ("this", "low", "high"))
     low, high = beside(low, tested), beside(high, tested)
@@ -199,10 +211,12 @@ def _otherwise(node: exp.Expression | None, scope: Scope) -> Expression:
 
 def _round(node: exp.Expression, scope: Scope) -> Expression:
     written = node.args.get("decimals")
-    digits = 0 if written is None else whole_number(written, most=9)
+    before = isinstance(written, exp.Neg)
+    digits = 0 if written is None else whole_number(written.this if before else written, most=9)
     if digits is None:
-        refuse(f"«{shown(node)}» rounds to digits that are no constant.", "Use ROUND(x, 0) to ROUND(x, 9).")
-    return call("round", [scalar(node.this, scope)], node, (str(digits),) if digits else ())
+        refuse(f"«{shown(node)}» rounds to digits that are no constant.", "Use ROUND(x, -9) to ROUND(x, 9).")
+    places = (f"{'-' if before else ''}{digits}",) if digits else ()
+    return call("round", [scalar(node.this, scope)], node, places)
 
 
 def _substring(node: exp.Expression, scope: Scope) -> Expression:
@@ -266,6 +280,8 @@ def _anonymous(node: exp.Expression, scope: Scope) -> Expression:
 
 OTHERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {
     exp.Like: _like,
+    exp.ILike: _like_any_case,
+    exp.Left: _left,
     exp.Between: _between,
     exp.In: _in,
     exp.Is: _is,

@@ -17,6 +17,9 @@ PERSON, RANK = "_discreet_person", "_discreet_rank"
 LINK, KEY = "_discreet_link", "_discreet_key"
 
 
+Total = tuple[str, Expression | None, Expression | None]
+
+
 class People(StrEnum):
     """Whom the rows of a node are about."""
 
@@ -109,14 +112,24 @@ class Join:
 
 @dataclass(frozen=True, kw_only=True)
 class PerPerson:
-    """One row for each person: totals over at most `source.rows` rows, which are exact and stay inside."""
+    """One row for each person, or for each person and key: totals over at most `source.rows` rows.
+
+    A total is a function, its argument and the condition of the rows that it is over.
+    """
 
     source: Rows
-    columns: tuple[Column, ...]
-    totals: tuple[tuple[str, Expression | None, Expression | None], ...]
+    keys: tuple[tuple[Column, Expression], ...]
+    totals: tuple[tuple[Column, Total], ...]
 
     people = People.COLUMN
-    rows = 1
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for column, _ in (*self.keys, *self.totals))
+
+    @property
+    def rows(self) -> int:
+        return self.source.rows if self.keys else 1
 
 
 @dataclass(frozen=True, kw_only=True)

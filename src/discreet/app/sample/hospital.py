@@ -8,6 +8,7 @@ custodian would set them: the extra visits and the dearest ones are what boundin
 
 from __future__ import annotations
 
+from datetime import date
 from math import isqrt
 
 import numpy as np
@@ -69,6 +70,8 @@ CHRONIC = ("Cancer", "Heart", "Metabolic")
 PLACES = {"130": 30, "131": 22, "132": 26, "148": 14, "149": 8}
 ZIPCODES = tuple(f"{place}{number:02d}" for place in PLACES for number in range(40, 64))
 
+YEAR = (date(2023, 1, 1), date(2023, 12, 31))
+
 SCHEMA = TableSchema(
     name="hospital",
     meaning="made-up visits to a hospital in 2023",
@@ -76,7 +79,7 @@ SCHEMA = TableSchema(
     rows_per_person=20,
     columns=(
         Column(name="person_id", kind="integer", low=1, high=PEOPLE, role="identifier", meaning="who came"),
-        Column(name="admitted", kind="date", role="other", meaning="day of admission, in 2023"),
+        Column(name="admitted", kind="date", days=YEAR, meaning="day of admission, in 2023"),
         Column(name="age", kind="integer", low=0, high=100, role="quasi", meaning="years, on 1 January 2023"),
         Column(name="sex", kind="category", values=SEXES, role="quasi", meaning="as the hospital asks it"),
         Column(name="zipcode", kind="category", values=ZIPCODES, role="quasi", meaning="home, five digits"),

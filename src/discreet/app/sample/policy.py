@@ -39,6 +39,8 @@ def _column(column: Column) -> str:
     parts = [f"type: {column.kind}", f"role: {column.role}"]
     if column.low is not None:
         parts += [f"low: {column.low}", f"high: {column.high}"]
+    if column.days is not None:
+        parts += [f"low: {column.days[0]}", f"high: {column.days[1]}"]
     if column.values:
         parts.append(f"values: {json.dumps(list(column.values))}")
     return "{" + ", ".join([*parts, "nulls: false"]) + "}"

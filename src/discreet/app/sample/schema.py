@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ Role = Literal["identifier", "quasi", "sensitive", "other"]
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column; integers have bounds, categories have values, and neither is ever taken from rows."""
+    """One column; numbers and days have bounds, categories have values, and none is ever taken from rows."""
 
     name: str
     kind: Kind
@@ -24,6 +25,7 @@ class Column:
     role: Role = "other"
     low: int | None = None
     high: int | None = None
+    days: tuple[date, date] | None = None
     values: tuple[str, ...] = ()
 
 

@@ -1,0 +1,134 @@
+"""Totals per person: a subquery that groups by the person column, alone or with other keys.
+
+It makes one row of each person, or one of each person and key, of which a person has no more than rows. What
+stands in them is exact and stays inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.sql.aggregates import counted_if, is_aggregate
+from discreet.sql.expressions import Column, Expression
+from discreet.sql.names import folded
+from discreet.sql.nulls import total_may_be_null
+from discreet.sql.refusal import Refusal, refuse, shown
+from discreet.sql.rows import Named, Outputs, RowScope
+from discreet.sql.scalars import condition, scalar
+from discreet.sql.tree import Filter, PerPerson, Project, Rows, Total
+from discreet.sql.types import Family, Type, number, whole
+
+FUNCTIONS: dict[type[exp.Expression], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+
+
+@dataclass
+class _Groups:
+    """Keys and aggregates become columns of one row for each person."""
+
+    rows: RowScope
+    most: int
+    alias: str
+    keys: list[tuple[Column, Expression]] = field(default_factory=list)
+    totals: list[tuple[Column, Total]] = field(default_factory=list)
+    named: dict[str, Expression] = field(default_factory=dict)
+
+    def add_key(self, node: exp.Expression) -> None:
+        key = scalar(node, self.rows)
+        if key not in [known for _, known in self.keys]:
+            kept = isinstance(key, Column) and key.scaled
+            name = f"{self.alias}.k{len(self.keys)}"
+            self.keys.append((Column(name=name, type=key.type, scaled=kept), key))
+
+    def column(self, node: exp.Column) -> Expression:
+        if not node.table and folded(node.name) in self.named:
+            return self.named[folded(node.name)]
+        return refuse(
+            f"«{shown(node)}» is neither grouped by nor aggregated.",
+            "Put it into GROUP BY beside the person, or into an aggregate such as MIN.",
+        )
+
+    def other(self, node: exp.Expression) -> Expression | None:
+        if is_aggregate(node):
+            return self._totalled(node)
+        try:
+            wanted = scalar(node, self.rows) if self.keys else None
+        except Refusal:  # an alias, or made of aggregates: what is wrong, if anything, shows further inside
+            return None
+        return next((column for column, key in self.keys if key == wanted), None)
+
+    def _totalled(self, node: exp.Expression) -> Column:
+        total, kind = _total(node, self.rows, self.most)
+        for column, known in self.totals:
+            if known == total:
+                return column
+        function, argument, only = total
+        missing = total_may_be_null(function, argument, filtered=only is not None)
+        kept = isinstance(argument, Column) and argument.scaled and function in ("sum", "min", "max")
+        column = Column(name=f"{self.alias}.t{len(self.totals)}", type=replace(kind, nullable=missing), scaled=kept)
+        self.totals.append((column, total))
+        return column
+
+
+def per_person(
+    select: exp.Select, scope: RowScope, node: Rows, alias: str, keys: list[exp.Expression]
+) -> Named:
+    """The rows of a subquery that groups by the person and `keys`."""
+    groups, outputs = _Groups(scope, node.rows, f"{alias}#totals"), Outputs(alias, {}, [])
+    for key in keys:
+        groups.add_key(key)
+    expressions: list[Expression] = []
+    for projection in select.expressions:
+        taken = outputs.take(projection, scope)
+        if taken is not None:
+            name, inner = taken
+            expressions.append(outputs.add(name, scalar(inner, groups)))
+            groups.named.setdefault(folded(name), expressions[-1])
+    having = select.args.get("having")
+    only = None if having is None else condition(having.this, groups, "HAVING")
+    rows: Rows = PerPerson(source=node, keys=tuple(groups.keys), totals=tuple(groups.totals))
+    if only is not None:
+        rows = Filter(source=rows, condition=only)
+    columns = tuple(outputs.columns.values())
+    return outputs.over(Project(source=rows, columns=columns, expressions=tuple(expressions)))
+
+
+def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Type]:
+    only, written = None, node
+    if isinstance(node, exp.Filter):
+        only = condition(node.expression.this, scope, "FILTER")
+        node = node.this
+    if isinstance(node, exp.CountIf):
+        return ("count", None, counted_if(node, scope, only)), whole(0, most)
+    function = FUNCTIONS.get(type(node))
+    if function == "count" and isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
+        return ("count_distinct", scalar(node.this.expressions[0], scope), only), whole(0, most)
+    if function is None or isinstance(node.this, exp.Distinct):
+        refuse(
+            f"«{shown(written)}» is no total per person.",
+            "Use COUNT, COUNT(DISTINCT x), SUM, AVG, MIN or MAX.",
+        )
+    if function == "count" and (node.this is None or isinstance(node.this, exp.Star)):
+        return (function, None, only), whole(0, most)
+    argument = scalar(node.this, scope)
+    if function == "count":
+        return (function, argument, only), whole(0, most)
+    if argument.type.family is not Family.NUMBER and function in ("sum", "avg"):
+        refuse(f"«{shown(written)}» needs a number.", "Name a column of type integer or decimal.")
+    return (function, argument, only), _kind(function, argument.type, most)
+
+
+def _kind(function: str, kind: Type, most: int) -> Type:
+    if function == "sum" and kind.low is not None and kind.high is not None:
+        return number(most * min(kind.low, Fraction(0)), most * max(kind.high, Fraction(0)), kind.step)
+    if function == "sum":
+        return number()
+    return number(kind.low, kind.high) if function == "avg" else kind
