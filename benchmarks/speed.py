@@ -28,7 +28,7 @@ ABOUT = (
 HEADINGS = ("system", "seconds", "× raw DuckDB", "remark")
 ROWS = 1_000_000
 PEERS = (OPENDP, SMARTNOISE, QRLEW, PIPELINE_DP, TUMULT)
-LIMIT = 180
+LIMIT = 360
 HOW = {
     OPENDP: "5 rows a person; pure ε, declared cities",
     SMARTNOISE: "5 rows a person; its data-frame reader runs SQLite; small cities dropped with δ",

@@ -60,7 +60,10 @@ class Errors:
     def of(cls, answers: Floats, truth: Floats, *, mean: bool) -> Errors:
         missed, count = np.nan_to_num(np.abs(answers - truth), nan=np.inf, posinf=np.inf), len(answers)
         if mean:
-            return cls(each=missed.mean(axis=0), doubt=missed.std(axis=0) / np.sqrt(count))
+            unseen = 3 / count  # what never happened in so many answers may have this chance, at 95%
+            return cls(
+                each=missed.mean(axis=0), doubt=np.maximum(missed.std(axis=0) / np.sqrt(count), unseen)
+            )
         if np.all(missed % 1 == 0):
             # whole numbers have a median only to the next one: spread each over its unit, as grouped data
             missed = np.abs(missed + np.random.default_rng(0).uniform(-0.5, 0.5, missed.shape))
@@ -69,8 +72,9 @@ class Errors:
         return cls(each=missed[count // 2], doubt=(missed[ranks[1]] - missed[ranks[0]]) / 2)
 
     @property
-    def middle(self) -> float:
-        return float(np.median(self.each))
+    def middle(self) -> int:
+        """The place with as many better as worse ones."""
+        return int(np.argsort(self.each)[self.each.size // 2])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +120,8 @@ def _loss(each: Mapping[str, Any]) -> float:
     """The larger of the two ways to tell the tables apart: by the event, and by its absence."""
     hits, others, trials = each["hits"], each["neighbour_hits"], each["trials"]
     return max(
-        epsilon_lower_bound(hits, others, trials, miss=MISS),
-        epsilon_lower_bound(trials - others, trials - hits, trials, miss=MISS),
+        epsilon_lower_bound(hits, others, trials, miss=MISS / 2),
+        epsilon_lower_bound(trials - others, trials - hits, trials, miss=MISS / 2),
     )
 
 
@@ -130,9 +134,10 @@ def _row(asked: Asked, census: Path, theirs: Mapping[Peer, Theirs]) -> tuple[str
         for peer, known in theirs.items()
         if HIDES[peer] is asked.secret and asked.name in known.answers
     }
+    place = ours.middle
     standing = [each for peer, each in errors.items() if theirs[peer].stands(asked.name)]
     cells = [
-        f"{_figure(errors[peer].middle)}{'' if theirs[peer].stands(asked.name) else ' †'}"
+        f"{_figure(errors[peer].each[place])}{'' if theirs[peer].stands(asked.name) else ' †'}"
         if peer in errors
         else "–"
         for peer in PEERS
@@ -141,28 +146,40 @@ def _row(asked: Asked, census: Path, theirs: Mapping[Peer, Theirs]) -> tuple[str
     return (
         shown.removeprefix("workclass, "),
         asked.secret.value,
-        _figure(ours.middle),
+        _figure(ours.each[place]),
         *cells,
         _against(ours, standing),
     )
 
 
 def _against(ours: Errors, standing: list[Errors]) -> str:
-    """The ratio to the best, in the middle and the worst class; missed if by three standard errors."""
+    """The ratio to the best of each class: in the middle one and the worst, with its standard error."""
     if not standing:
         return "no peer stands"
-    best = min(standing, key=lambda each: each.middle)
-    least = np.minimum.reduce([each.each for each in standing])
-    doubt = next(each.doubt for each in standing if each is best)
-    if ours.middle == best.middle == 0:
+    if not ours.each.any() and not any(each.each.any() for each in standing):
         return "both exact"
+    places = np.arange(ours.each.size)
+    best = np.argmin([each.each for each in standing], axis=0)
+    least, doubt = (
+        np.array([getattr(standing[k], name)[i] for i, k in zip(places, best, strict=True)])
+        for name in ("each", "doubt")
+    )
+    # a peer that was never wrong in so many answers may still be wrong as often as its doubt says
+    ratios, spread = _ratios(ours, np.maximum(least, doubt), doubt)
+    met = bool(np.all(ratios - 3 * spread <= BAR))
+    shown = [f"{ratios[ours.middle]:.2f}× ± {spread[ours.middle]:.2f}"]
+    if ratios.size > 1:
+        worst = int(np.argmax(ratios))
+        shown.append(f"worst class {ratios[worst]:.2f}× ± {spread[worst]:.2f}")
+    return f"{', '.join(shown)}: {'met' if met else '**missed**'}"
+
+
+def _ratios(ours: Errors, least: Floats, doubt: Floats) -> tuple[Floats, Floats]:
+    """Ratios and their standard errors; where neither answers more often than not, they are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(ours.each == least, 1.0, ours.each / least)
-        doubts = ratios * np.hypot(ours.doubt / ours.each, doubt / best.each)
-    met = bool(np.all(ratios - 3 * np.nan_to_num(doubts) <= BAR))
-    middle = f"{ours.middle / best.middle:.2f}×"
-    worst = f", worst class {ratios.max():.2f}×" if ratios.size > 1 else ""
-    return f"{middle}{worst} ({'met' if met else 'missed'})"
+        spread = ratios * np.hypot(ours.doubt / ours.each, doubt / least)
+    return ratios, np.nan_to_num(spread)
 
 
 def _notes(peer: Peer, known: Theirs) -> list[str]:

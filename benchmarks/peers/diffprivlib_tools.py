@@ -55,7 +55,7 @@ def audit() -> None:
     )
     task.audited(
         "COUNT is 1 or more, for one row that counts and one that does not",
-        "count",
+        "count where",
         lambda: tools.count_nonzero([True], **spent) >= 1,
         lambda: tools.count_nonzero([False], **spent) >= 1,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -80,12 +81,14 @@ def run(peer: Peer, *words: str, seconds: float) -> Told:
         with (
             open(Path(folder) / "out", "w+") as out,
             open(Path(folder) / "err", "w+") as err,
-            subprocess.Popen(command, cwd=folder, env=known, stdout=out, stderr=err) as process,
+            subprocess.Popen(
+                command, cwd=folder, env=known, stdout=out, stderr=err, start_new_session=True
+            ) as process,
         ):
             try:
                 problem = f"ended with {process.returncode}" if process.wait(seconds) else ""
             except subprocess.TimeoutExpired:
-                process.terminate()
+                os.killpg(process.pid, signal.SIGKILL)  # with what it started, such as Java
                 problem = f"not done after {seconds:.0f} s"
         found = [json.loads(line) for line in _lines(out.name) if line.startswith("{")]
         if problem.startswith("ended"):
