@@ -14,12 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.noise import seconds
 from discreet.app.curator import MEMORY, Curator
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -36,15 +36,15 @@ ONE_AVG = "SELECT AVG(spend) AS a FROM {}"
 
 def rows() -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder:
-        source = _visits(Path(folder))
+        source = visits(Path(folder), ROWS)
         raw = duckdb.connect()
         raw.execute(f"CREATE TABLE visits AS SELECT * FROM read_parquet('{source}')")
         # the fastest of three rounds, so that a disturbed raw query does not flatter ours
-        grouped = min(_seconds(lambda: raw.sql(BY_CITY.format("visits")).to_arrow_table()) for _ in range(3))
-        single = min(_seconds(lambda: raw.sql(ONE_AVG.format("visits")).to_arrow_table()) for _ in range(3))
+        grouped = min(seconds(lambda: raw.sql(BY_CITY.format("visits")).to_arrow_table()) for _ in range(3))
+        single = min(seconds(lambda: raw.sql(ONE_AVG.format("visits")).to_arrow_table()) for _ in range(3))
         raw.close()
         start = time.perf_counter()
-        curator = Curator.under(_policy(source, folder))
+        curator = Curator.under(policy(source, folder))
         prepared = time.perf_counter() - start
         with curator:
             found = [
@@ -65,7 +65,7 @@ def rows() -> list[tuple[str, str, str]]:
 def _ratio(
     name: str, curator: Curator, table: str, raw: float, bar: float, sql: str = BY_CITY
 ) -> tuple[str, str, str]:
-    ours = _seconds(_fresh(curator, sql.format(table)))
+    ours = seconds(fresh(curator, sql.format(table)))
     return (
         name,
         f"{max(ours - ALLOWED, 0) / raw:.2f}× raw ({1000 * ours:.0f} of {1000 * raw:.0f} ms)",
@@ -73,15 +73,15 @@ def _ratio(
     )
 
 
-def _fresh(curator: Curator, sql: str) -> Callable[[], object]:
+def fresh(curator: Curator, sql: str) -> Callable[[], object]:
     """A new budget each time, so that no stored answer is measured."""
     drawn = iter(np.linspace(1e-6, 2e-6, 64))
     return lambda: curator.ask(sql, epsilon=float(next(drawn)))
 
 
 def _planning(curator: Curator) -> tuple[str, str, str]:
-    seconds = _seconds(lambda: curator.plan(BY_CITY.format("visits"), epsilon=0.1))
-    return "planning alone", f"{1000 * seconds:.1f} ms", "under 15 ms"
+    spent = seconds(lambda: curator.plan(BY_CITY.format("visits"), epsilon=0.1))
+    return "planning alone", f"{1000 * spent:.1f} ms", "under 15 ms"
 
 
 def _million_groups() -> tuple[str, str, str]:
@@ -94,34 +94,25 @@ def _million_groups() -> tuple[str, str, str]:
         table = pa.table({"m0": found.values, "m0.low": found.low, "m0.high": found.high})
         return run_released("SELECT * FROM released", {"released": table})
 
-    return "noise and intervals for 1,000,000 groups", f"{_seconds(work):.2f} s", "under 1.5 s"
+    return "noise and intervals for 1,000,000 groups", f"{seconds(work):.2f} s", "under 1.5 s"
 
 
-def _seconds(work: Callable[[], object], repeat: int = 5) -> float:
-    work()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return median(times)
-
-
-def _visits(folder: Path) -> Path:
+def visits(folder: Path, rows: int) -> Path:
+    """The table as a file; about ten rows a person."""
     path = folder / "visits.parquet"
     duckdb.execute("SET enable_progress_bar = false")
     duckdb.execute(
         f"""
-        COPY (SELECT (random() * {ROWS // 10})::BIGINT AS user_id,
+        COPY (SELECT (random() * {rows // 10})::BIGINT AS user_id,
                      'city ' || (1000 * random() ** 2)::INTEGER AS city,
                      (18 + 72 * random())::INTEGER AS age, (500 * random() ** 3)::DECIMAL(9, 2) AS spend
-              FROM range({ROWS})) TO '{path}' (FORMAT parquet)
+              FROM range({rows})) TO '{path}' (FORMAT parquet)
         """
     )
     return path
 
 
-def _policy(source: Path, folder: str) -> Policy:
+def policy(source: Path, folder: str) -> Policy:
     columns = {
         "city": {"type": "category", "values": [f"city {i}" for i in range(1001)]},
         "age": {"type": "integer", "low": 18, "high": 90},

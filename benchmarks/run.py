@@ -1,39 +1,106 @@
-"""`make bench`: every figure of the benchmarks, measured side by side in one run, into RESULTS.md."""
+"""`make bench`: every figure of the benchmarks, measured side by side in one run, into RESULTS.md.
+
+`python -m benchmarks.run speed utility` measures these sections alone and leaves the others as they stand.
+"""
 
 from __future__ import annotations
 
 import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, ask, noise
+from benchmarks import accounting, ask, noise, speed, utility
+from benchmarks.peers.environments import Progress
 
-ROOMS = {"Exact noise": noise, "Accounting": accounting, "Private SQL against raw DuckDB": ask}
-PEERS = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
+PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
 RESULTS = Path(__file__).with_name("RESULTS.md")
+FIGURES = ("figure", "measured", "bar")
+Rows = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One table of the report, with what is said before and under it."""
+
+    title: str
+    headings: tuple[str, ...]
+    measure: Callable[[Progress], tuple[Rows, list[str]]]
+    about: str = ""
+
+
+def _plain(rows: Callable[[], list[tuple[str, str, str]]]) -> Callable[[Progress], tuple[Rows, list[str]]]:
+    return lambda progress: ([*rows()], [])
+
+
+SECTIONS = {
+    "noise": Section(title="Exact noise", headings=FIGURES, measure=_plain(noise.rows)),
+    "accounting": Section(title="Accounting", headings=FIGURES, measure=_plain(accounting.rows)),
+    "ask": Section(title="Private SQL against raw DuckDB", headings=FIGURES, measure=_plain(ask.rows)),
+    "speed": Section(
+        title="Speed beside other systems",
+        headings=speed.HEADINGS,
+        measure=lambda progress: (speed.rows(progress), []),
+        about=speed.ABOUT,
+    ),
+    "utility": Section(
+        title="Error beside other systems",
+        headings=utility.HEADINGS,
+        measure=utility.tables,
+        about=utility.ABOUT,
+    ),
+}
 
 
 def main() -> None:
-    console = Console()
-    versions = ", ".join(f"{name} {version(name)}" for name in PEERS)
+    chosen = sys.argv[1:] or list(SECTIONS)
+    unknown = [name for name in chosen if name not in SECTIONS]
+    if unknown:
+        sys.exit(f"bench: there is no section {unknown[0]}. Choose from {', '.join(SECTIONS)}.")
+    console, texts = Console(), _texts()
+    for name in chosen:
+        section = SECTIONS[name]
+        with console.status(f"measuring: {section.title} …") as status:
+            rows, notes = section.measure(status.update)
+        console.print(_shown(section, rows))
+        for note in notes:
+            console.print(note)
+        texts[section.title] = _markdown(section, rows, notes)
+        RESULTS.write_text(_report(texts))
+
+
+def _report(texts: dict[str, str]) -> str:
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     setting = f"Python {platform.python_version()}, {versions}; ratios are of one run on one machine."
-    lines = ["# Benchmarks", "", f"Written by `make bench`. {setting}", ""]
-    for title, room in ROOMS.items():
-        with console.status(f"measuring: {title} …"):
-            found = room.rows()
-        table = Table(title=title, title_justify="left")
-        for heading in ("figure", "measured", "bar"):
-            table.add_column(heading, overflow="fold")
-        for row in found:
-            table.add_row(*row)
-        console.print(table)
-        lines += [f"## {title}", "", "| figure | measured | bar |", "|---|---|---|"]
-        lines += [f"| {' | '.join(row)} |" for row in found] + [""]
-    console.print(setting)
-    RESULTS.write_text("\n".join(lines).rstrip() + "\n")
+    sections = [texts[each.title] for each in SECTIONS.values() if each.title in texts]
+    return "\n\n".join(["# Benchmarks", f"Written by `make bench`. {setting}", *sections]) + "\n"
+
+
+def _texts() -> dict[str, str]:
+    """The sections of the report as it stands, by title."""
+    found = RESULTS.read_text().split("\n## ")[1:] if RESULTS.exists() else []
+    return {text.partition("\n")[0]: f"## {text.strip()}" for text in found}
+
+
+def _markdown(section: Section, rows: Rows, notes: list[str]) -> str:
+    lines = [f"## {section.title}", "", *([section.about, ""] if section.about else [])]
+    table = (section.headings, ("---",) * len(section.headings), *rows)
+    lines += [f"| {' | '.join(row)} |" for row in table]
+    return "\n".join([*lines, *([""] if notes else []), *(f"- {note}" for note in notes)])
+
+
+def _shown(section: Section, rows: Rows) -> Table:
+    table = Table(title=section.title, title_justify="left")
+    for heading in section.headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 if __name__ == "__main__":
