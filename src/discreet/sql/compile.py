@@ -241,7 +241,7 @@ def after(stages: tuple[After, ...], measures: int) -> str:
         if stage.having is not None:
             text += f" WHERE {_released(stage.having, stage)}"
         if stage.order:
-            by = [f"{_place(e, stage)}{' DESC' if down else ''} NULLS LAST" for e, down in stage.order]
+            by = [f"{_ordered_by(e, stage)}{' DESC' if down else ''} NULLS LAST" for e, down in stage.order]
             text += f" ORDER BY {', '.join(by)}"
         if stage.limit is not None:
             text += f" LIMIT {stage.limit}"
@@ -255,7 +255,7 @@ def _of_released(column: Column, function: str, argument: Expression | None) -> 
     return f"TRY_CAST({text} AS BIGINT)" if function == "sum" and column.type.step == 1 else text
 
 
-def _place(by: Expression, stage: After) -> str:
+def _ordered_by(by: Expression, stage: After) -> str:
     """What to order by; an output is called by its place where its column's name means another output."""
     own = {name.casefold(): expression for name, expression in stage.outputs}
     shadowed = any(own.get(column.name.casefold(), column) != column for column in columns(by))

@@ -73,7 +73,8 @@ class _Groups:
         function, argument, only = total
         missing = total_may_be_null(function, argument, filtered=only is not None)
         kept = isinstance(argument, Column) and argument.scaled and function in ("sum", "min", "max")
-        column = Column(name=f"{self.alias}.t{len(self.totals)}", type=replace(kind, nullable=missing), scaled=kept)
+        name = f"{self.alias}.t{len(self.totals)}"
+        column = Column(name=name, type=replace(kind, nullable=missing), scaled=kept)
         self.totals.append((column, total))
         return column
 
