@@ -34,7 +34,7 @@ from discreet.engines.connection import connect, shut_off
 from discreet.engines.faults import guarded
 from discreet.engines.sources import Source
 
-FORMAT = 1
+FORMAT = 2
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
