@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -299,12 +299,12 @@ def unknown(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     pq.write_table(UNKNOWN, path)
     columns = {"age": {"type": "integer"}, "note": {"type": "text"}}
     policy, folder = policy_of(path, columns, name="people"), tmp_path / "store"
-    sources: dict[str, Callable[[], Mapping[str, Path] | PreparedStore]] = {
-        "files": lambda: {"people": path},
-        "a store in memory": lambda: prepare(policy, None),
-        "a store on disk": lambda: prepare(policy, folder),
+    sources: dict[str, dict[str, Path] | PreparedStore] = {
+        "files": {"people": path},
+        "a store in memory": prepare(policy, None),
+        "a store on disk": prepare(policy, folder),
     }
-    with DuckDB(sources[request.param]()) as opened:
+    with DuckDB(sources[request.param]) as opened:
         yield opened
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
@@ -78,7 +80,7 @@ def test_ranks_count_each_persons_rows_from_one(rows: list[Row]) -> None:
         assert sorted(row[0] for row in person.elements()) == list(range(1, sum(person.values()) + 1))
 
 
-def test_null_and_empty_text_and_shifted_values_have_hashes_of_their_own() -> None:
+def test_null_and_empty_text_and_shifted_values_do_not_tie() -> None:
     """Were two of these rows to tie, some order of the file would swap them."""
     rows: list[Row] = [
         ("ada", city, age, note)
@@ -107,6 +109,37 @@ def test_which_row_comes_first_is_a_fair_coin(tmp_path: Path) -> None:
     ((first,),) = rows_of(store, "SELECT count(*) FROM t WHERE city = 'Ulm' AND _discreet_rank = 1")
     assert_probability(first, PAIRS, 0.5)
     assert power(0.5, 0.55, PAIRS) > 1 - 1e-4
+
+
+def test_every_order_of_a_persons_rows_is_as_likely(tmp_path: Path) -> None:
+    """Rows that differ in one value have few orders under a hash that only combines values."""
+    notes = ("a", "b", None)
+    rows = [(f"user {number}", "Ulm", 1, note) for number in range(PAIRS) for note in notes]
+    arrays = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    pq.write_table(pa.table(dict(zip(VISITS, arrays, strict=True))), tmp_path / "x.parquet")
+    store = prepare(visits_of(tmp_path / "x.parquet"), None, random=seeded(4))
+    shown = "string_agg(coalesce(note, '-'), '' ORDER BY _discreet_rank)"
+    orders = Counter(order for (order,) in rows_of(store, f"SELECT {shown} FROM t GROUP BY _discreet_person"))
+    for order in permutations("ab-"):
+        assert_probability(orders["".join(order)], PAIRS, 1 / 6)
+    assert power(1 / 6, 0.2, PAIRS) > 1 - 1e-4
+
+
+COLLIDING = -2930909409056394622  # has the hash that DuckDB gives to NULL
+
+
+def test_rows_that_collide_are_ranked_by_what_they_hold(tmp_path: Path) -> None:
+    ((same,),) = duckdb.execute(f"SELECT hash({COLLIDING}::BIGINT) = hash(NULL::BIGINT)").fetchall()
+    assert same, "these are no longer rows that collide"
+    columns = {"user": VISITS["user"], "n": {"type": "integer"}}
+    found = []
+    for numbers in ([COLLIDING, None], [None, COLLIDING]):
+        users = [f"user {number}" for number in range(50)]
+        table = pa.table({"user": [*users, *users], "n": [n for n in numbers for _ in users]})
+        pq.write_table(table, tmp_path / "x.parquet")
+        store = prepare(policy_of(tmp_path / "x.parquet", columns, person="user"), None, random=seeded(5))
+        found.append(sorted(rows_of(store, "SELECT _discreet_person, _discreet_rank, n IS NULL FROM t")))
+    assert found[0] == found[1]
 
 
 def test_a_person_is_the_same_in_every_table_however_it_is_typed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which rows of a person a question keeps: the first ones by rank, whatever ranks its filter leaves out."""
+"""Which rows of a person a question keeps: the first by rank, however many its filter leaves out."""
 
 from __future__ import annotations
 

@@ -1,19 +1,21 @@
 """One table of the prepared store as SQL: values encoded, persons hashed, each person's rows ranked.
 
-Person      a keyed hash of the identifier, the same in all tables. Rows without a person are left out.
-Rank        1, 2, … over each person's rows, in the order of a keyed hash of the person and of all stored
-            values. It is a function of that person's rows alone: not of their order, nor of anybody else's.
-            Rows that tie are alike in all that is stored, so no question tells them apart.
-Hash        person = MD5(key, identifier, key'), row = MD5(person, values, person): an envelope on both
-            sides, as in HMAC, in which the person's hash is the key of its rows. Inside stand DuckDB's sort
-            keys, which are equal for equal values only, so that NULL is not '' and no value runs into the
-            next. Who fills rows in knows neither key, so can neither find two that collide nor choose which
-            of them will count: the attacks on MD5 need the state that the key hides.
+Person      MD5(key, identifier, key'), the same in all tables: an envelope on both sides, as in HMAC. Inside
+            stand DuckDB's sort keys, which are equal for equal values only, so that nothing runs into the
+            next. Who fills rows in knows neither key, so can neither find two people that collide nor say
+            who is who: the attacks on MD5 need the state that the key hides. SHA-256 costs nearly twice as
+            much and protects nothing more here. Rows without a person are left out.
+Rank        1, 2, … over each person's rows, in the order of a hash of the person and of all stored values,
+            then of the values themselves. It is a function of that person's rows and of the key alone: not
+            of the rows' order, nor of anybody else's. Rows that tie are alike in all that is stored, so no
+            question tells them apart.
+Row's hash  DuckDB's, twice. The first takes the person as one more value, and combines values so that some
+            orders never come; the second mixes them, so that every order is as likely. Rows that collide in
+            it stand in the order of their values, which is not random but as fixed, and the promise needs
+            no more. Ranking by MD5 takes half as long again, and would only keep those who write a person's
+            rows from writing two that collide.
 Keys        rows of one person that a link brings together bear the same hidden key, as `linking` says; it
             counts as one of the stored values.
-Why not     DuckDB's hash() takes a key as one more word to combine, so that values which collide do so under
-            every key, and a tie between different rows is settled by their order in the file. SHA-256 costs
-            nearly twice as much and protects nothing more here.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
     names = [quoted(column) for column in stored]
     keys = [f"{linking.hashed(quoted(key), PERSON)} AS {quoted(key)}" for key in texts]
     values = [*names, *map(quoted, texts)]
-    place = f"row_number() OVER (PARTITION BY {PERSON} ORDER BY {_digest(PERSON, *values, PERSON)})"
+    order = ", ".join([f"hash(hash({', '.join([PERSON, *values])}))", *values])
+    place = f"row_number() OVER (PARTITION BY {PERSON} ORDER BY {order})"
     rows = _each_person(stored | texts, name, policy, reading)
     if keys:
         rows = f"SELECT {', '.join([*names, *keys, PERSON])} FROM ({rows})"

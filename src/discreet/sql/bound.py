@@ -3,8 +3,8 @@
 by rank      the prepared store ranks each person's rows, so keeping the first R is a filter. One person then
              has at most R rows in all groups together.
 by question  where a filter would waste the ranked rows, or where the policy bounds groups and the promise has
-             a tail: bounding comes after the filter, by windows over each person's rows. Under tail 0 noise
-             is scaled to L1, in which C groups of R rows and any C R rows are the same, so rank serves.
+             a tail: bounding comes after the filter, as `keeping` says. Under tail 0 noise is scaled to L1,
+             in which C groups of R rows and any C R rows are the same, so rank serves.
 """
 
 from __future__ import annotations

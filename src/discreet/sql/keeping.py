@@ -1,14 +1,13 @@
 """Bounding as SQL: of the rows that a question asks for, the first ones of each person by rank.
 
-Each function takes rows as a subquery's text, with the person and the rank of every row, and gives the text
-of those that are kept. Ranks of one person differ, so what is kept is a function of that person's rows.
+Each function takes rows as a subquery's text, with person and rank of every row, and gives the text of those
+that are kept. Ranks of one person are different, so what is kept is a function of that person's rows alone.
 
-Rows        a person's first R of what is asked for. They are not sorted for it. Whoever is asked for with
-            rank 1 to R keeps that row, since no more than R - 1 come before it. People who have fewer than R
-            of these are *short*: they keep further rows, in the order of rank, until they have R. Which of
-            the next 63 ranks a short person has is one integer, so whether a row is kept is a count of its
-            bits. Rows of higher rank are sorted, and are few: who is short even so has lost most rows to the
-            question's own filter.
+Rows        a person's first R of what is asked for, mostly without sorting. A row of rank R or less is kept,
+            since at most R - 1 come before it. People who have fewer than R of these are *short*: they keep
+            further rows, in the order of rank, until they have R. Which of the next 63 ranks a short person
+            has is one integer, so whether a row is kept is a count of its bits. Only rows of higher rank are
+            sorted, of people who lost more than 63 of their first R + 63 rows to the filter.
 Groups      the groups that a person's first rows are in, and the first rows in each of them. Rows that are
             too many for their group go first, which never empties a group nor moves its first rank.
 Total       shifts stay between 0 and 62 for every rank, wherever the engine evaluates them.
