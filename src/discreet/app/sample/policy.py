@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+from discreet.app.sample.hospital import GROUPS
 from discreet.app.sample.schema import Column, TableSchema
 
 HEAD = """\
@@ -18,7 +19,7 @@ tables:
 
 def text(schemas: dict[str, TableSchema]) -> str:
     """The whole policy as YAML; sources stand beside it."""
-    return HEAD + "".join(_table(name, schema) for name, schema in schemas.items())
+    return HEAD + "".join(_table(name, schema) for name, schema in schemas.items()) + _hierarchies()
 
 
 def _table(name: str, schema: TableSchema) -> str:
@@ -31,6 +32,22 @@ def _table(name: str, schema: TableSchema) -> str:
         *(f"      {column.name}: {_column(column)}" for column in schema.columns),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _hierarchies() -> str:
+    """How columns are made coarser when a table is published; others by what is declared of them."""
+    groups = [f"      {name}: {json.dumps(list(diseases))}" for name, diseases in GROUPS.items()]
+    return "\n".join(
+        [
+            "hierarchies:              # for `discreet anonymize`; others are drafted from what is declared",
+            "  age: {widths: [5, 10, 20, 40]}",
+            "  zipcode: {mask: right}",
+            "  disease:",
+            "    tree:",
+            *groups,
+            "",
+        ]
+    )
 
 
 def _column(column: Column) -> str:
