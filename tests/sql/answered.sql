@@ -105,3 +105,25 @@ SELECT COUNT(*) AS m1, SUM(age) AS m0 FROM people GROUP BY sex ORDER BY COUNT(*)
 SELECT COUNT(age) AS n, COUNT(*) AS rows, AVG(age) AS a, COUNT(height) AS h FROM patients JOIN (SELECT patient, MAX(days) AS height FROM visits GROUP BY patient) AS v ON patients.patient = v.patient
 
 SELECT COUNT(p.age) AS n, COUNT(*) AS rows, AVG(p.age) AS a FROM visits AS v LEFT JOIN patients AS p ON v.patient = p.patient
+
+SELECT article, COUNT(*) AS n, SUM(pieces) AS s FROM items GROUP BY article ORDER BY article DESC
+
+SELECT shop, COUNT(*) AS n, SUM(pieces) AS s, SUM(price) AS p FROM items i JOIN orders o ON i."order" = o.id GROUP BY shop ORDER BY shop
+
+SELECT COUNT(*) AS n, COUNT(pieces) AS m, SUM(price) AS p FROM orders o LEFT JOIN items i ON o.id = i."order"
+
+SELECT COUNT(DISTINCT customer) AS n FROM orders o JOIN items i ON o.id = i."order" AND i.pieces > 3
+
+SELECT n, COUNT(*) AS people, SUM(most) AS s FROM (SELECT customer, COUNT(*) AS n, MAX(pieces) - MIN(pieces) AS most FROM items i JOIN orders o ON i."order" = o.id GROUP BY customer HAVING n > 1) GROUP BY n HAVING COUNT(*) > 0 ORDER BY n
+
+SELECT disease, COUNT(*) AS n, SUM(mean) AS s FROM (SELECT patient, disease, SUM(cost) / COUNT(*) AS mean, COUNT(DISTINCT clinic) AS c FROM visits GROUP BY patient, disease) WHERE c > 1 GROUP BY disease ORDER BY disease
+
+SELECT region, COUNT(*) AS n FROM clinics c JOIN visits v ON v.clinic = c.id AND v.cost > 100 GROUP BY region ORDER BY region
+
+SELECT income > 500000000 AS rich, COUNT_IF(age > 40) AS n, SUM(1) AS k, SUM(CASE WHEN sex = 'f' THEN 1 END) AS f FROM people GROUP BY rich ORDER BY rich
+
+SELECT income % 7 AS rest, COUNT(*) AS n FROM people WHERE income >= 0 GROUP BY rest HAVING COUNT(*) > 0 ORDER BY rest
+
+SELECT DATE_TRUNC('month', seen) AS month, COUNT(*) AS n FROM people GROUP BY month HAVING COUNT(*) > 0 ORDER BY month
+
+SELECT ROUND(age, -1) AS decade, COUNT(*) AS n FROM people WHERE LEFT(sex, 1) ILIKE 'F' GROUP BY decade HAVING COUNT(*) > 0 ORDER BY decade

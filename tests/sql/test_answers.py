@@ -44,7 +44,7 @@ def ask(question: str, engine: Engine, *, tail: bool = False) -> Release:
 def same(ours: Any, theirs: Any) -> bool:
     if isinstance(theirs, int | float | Decimal) and not isinstance(theirs, bool) and ours is not None:
         return isclose(float(ours), float(theirs), rel_tol=1e-6, abs_tol=1e-6)
-    if isinstance(ours, date) and isinstance(theirs, datetime):
+    if isinstance(ours, date) and not isinstance(ours, datetime) and isinstance(theirs, datetime):
         return ours == theirs.date()
     return bool(ours == theirs)
 

@@ -118,7 +118,7 @@ def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Typ
             "Use COUNT, COUNT(DISTINCT x), SUM, AVG, MIN or MAX.",
         )
     if function == "count" and (node.this is None or isinstance(node.this, exp.Star)):
-        return (function, None, only), whole(0, most)
+        return (function, None, only), whole(1 if only is None else 0, most)  # no group is empty
     argument = scalar(node.this, scope)
     if function == "count":
         return (function, argument, only), whole(0, most)
