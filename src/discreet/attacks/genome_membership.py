@@ -6,12 +6,12 @@ Knows       the victim's genotypes (0, 1 or 2 copies of each SNP's allele), the 
 Learns      whether the victim was in the study, and so what everyone in it has: a disease, say.
 Score       two statistics. Homer's: sum |y - pop| - |y - mix|, with y half the copies, pop the reference's
             and mix the study's share [HSRD08]. The likelihood ratio: sum ln P(copies | study's share) -
-            ln P(copies | reference's), by Hardy-Weinberg [SOJH09]. The panel says where a statistic stands for
-            those who are not in the study, and how wide (so no SNP need be independent of another); a victim
-            above the panel's mean by the normal quantile of `false_positives` is taken for a member. The
-            success is the share of members found, the power; guessing finds `false_positives` of them.
+            ln P(copies | reference's), by Hardy-Weinberg [SOJH09]. The panel says where a statistic stands
+            for those who are not in the study, and how wide (so no SNP need be independent of another); a
+            victim above the panel's mean by the normal quantile of `false_positives` is taken for a member.
+            The success is the share of members found, the power; guessing finds `false_positives` of them.
             For M independent SNPs, n people in the study and m in the reference, the power is about
-            Phi(sqrt(M / (n (1 + n / m))) - z), z the quantile.
+            Phi(sqrt(M / (n (1 + n / m))) - z), z the quantile (`attacks.genomes`).
             Noise that is known to be in the frequencies is counted in: a share is drawn back to the
             reference's by as much of its deviation as is noise.
             The posterior is Bayes' rule between two normal laws: the panel's, and the same one around what
@@ -26,62 +26,33 @@ Stopped by  a promise about a person over all SNPs together: under epsilon the p
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit
 
 from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
+from discreet.attacks.genomes import (
+    Floats,
+    Frequencies,
+    Genotypes,
+    Weights,
+    expected_power,
+    expected_shares,
+    expected_shift,
+    mean,
+    most_power,
+    quantile,
+    totals,
+)
 from discreet.belief.odds import logit
 from discreet.core.errors import RequestError, require
-from discreet.core.numbers import Real, require_count, require_nonnegative, require_probability
+from discreet.core.numbers import require_probability
 
-Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
-Genotypes = NDArray[np.int8]
-BLOCK = 4_096  # SNPs that are multiplied together in single precision
 FEWEST = 100  # SNPs at which the curve begins
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Frequencies:
-    """The share of each SNP's allele among `people`, or the exact shares where `people` is None.
-
-    `noise` is the variance that was added to each count of alleles; `epsilon` what the release then costs
-    a person, over all SNPs.
-    """
-
-    share: Floats
-    people: int | None = None
-    noise: float = 0.0
-    epsilon: Real | None = None
-
-    def __post_init__(self) -> None:
-        share = np.asarray(self.share, np.float64)
-        object.__setattr__(self, "share", share)
-        if self.people is not None:
-            require_count(self, "people", self.people)
-        require_nonnegative(self, "noise", self.noise)
-        holds = share.ndim == 1 and share.size > 0 and bool(np.isfinite(share).all())
-        require(holds, self, "share", f"an array of {share.shape}", "one column of numbers, one for each SNP")
-        if not self.noise:
-            require(0 <= share.min() and share.max() <= 1, self, "share", "others", "shares between 0 and 1")
-
-    @property
-    def inside(self) -> Floats:
-        """Shares between 0 and 1 of which a logarithm can be taken: half an allele from each end."""
-        edge = 1 / (4 * self.people) if self.people else 1e-9
-        return np.clip(self.share, edge, 1 - edge)
-
-
-class Weights(NamedTuple):
-    """A statistic as a sum over SNPs: `copy` for each copy of the allele, `both` more for two of them."""
-
-    copy: Floats
-    both: Floats | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +91,7 @@ class GenomeMembership:
         null, found = totals(panel, weights, marks), totals(candidates, weights, marks)
         deviation = null.std(axis=0, ddof=1)
         score = (found - null.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
-        gained = (_mean(weights, shares) - null[:, -1].mean()) / deviation[-1] if deviation[-1] > 0 else 0.0
+        gained = (mean(weights, shares) - null[:, -1].mean()) / deviation[-1] if deviation[-1] > 0 else 0.0
         return self._findings(published, reference, score, np.asarray(member, bool), gained, marks)
 
     def weights(self, shares: Floats, reference: Floats) -> Weights:
@@ -141,7 +112,7 @@ class GenomeMembership:
     ) -> Findings:
         final, rate = score[:, -1], self.false_positives
         members = int(member.sum())
-        hits = int((final[member] > _quantile(rate)).sum())
+        hits = int((final[member] > quantile(rate)).sum())
         shift = max(gained, 0.0)
         posterior = expit(logit(self.prior) + shift * final - shift**2 / 2)
         victims = [
@@ -169,84 +140,6 @@ class GenomeMembership:
         )
 
 
-def expected_shares(published: Frequencies, reference: Frequencies) -> Floats:
-    """The study's shares as far as what was published is not noise."""
-    middle = reference.inside
-    if not published.noise:
-        return published.inside
-    sampled, added = _variances(published, reference)
-    drawn_back = middle + (published.share - middle) * sampled / (sampled + added)
-    edge = 1 / (4 * (published.people or 1))
-    return np.asarray(np.clip(drawn_back, edge, 1 - edge))
-
-
-def expected_shift(published: Frequencies, reference: Frequencies, snps: int | None = None) -> float:
-    """By how many standard deviations of the others a member stands out, for independent SNPs.
-
-    >>> study, exact = (Frequencies(share=np.full(8_100, 0.5), people=n) for n in (100, None))
-    >>> expected_shift(study, exact)
-    9.0
-    """
-    sampled, added = _variances(published, reference)
-    middle = reference.inside
-    told = (middle * (1 - middle) / (sampled + added))[:snps].sum()
-    return math.sqrt(told / 2) / (published.people or 1)
-
-
-def expected_power(shift: float, false_positives: float) -> float:
-    """The share of members above the quantile that `false_positives` of the others pass."""
-    return float(ndtr(shift - _quantile(false_positives)))
-
-
-def most_power(epsilon: Real, false_positives: float) -> float:
-    """What no attack on a release of this epsilon exceeds, whoever else is known.
-
-    >>> most_power(0, 0.05), round(most_power(1, 0.05), 4)
-    (0.05, 0.1359)
-    """
-    require_nonnegative("most_power", "epsilon", epsilon)
-    require_probability("most_power", "false_positives", false_positives)
-    kept = math.exp(-epsilon)
-    return min(1.0 if kept == 0 else false_positives / kept, 1 - (1 - false_positives) * kept)
-
-
-def totals(genotypes: Genotypes, weights: Weights, marks: list[int]) -> Floats:
-    """Each person's statistic over the first SNPs, up to each mark."""
-    sums = np.empty((len(genotypes), len(marks)))
-    running, begin = np.zeros(len(genotypes)), 0
-    for place, mark in enumerate(marks):
-        for start in range(begin, mark, BLOCK):
-            part = slice(start, min(start + BLOCK, mark))
-            running += _product(genotypes[:, part], weights, part)
-        sums[:, place], begin = running, mark
-    return sums
-
-
-def _product(genotypes: Genotypes, weights: Weights, part: slice) -> Floats:
-    single = genotypes.astype(np.float32) @ weights.copy[part].astype(np.float32)
-    if weights.both is not None:
-        single += (genotypes == 2).astype(np.float32) @ weights.both[part].astype(np.float32)
-    return single.astype(np.float64)
-
-
-def _mean(weights: Weights, shares: Floats) -> float:
-    """The expected statistic of someone whose alleles are drawn by these shares."""
-    both = 0.0 if weights.both is None else float(weights.both @ shares**2)
-    return float(weights.copy @ (2 * shares)) + both
-
-
-def _variances(published: Frequencies, reference: Frequencies) -> tuple[Floats, Floats]:
-    """Of a published share around the reference's: by sampling, and by noise."""
-    people, middle = published.people or 1, reference.inside
-    halves = 1 / (2 * people) + (1 / (2 * reference.people) if reference.people else 0.0)
-    sampled = middle * (1 - middle) * halves
-    return sampled, np.full(middle.size, published.noise / (2 * people) ** 2)
-
-
-def _quantile(rate: float) -> float:
-    return -float(ndtri(rate))
-
-
 def _marks(snps: int) -> list[int]:
     """Where the curve has its points: 100, 200, 500, 1,000 and so on, and all."""
     steps = (FEWEST * 10**power * step for power in range(12) for step in (1, 2, 5))
@@ -258,14 +151,14 @@ def _figures(
 ) -> dict[str, float]:
     shift = expected_shift(published, reference)
     figures = {
-        "power at 5%": float((final[member] > _quantile(0.05)).mean()),
-        "power at 0.1%": float((final[member] > _quantile(0.001)).mean()),
+        "power at 5%": float((final[member] > quantile(0.05)).mean()),
+        "power at 0.1%": float((final[member] > quantile(0.001)).mean()),
         "expected power of the likelihood ratio": expected_power(shift, rate),
         "shift": float(final[member].mean()),
         "expected shift of the likelihood ratio": shift,
     }
     if not member.all():
-        figures["false positives"] = float((final[~member] > _quantile(rate)).mean())
+        figures["false positives"] = float((final[~member] > quantile(rate)).mean())
     if published.epsilon is not None:
         figures["most that the promise allows"] = most_power(published.epsilon, rate)
     return figures
@@ -276,7 +169,7 @@ def _curves(
 ) -> dict[str, Points]:
     curves: dict[str, Points] = {}
     for label, rate in (("5%", 0.05), ("0.1%", 0.001)):
-        power = (score[member] > _quantile(rate)).mean(axis=0)
+        power = (score[member] > quantile(rate)).mean(axis=0)
         expected = [expected_power(expected_shift(published, reference, mark), rate) for mark in marks]
         curves[f"power at {label} by SNPs"] = tuple(zip(map(float, marks), map(float, power), strict=True))
         curves[f"expected power at {label} by SNPs"] = tuple(zip(map(float, marks), expected, strict=True))
@@ -310,7 +203,7 @@ def _check_genotypes(name: str, genotypes: NDArray[np.generic], snps: int, least
         )
     if len(genotypes) < least:
         raise RequestError(f"The {name} must be {least} people at least.")
-    if genotypes.min() < 0 or genotypes.max() > 2:  # type: ignore[operator]
+    if genotypes.min() < 0 or genotypes.max() > 2:
         raise RequestError(
             f"The genotypes of the {name} must be 0, 1 or 2 copies.",
             hint="Leave out SNPs that were not read in somebody.",

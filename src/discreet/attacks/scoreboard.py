@@ -26,16 +26,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
 from discreet.attacks.ratings import NOBODY, Integers, Overheard, Ratings
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import is_real, require_count, require_nonnegative, require_probability
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -107,6 +109,8 @@ class Scoreboard:
     def _score(
         self, release: Ratings, knowledge: Overheard, begin: int, end: int, places: Integers
     ) -> tuple[Integers, Integers, Floats, Floats]:
+        from scipy.sparse import csr_array  # slow to load, and no other attack needs it
+
         title, victim = knowledge.title[places], knowledge.victim[places] - begin
         known, person = self._fitting(release, title, knowledge.day[places], knowledge.stars[places])
         share = np.bincount(known, minlength=places.size) / release.people

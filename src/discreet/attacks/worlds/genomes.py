@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.genome_membership import Booleans, Floats, Frequencies, Genotypes
+from discreet.attacks.genomes import Floats, Frequencies, Genotypes
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import Randomness
@@ -38,7 +38,7 @@ class Sequenced:
     people: int
     reference: Frequencies
     candidates: Genotypes
-    member: Booleans
+    member: NDArray[np.bool_]
     panel: Genotypes
 
     def publish(self) -> Frequencies:
