@@ -142,14 +142,14 @@ def test_shares_are_drawn_back_by_as_much_as_is_noise() -> None:
 
 def test_alleles_that_nobody_or_everybody_has_say_nothing() -> None:
     study, fixed = sequenced(), slice(0, 2)
-    copies = {"candidates": study.candidates.copy(), "panel": study.panel.copy()}
+    copies: dict[str, Any] = {"candidates": study.candidates.copy(), "panel": study.panel.copy()}
     for genotypes in copies.values():
         genotypes[:, fixed] = (0, 2)
     share = study.publish().share.copy()
     share[fixed] = (0.0, 1.0)
     published, reference = Frequencies(share=share, people=500), Frequencies(share=share)
     found = LIKELIHOOD.run(published, study.reference, member=study.member, **copies)
-    without = {name: genotypes[:, 2:] for name, genotypes in copies.items()}
+    without: dict[str, Any] = {name: genotypes[:, 2:] for name, genotypes in copies.items()}
     shorter = (Frequencies(share=study.reference.share[2:]), Frequencies(share=share[2:], people=500))
     assert found.success == LIKELIHOOD.run(shorter[1], shorter[0], member=study.member, **without).success
     assert np.isfinite(LIKELIHOOD.weights(published.inside, reference.inside).copy).all()
@@ -176,6 +176,7 @@ def wrong(**changes: Any) -> None:
         (lambda: wrong(panel=sequenced().panel[:, :9]), "4000 columns"),
         (lambda: wrong(candidates=sequenced().candidates / 2), "whole numbers"),
         (lambda: wrong(candidates=sequenced().candidates - 1), "0, 1 or 2 copies"),
+        (lambda: wrong(names=["Joe"]), "one for each candidate"),
         (lambda: wrong(member=[True]), "whether they were in the study"),
         (lambda: wrong(member=np.zeros(400, bool)), "whether they were in the study"),
         (lambda: Frequencies(share=np.array([1.5])), "shares between 0 and 1"),

@@ -153,6 +153,15 @@ def test_thresholds_trade_people_found_for_strangers_matched() -> None:
     assert strangers[-1][1] < found[20][1]
 
 
+def test_victims_are_called_by_their_names() -> None:
+    told = replace(overhear(films()[0], victims=2, known=8), names=("Joe", "Umeko"))
+    findings = Scoreboard(days=0, wrong=0).run(films()[0], told)
+    assert {finding.victim for finding in findings.victims} == {"Joe", "Umeko"}
+    assert {finding.claim for finding in findings.victims} == {
+        f"record {each} is theirs" for each in told.truth
+    }
+
+
 def test_made_up_films_have_the_stated_shape_and_repeat() -> None:
     service = Service(people=4_000, titles=2_000, strangers=50)
     ratings, again = service.rate()[0], service.rate()[0]
@@ -187,6 +196,7 @@ def told(**columns: Any) -> Overheard:
         (lambda: ratings(day=[-1]), "Ratings.day"),
         (lambda: told(truth=[]), "Nothing is known"),
         (lambda: told(victim=[1]), "Overheard.victim"),
+        (lambda: told(names=("Joe", "Umeko")), "as many as the victims"),
         (lambda: Scoreboard(wrong=1), "wrong must be a share below 1"),
         (lambda: Scoreboard(days=-1), "days must be"),
         (lambda: Scoreboard(eccentricity=-1), "eccentricity must be"),

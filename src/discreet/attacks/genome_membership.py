@@ -26,6 +26,7 @@ Stopped by  a promise about a person over all SNPs together: under epsilon the p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -82,9 +83,12 @@ class GenomeMembership:
         candidates: Genotypes,
         member: Booleans,
         panel: Genotypes,
+        names: Sequence[str] = (),
     ) -> Findings:
         """Judge every candidate, and compare with who was a `member`."""
         _fits(published, reference, candidates, member, panel)
+        known = names or [f"candidate {who}" for who in range(len(candidates))]
+        require(len(known) == len(candidates), self, "names", f"{len(names)} names", "one for each candidate")
         shares = expected_shares(published, reference)
         weights = self.weights(shares, reference.inside)
         marks = _marks(published.share.size)
@@ -92,7 +96,7 @@ class GenomeMembership:
         deviation = null.std(axis=0, ddof=1)
         score = (found - null.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
         gained = (mean(weights, shares) - null[:, -1].mean()) / deviation[-1] if deviation[-1] > 0 else 0.0
-        return self._findings(published, reference, score, np.asarray(member, bool), gained, marks)
+        return self._findings(published, reference, score, np.asarray(member, bool), known, gained, marks)
 
     def weights(self, shares: Floats, reference: Floats) -> Weights:
         """What a copy of each allele counts for a candidate."""
@@ -107,6 +111,7 @@ class GenomeMembership:
         reference: Frequencies,
         score: Floats,
         member: Booleans,
+        names: Sequence[str],
         gained: float,
         marks: list[int],
     ) -> Findings:
@@ -117,13 +122,13 @@ class GenomeMembership:
         posterior = expit(logit(self.prior) + shift * final - shift**2 / 2)
         victims = [
             Finding(
-                victim=f"candidate {who}",
+                victim=name,
                 claim="was in the study",
                 prior=self.prior,
                 posterior=float(posterior[who]),
                 truth=bool(member[who]),
             )
-            for who in range(member.size)
+            for who, name in enumerate(names)
         ]
         return Findings(
             attack=f"{self.name} ({self.statistic})",

@@ -2,7 +2,8 @@
 
 A table is held as one sorted column: by title, then by day. All ratings of a title within some days are one
 slice of it, found by bisection, so that a rating that an attacker knows of touches no rating that does not
-fit it. People and titles are numbers from 0; a person's number is the place of a record, not a name.
+fit it. People and titles are numbers from 0; a person's number is the place of a record, not a name. Someone
+who rated a title twice is scored for both.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Ratings:
             raise RequestError("The table of ratings is empty.", hint="Give at least one rating.")
         _within(self, "person", 0, self.people)
         _within(self, "title", 0, self.titles)
+        _within(self, "stars", 0, 128)
         _within(self, "day", 0, DAYS)
 
     @cached_property
@@ -48,15 +50,11 @@ class Ratings:
         return np.bincount(self.title, minlength=self.titles)
 
     @cached_property
-    def _order(self) -> Integers:
-        return np.argsort(self.title * DAYS + self.day, kind="stable")
-
-    @cached_property
     def by_title(self) -> tuple[Integers, NDArray[np.int32], NDArray[np.int8]]:
         """The sorted keys, and the person and the stars that stand there."""
-        order = self._order
-        keys = self.title[order] * DAYS + self.day[order]
-        return keys, self.person[order].astype(np.int32), self.stars[order].astype(np.int8)
+        keys = self.title * DAYS + self.day
+        order = np.argsort(keys, kind="stable")
+        return keys[order], self.person[order].astype(np.int32), self.stars[order].astype(np.int8)
 
     @cached_property
     def by_person(self) -> tuple[Integers, Integers]:
@@ -67,7 +65,7 @@ class Ratings:
     def within(self, title: Integers, day: Integers, days: int | None) -> tuple[Integers, Integers]:
         """For each title and day: the slice of `by_title` no more than `days` away, or all of the title."""
         keys = self.by_title[0]
-        first = title * DAYS + (np.clip(day - days, 0, DAYS - 1) if days is not None else 0)
+        first = title * DAYS + (np.clip(day - days, 0, DAYS) if days is not None else 0)
         last = title * DAYS + (np.clip(day + days, -1, DAYS - 1) if days is not None else DAYS - 1)
         return np.searchsorted(keys, first), np.searchsorted(keys, last, side="right")
 
@@ -76,7 +74,8 @@ class Ratings:
 class Overheard:
     """What an attacker knows of some people's ratings: `victim[i]` of them said this of `title[i]`.
 
-    `truth` holds each victim's record in the release, or NOBODY for one who is not in it.
+    `truth` holds each victim's record in the release, or NOBODY for one who is not in it; `names` are theirs,
+    where they have some.
     """
 
     victim: Integers
@@ -84,6 +83,7 @@ class Overheard:
     stars: Integers
     day: Integers
     truth: Integers
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _columns(self, ("victim", "title", "stars", "day"))
@@ -91,10 +91,15 @@ class Overheard:
         if not self.victim.size or not self.truth.size:
             raise RequestError("Nothing is known of anybody.", hint="Give at least one rating of a victim.")
         _within(self, "victim", 0, self.truth.size)
+        named = len(self.names) in (0, self.truth.size)
+        require(named, self, "names", f"{len(self.names)} names", "as many as the victims, or none")
 
     @property
     def victims(self) -> int:
         return self.truth.size
+
+    def name(self, victim: int) -> str:
+        return self.names[victim] if self.names else f"victim {victim}"
 
     @property
     def sizes(self) -> Integers:

@@ -208,7 +208,7 @@ def _findings(attack: Scoreboard, release: Ratings, knowledge: Overheard, found:
     prior = attack.present / release.people
     victims = [
         Finding(
-            victim=f"victim {victim}",
+            victim=knowledge.name(int(victim)),
             claim=f"record {found.best[victim]} is theirs",
             prior=prior,
             posterior=float(found.posterior[victim]),
