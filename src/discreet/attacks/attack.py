@@ -16,6 +16,8 @@ from scipy.special import betainccinv, betaincinv
 
 from discreet.core.errors import require
 
+Points = tuple[tuple[float, float], ...]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -34,7 +36,7 @@ class Findings:
 
     `success` is the share of `attempts` that were right, `baseline` what guessing without the release gets;
     `interval` holds the success with 95% where attempts are a sample, and is the success itself where they
-    are everybody. `figures` are numbers of the attack's own, by name.
+    are everybody. `figures` are numbers of the attack's own, by name; `series` are its curves, as points.
     """
 
     attack: str
@@ -47,6 +49,7 @@ class Findings:
     interval: tuple[float, float]
     victims: tuple[Finding, ...] = ()
     figures: dict[str, float] = field(default_factory=dict)
+    series: dict[str, Points] = field(default_factory=dict)
     note: str = ""
 
     @property

@@ -1,0 +1,215 @@
+"""Genome membership: allele frequencies of a study tell whether someone's genome was counted in them.
+
+Knows       the victim's genotypes (0, 1 or 2 copies of each SNP's allele), the study's published frequencies
+            and how many people it had, frequencies of a reference sample, and the genotypes of a panel of
+            people of the same origin who are not in the study.
+Learns      whether the victim was in the study, and so what everyone in it has: a disease, say.
+Score       two statistics. Homer's: sum |y - pop| - |y - mix|, with y half the copies, pop the reference's
+            and mix the study's share [HSRD08]. The likelihood ratio: sum ln P(copies | study's share) -
+            ln P(copies | reference's), by Hardy-Weinberg [SOJH09]. The panel says where a statistic stands
+            for those who are not in the study, and how wide (so no SNP need be independent of another); a
+            victim above the panel's mean by the normal quantile of `false_positives` is taken for a member.
+            The success is the share of members found, the power; guessing finds `false_positives` of them.
+            For M independent SNPs, n people in the study and m in the reference, the power is about
+            Phi(sqrt(M / (n (1 + n / m))) - z), z the quantile (`attacks.genomes`).
+            Noise that is known to be in the frequencies is counted in: a share is drawn back to the
+            reference's by as much of its deviation as is noise.
+            The posterior is Bayes' rule between two normal laws: the panel's, and the same one around what
+            the study's shares say is a member's mean.
+Stopped by  a promise about a person over all SNPs together: under epsilon the power is at most
+            min(e^epsilon a, 1 - e^-epsilon (1 - a)) at a share `a` of false positives. An epsilon for each
+            SNP is another matter: over M of them it adds up to M epsilon, which promises nothing.
+
+[HSRD08]    Homer, Szelinger, Redman, Duggan et al., Resolving Individuals Contributing Trace Amounts of DNA.
+[SOJH09]    Sankararaman, Obozinski, Jordan & Halperin, Genomic Privacy and Limits of Individual Detection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
+from discreet.attacks.genomes import (
+    Floats,
+    Frequencies,
+    Genotypes,
+    Weights,
+    expected_power,
+    expected_shares,
+    expected_shift,
+    mean,
+    most_power,
+    quantile,
+    totals,
+)
+from discreet.belief.odds import logit
+from discreet.core.errors import RequestError, require
+from discreet.core.numbers import require_probability
+
+Booleans = NDArray[np.bool_]
+FEWEST = 100  # SNPs at which the curve begins
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenomeMembership:
+    """Tell from published frequencies whether genomes were counted in them."""
+
+    statistic: Literal["likelihood ratio", "homer"] = "likelihood ratio"
+    false_positives: float = 0.05
+    prior: float = 0.01
+
+    name: ClassVar[str] = "genome membership"
+    knows: ClassVar[str] = "the victim's genotypes, a reference's frequencies, a panel of outsiders"
+    learns: ClassVar[str] = "whether the victim was in the study"
+    stopped_by: ClassVar[str] = "a promise about a person over all SNPs together"
+
+    def __post_init__(self) -> None:
+        known = self.statistic in ("likelihood ratio", "homer")
+        require(known, self, "statistic", self.statistic, "'likelihood ratio' or 'homer'")
+        require_probability(self, "false_positives", self.false_positives)
+        require_probability(self, "prior", self.prior)
+
+    def run(
+        self,
+        published: Frequencies,
+        reference: Frequencies,
+        *,
+        candidates: Genotypes,
+        member: Booleans,
+        panel: Genotypes,
+        names: Sequence[str] = (),
+    ) -> Findings:
+        """Judge every candidate, and compare with who was a `member`."""
+        _fits(published, reference, candidates, member, panel)
+        known = names or [f"candidate {who}" for who in range(len(candidates))]
+        require(len(known) == len(candidates), self, "names", f"{len(names)} names", "one for each candidate")
+        shares = expected_shares(published, reference)
+        weights = self.weights(shares, reference.inside)
+        marks = _marks(published.share.size)
+        null, found = totals(panel, weights, marks), totals(candidates, weights, marks)
+        deviation = null.std(axis=0, ddof=1)
+        score = (found - null.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
+        gained = (mean(weights, shares) - null[:, -1].mean()) / deviation[-1] if deviation[-1] > 0 else 0.0
+        return self._findings(published, reference, score, np.asarray(member, bool), known, gained, marks)
+
+    def weights(self, shares: Floats, reference: Floats) -> Weights:
+        """What a copy of each allele counts for a candidate."""
+        if self.statistic == "likelihood ratio":
+            return Weights(np.log(shares / reference) - np.log((1 - shares) / (1 - reference)), None)
+        none, one, two = (np.abs(y - reference) - np.abs(y - shares) for y in (0.0, 0.5, 1.0))
+        return Weights(one - none, two - 2 * one + none)
+
+    def _findings(
+        self,
+        published: Frequencies,
+        reference: Frequencies,
+        score: Floats,
+        member: Booleans,
+        names: Sequence[str],
+        gained: float,
+        marks: list[int],
+    ) -> Findings:
+        final, rate = score[:, -1], self.false_positives
+        members = int(member.sum())
+        hits = int((final[member] > quantile(rate)).sum())
+        shift = max(gained, 0.0)
+        posterior = expit(logit(self.prior) + shift * final - shift**2 / 2)
+        victims = [
+            Finding(
+                victim=name,
+                claim="was in the study",
+                prior=self.prior,
+                posterior=float(posterior[who]),
+                truth=bool(member[who]),
+            )
+            for who, name in enumerate(names)
+        ]
+        return Findings(
+            attack=f"{self.name} ({self.statistic})",
+            knows=self.knows,
+            learns=self.learns,
+            stopped_by=self.stopped_by,
+            success=hits / members,
+            baseline=rate,
+            attempts=members,
+            interval=clopper_pearson(hits, members),
+            victims=strongest(victims),
+            figures=_figures(published, reference, final, member, rate),
+            series=_curves(published, reference, score, member, marks),
+        )
+
+
+def _marks(snps: int) -> list[int]:
+    """Where the curve has its points: 100, 200, 500, 1,000 and so on, and all."""
+    steps = (FEWEST * 10**power * step for power in range(12) for step in (1, 2, 5))
+    return [*(step for step in steps if step < snps), snps]
+
+
+def _figures(
+    published: Frequencies, reference: Frequencies, final: Floats, member: Booleans, rate: float
+) -> dict[str, float]:
+    shift = expected_shift(published, reference)
+    figures = {
+        "power at 5%": float((final[member] > quantile(0.05)).mean()),
+        "power at 0.1%": float((final[member] > quantile(0.001)).mean()),
+        "expected power of the likelihood ratio": expected_power(shift, rate),
+        "shift": float(final[member].mean()),
+        "expected shift of the likelihood ratio": shift,
+    }
+    if not member.all():
+        figures["false positives"] = float((final[~member] > quantile(rate)).mean())
+    if published.epsilon is not None:
+        figures["most that the promise allows"] = most_power(published.epsilon, rate)
+    return figures
+
+
+def _curves(
+    published: Frequencies, reference: Frequencies, score: Floats, member: Booleans, marks: list[int]
+) -> dict[str, Points]:
+    curves: dict[str, Points] = {}
+    for label, rate in (("5%", 0.05), ("0.1%", 0.001)):
+        power = (score[member] > quantile(rate)).mean(axis=0)
+        expected = [expected_power(expected_shift(published, reference, mark), rate) for mark in marks]
+        curves[f"power at {label} by SNPs"] = tuple(zip(map(float, marks), map(float, power), strict=True))
+        curves[f"expected power at {label} by SNPs"] = tuple(zip(map(float, marks), expected, strict=True))
+    return curves
+
+
+def _fits(
+    published: Frequencies, reference: Frequencies, candidates: Genotypes, member: Booleans, panel: Genotypes
+) -> None:
+    snps = published.share.size
+    if published.people is None:
+        raise RequestError("The published frequencies do not say how many people the study had.")
+    if reference.share.size != snps:
+        raise RequestError(
+            f"{snps} frequencies are published, but the reference has {reference.share.size}.",
+            hint="Keep the SNPs that both have, in the same order.",
+        )
+    for name, genotypes, least in (("candidates", candidates, 1), ("panel", panel, 30)):
+        _check_genotypes(name, np.asarray(genotypes), snps, least)
+    if np.shape(member) != (len(candidates),) or not np.any(member):
+        raise RequestError(
+            "For each candidate it must be said whether they were in the study, and one at least was.",
+            hint="Give `member` as a column of truth values as long as the candidates.",
+        )
+
+
+def _check_genotypes(name: str, genotypes: NDArray[np.generic], snps: int, least: int) -> None:
+    if genotypes.ndim != 2 or genotypes.shape[1] != snps or genotypes.dtype.kind not in "iu":
+        raise RequestError(
+            f"The {name} must be a table of whole numbers with {snps} columns, one for each SNP."
+        )
+    if len(genotypes) < least:
+        raise RequestError(f"The {name} must be {least} people at least.")
+    if genotypes.min() < 0 or genotypes.max() > 2:
+        raise RequestError(
+            f"The genotypes of the {name} must be 0, 1 or 2 copies.",
+            hint="Leave out SNPs that were not read in somebody.",
+        )

@@ -1,0 +1,144 @@
+"""Allele frequencies of a study, and what can be expected of someone who wants to know who was in it.
+
+A study of n people publishes, for each of M SNPs, the share of an allele among its 2 n chromosomes. Each
+member's genome moved every share a little towards itself; a reference of m people says where the shares would
+stand without them. A share deviates from the reference's with a variance of p (1 - p) (1 / 2n + 1 / 2m) from
+sampling, and that of the noise, if there is some; a member adds p (1 - p) / n to the mean of its product
+with their own deviation. Over independent SNPs the best sum of such products puts members
+sqrt(sum p (1 - p) / V / 2) / n standard deviations above the others, V the whole variance; without noise that
+is sqrt(M / (n (1 + n / m))).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from discreet.core.errors import require
+from discreet.core.numbers import Real, require_count, require_nonnegative, require_probability
+
+Floats = NDArray[np.float64]
+Genotypes = NDArray[np.int8]
+BLOCK = 4_096  # SNPs that are multiplied together in single precision
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frequencies:
+    """The share of each SNP's allele among `people`, or the exact shares where `people` is None.
+
+    `noise` is the variance that was added to each count of alleles; `epsilon` what the release then costs
+    a person, over all SNPs.
+    """
+
+    share: Floats
+    people: int | None = None
+    noise: float = 0.0
+    epsilon: Real | None = None
+
+    def __post_init__(self) -> None:
+        share = np.asarray(self.share, np.float64)
+        object.__setattr__(self, "share", share)
+        if self.people is not None:
+            require_count(self, "people", self.people)
+        require_nonnegative(self, "noise", self.noise)
+        holds = share.ndim == 1 and share.size > 0 and bool(np.isfinite(share).all())
+        require(holds, self, "share", f"an array of {share.shape}", "one column of numbers, one for each SNP")
+        if not self.noise:
+            require(share.min() >= 0 and share.max() <= 1, self, "share", "others", "shares between 0 and 1")
+
+    @property
+    def inside(self) -> Floats:
+        """Shares between 0 and 1 of which a logarithm can be taken: half an allele from each end."""
+        edge = 1 / (4 * self.people) if self.people else 1e-9
+        return np.clip(self.share, edge, 1 - edge)
+
+
+class Weights(NamedTuple):
+    """A statistic as a sum over SNPs: `copy` for each copy of the allele, `both` more for two of them."""
+
+    copy: Floats
+    both: Floats | None
+
+
+def expected_shares(published: Frequencies, reference: Frequencies) -> Floats:
+    """The study's shares as far as what was published is not noise."""
+    middle = reference.inside
+    if not published.noise:
+        return published.inside
+    sampled, added = _variances(published, reference)
+    drawn_back = middle + (published.share - middle) * sampled / (sampled + added)
+    edge = 1 / (4 * (published.people or 1))
+    return np.asarray(np.clip(drawn_back, edge, 1 - edge))
+
+
+def expected_shift(published: Frequencies, reference: Frequencies, snps: int | None = None) -> float:
+    """By how many standard deviations of the others a member stands out, for independent SNPs.
+
+    >>> study, exact = (Frequencies(share=np.full(8_100, 0.5), people=n) for n in (100, None))
+    >>> expected_shift(study, exact)
+    9.0
+    """
+    sampled, added = _variances(published, reference)
+    middle = reference.inside
+    told = (middle * (1 - middle) / (sampled + added))[:snps].sum()
+    return math.sqrt(told / 2) / (published.people or 1)
+
+
+def expected_power(shift: float, false_positives: float) -> float:
+    """The share of members above the quantile that `false_positives` of the others pass."""
+    return float(ndtr(shift - quantile(false_positives)))
+
+
+def most_power(epsilon: Real, false_positives: float) -> float:
+    """What no attack on a release of this epsilon exceeds, whoever else is known.
+
+    >>> most_power(0, 0.05), round(most_power(1, 0.05), 4)
+    (0.05, 0.1359)
+    """
+    require_nonnegative("most_power", "epsilon", epsilon)
+    require_probability("most_power", "false_positives", false_positives)
+    kept = math.exp(-epsilon)
+    return min(1.0 if kept == 0 else false_positives / kept, 1 - (1 - false_positives) * kept)
+
+
+def totals(genotypes: Genotypes, weights: Weights, marks: list[int]) -> Floats:
+    """Each person's statistic over the first SNPs, up to each mark."""
+    sums = np.empty((len(genotypes), len(marks)))
+    running, begin = np.zeros(len(genotypes)), 0
+    for place, mark in enumerate(marks):
+        for start in range(begin, mark, BLOCK):
+            part = slice(start, min(start + BLOCK, mark))
+            running += _product(genotypes[:, part], weights, part)
+        sums[:, place], begin = running, mark
+    return sums
+
+
+def _product(genotypes: Genotypes, weights: Weights, part: slice) -> Floats:
+    single = genotypes.astype(np.float32) @ weights.copy[part].astype(np.float32)
+    if weights.both is not None:
+        single += (genotypes == 2).astype(np.float32) @ weights.both[part].astype(np.float32)
+    return single.astype(np.float64)
+
+
+def mean(weights: Weights, shares: Floats) -> float:
+    """The expected statistic of someone whose alleles are drawn by these shares."""
+    both = 0.0 if weights.both is None else float(weights.both @ shares**2)
+    return float(weights.copy @ (2 * shares)) + both
+
+
+def _variances(published: Frequencies, reference: Frequencies) -> tuple[Floats, Floats]:
+    """Of a published share around the reference's: by sampling, and by noise."""
+    people, middle = published.people or 1, reference.inside
+    halves = 1 / (2 * people) + (1 / (2 * reference.people) if reference.people else 0.0)
+    sampled = middle * (1 - middle) * halves
+    return sampled, np.full(middle.size, published.noise / (2 * people) ** 2)
+
+
+def quantile(rate: float) -> float:
+    """What a standard normal passes with probability `rate`."""
+    return -float(ndtri(rate))

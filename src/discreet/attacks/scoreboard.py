@@ -1,0 +1,258 @@
+"""Sparse ratings: a few things that someone is known to have rated find their whole record.
+
+Knows       some of a victim's ratings, each with its stars and day as remembered: within `stars` and `days`
+            of what was released, but for a share of at most `wrong` that is plainly wrong. Not which record
+            is whose, nor whether the victim is in the release at all (believed with `present`).
+Learns      which record is the victim's, and so everything else that the victim ever rated.
+Score       a record gains 1 / ln(supp) for each known rating that it holds within the tolerances, where supp
+            is how many people rated the title: what is rare says more [NS08, Section 4]. The best record is
+            claimed if no more than the share `wrong` is missing from it, and if it stands out: its
+            eccentricity, (best - second) / sigma over all records' scores, must pass 1.5 [NS08]. The success
+            is the share of victims in the release whose own record was claimed; beside it stand the share of
+            claims that are right, and the share of strangers to whom some record was given.
+            The posterior is Bayes' rule with ratings taken as independent: where a share b of all records
+            fits a known rating, that rating speaks for a record which fits it by (1 - wrong + wrong b) / b,
+            and by `wrong` for one that does not.
+Stopped by  nothing that keeps records whole: with coarser days and stars an attacker needs a few ratings
+            more. Cutting records apart, so that no two ratings share one, stops it; so does a promise that
+            covers all of a person's ratings together.
+
+Only records that fit some known rating are ever touched: scores are a sparse matrix of victims and records.
+
+[NS08]      Narayanan & Shmatikov, Robust De-anonymization of Large Sparse Datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
+from discreet.attacks.ratings import NOBODY, Integers, Overheard, Ratings
+from discreet.core.errors import RequestError, require
+from discreet.core.numbers import is_real, require_count, require_nonnegative, require_probability
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+BLOCK = 1 << 22  # fitting ratings looked at together
+LEAST = 0.01  # Bayes' rule never takes all of an attacker's memory for certain
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """Of each victim: the best record, how many known ratings fit it, how it stands out, its posterior."""
+
+    best: Integers
+    fitting: Integers
+    eccentricity: Floats
+    posterior: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoreboard:
+    """Find people's records by a few of their ratings."""
+
+    days: int | None = 14
+    stars: int | None = 0
+    wrong: float = 0.25
+    present: float = 0.5
+    eccentricity: float = 1.5
+
+    name: ClassVar[str] = "sparse ratings"
+    knows: ClassVar[str] = "a few of a victim's ratings, with stars and days about right, some wrong"
+    learns: ClassVar[str] = "which record is the victim's, and so all other ratings"
+    stopped_by: ClassVar[str] = "records cut apart, or a promise about all of a person's ratings together"
+
+    def __post_init__(self) -> None:
+        for name in ("days", "stars"):
+            if getattr(self, name) is not None:
+                require_count(self, name, getattr(self, name), least=0)
+        require(is_real(self.wrong) and 0 <= self.wrong < 1, self, "wrong", self.wrong, "a share below 1")
+        require_probability(self, "present", self.present)
+        require_nonnegative(self, "eccentricity", self.eccentricity)
+
+    def run(self, release: Ratings, knowledge: Overheard) -> Findings:
+        """Search the release for every victim, and compare with the truth."""
+        _fits(release, knowledge)
+        return _findings(self, release, knowledge, self.standings(release, knowledge))
+
+    def claims(self, knowledge: Overheard, found: Standings) -> Booleans:
+        """Whose best record is taken to be theirs."""
+        enough = np.ceil((1 - self.wrong) * knowledge.sizes - 1e-9)
+        complete = (found.fitting >= enough) & (found.fitting > 0)
+        return np.asarray(complete & (found.eccentricity > self.eccentricity))
+
+    def standings(self, release: Ratings, knowledge: Overheard) -> Standings:
+        """Score every record for every victim."""
+        parts = [self._score(release, knowledge, *block) for block in self._blocks(release, knowledge)]
+        return Standings(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def _blocks(self, release: Ratings, knowledge: Overheard) -> Iterator[tuple[int, int, Integers]]:
+        """Runs of victims whose fitting ratings go into memory together, with their places in `knowledge`."""
+        order = np.argsort(knowledge.victim, kind="stable")
+        first, last = release.within(knowledge.title[order], knowledge.day[order], self.days)
+        starts = np.searchsorted(knowledge.victim[order], np.arange(knowledge.victims + 1))
+        load = np.concatenate([[0], np.cumsum(last - first)])[starts]
+        begin = 0
+        while begin < knowledge.victims:
+            end = max(begin + 1, int(np.searchsorted(load, load[begin] + BLOCK, side="right")) - 1)
+            yield begin, end, order[starts[begin] : starts[end]]
+            begin = end
+
+    def _score(
+        self, release: Ratings, knowledge: Overheard, begin: int, end: int, places: Integers
+    ) -> tuple[Integers, Integers, Floats, Floats]:
+        from scipy.sparse import csr_array  # slow to load, and no other attack needs it
+
+        title, victim = knowledge.title[places], knowledge.victim[places] - begin
+        known, person = self._fitting(release, title, knowledge.day[places], knowledge.stars[places])
+        share = np.bincount(known, minlength=places.size) / release.people
+        weight = 1 / np.log(np.maximum(release.support[title], 2))
+        both = weight + 1j * self._evidence(share)  # one sparse sum for the two of them
+        row = victim[known]
+        sums = csr_array((both[known], (row, person)), shape=(end - begin, release.people))
+        best, eccentricity = _stand_out(sums, sums.data.real)
+        fitting = np.bincount(row[person == best[row]], minlength=end - begin)
+        sizes = np.bincount(victim, minlength=end - begin)
+        return best, fitting, eccentricity, self._posterior(sums, sums.data.imag, best, sizes)
+
+    def _fitting(
+        self, release: Ratings, title: Integers, day: Integers, stars: Integers
+    ) -> tuple[Integers, NDArray[np.int32]]:
+        """Which known rating fits whose record, for all pairs that do."""
+        first, last = release.within(title, day, self.days)
+        many = last - first
+        known = np.repeat(np.arange(title.size), many)
+        spot = np.arange(known.size) + np.repeat(last - np.cumsum(many), many)
+        _, people, given = release.by_title
+        if self.stars is None:
+            return known, people[spot]
+        near = np.abs(given[spot] - stars[known]) <= self.stars
+        return known[near], people[spot[near]]
+
+    def _evidence(self, share: Floats) -> Floats:
+        """ln of how much likelier a known rating is where a record fits it than where it does not."""
+        wrong, seen = max(self.wrong, LEAST), np.maximum(share, 1e-300)
+        return np.asarray(np.log(1 - wrong + wrong * seen) - np.log(seen) - np.log(wrong))
+
+    def _posterior(self, sums: csr_array, evidence: Floats, best: Integers, sizes: Integers) -> Floats:
+        """Bayes' rule over all records and over not being in the release."""
+        victims, people = sums.shape
+        held = np.diff(sums.indptr)
+        row = np.repeat(np.arange(victims), held)
+        nothing = sizes * np.log(max(self.wrong, LEAST))
+        absent = np.log((1 - self.present) / self.present * people)
+        loss = evidence + nothing[row]
+        top = np.maximum(_greatest(sums, loss, least=-np.inf), np.maximum(absent, nothing))
+        likely = np.exp(loss - top[row])
+        total = np.exp(absent - top) + (people - held) * np.exp(nothing - top)
+        total += np.bincount(row, likely, minlength=victims)
+        return np.asarray(np.bincount(row, likely * (sums.indices == best[row]), minlength=victims) / total)
+
+
+def _greatest(sums: csr_array, values: Floats, *, least: float) -> Floats:
+    """The greatest value of each row; `least` for a row that holds none."""
+    greatest = np.full(sums.shape[0], least)
+    held = np.diff(sums.indptr) > 0
+    if held.any():
+        greatest[held] = np.maximum.reduceat(values, sums.indptr[:-1][held])
+    return greatest
+
+
+def _stand_out(sums: csr_array, score: Floats) -> tuple[Integers, Floats]:
+    """Each row's best column (NOBODY where nothing fits), and (best - second) / sigma over all columns."""
+    victims, people = sums.shape
+    row = np.repeat(np.arange(victims), np.diff(sums.indptr))
+    first = _greatest(sums, score, least=0.0)
+    ahead = np.flatnonzero(score == first[row])
+    best, places = np.full(victims, NOBODY), np.unique(row[ahead], return_index=True)
+    best[places[0]] = sums.indices[ahead[places[1]]]
+    others = score.copy()
+    others[ahead[places[1]]] = 0
+    mean = np.bincount(row, score, minlength=victims) / people
+    square = np.bincount(row, score**2, minlength=victims) / people
+    sigma = np.sqrt(np.maximum(square - mean**2, 0))
+    apart = first - _greatest(sums, others, least=0.0)
+    return best, np.divide(apart, sigma, out=np.zeros(victims), where=sigma > 0)
+
+
+def _fits(release: Ratings, knowledge: Overheard) -> None:
+    titles, truth = knowledge.title, knowledge.truth
+    if titles.min() < 0 or titles.max() >= release.titles:
+        raise RequestError(
+            f"Overheard.title must be numbers from 0 to {release.titles - 1}, the titles of the release.",
+            hint="Leave out what is known of other titles.",
+        )
+    if truth.min() < NOBODY or truth.max() >= release.people:
+        raise RequestError(
+            f"Overheard.truth must be a record from 0 to {release.people - 1}, or {NOBODY} for a stranger."
+        )
+
+
+def _findings(attack: Scoreboard, release: Ratings, knowledge: Overheard, found: Standings) -> Findings:
+    member, right = knowledge.truth != NOBODY, found.best == knowledge.truth
+    if not member.any():
+        raise RequestError(
+            "No victim is in the release, so there is nobody to find.",
+            hint="Give at least one victim with a record.",
+        )
+    claimed = attack.claims(knowledge, found)
+    hits, members = int((claimed & right & member).sum()), int(member.sum())
+    prior = attack.present / release.people
+    victims = [
+        Finding(
+            victim=knowledge.name(int(victim)),
+            claim=f"record {found.best[victim]} is theirs",
+            prior=prior,
+            posterior=float(found.posterior[victim]),
+            truth=bool(right[victim]),
+        )
+        for victim in np.flatnonzero(claimed)
+    ]
+    return Findings(
+        attack=attack.name,
+        knows=attack.knows,
+        learns=attack.learns,
+        stopped_by=attack.stopped_by,
+        success=hits / members,
+        baseline=1 / release.people,
+        attempts=members,
+        interval=clopper_pearson(hits, members),
+        victims=strongest(victims),
+        figures=_figures(found, claimed, right, member),
+        series=_curves(found, right, member),
+    )
+
+
+def _figures(found: Standings, claimed: Booleans, right: Booleans, member: Booleans) -> dict[str, float]:
+    figures = {
+        "best record is right": float(right[member].mean()),
+        "wrong record claimed": float((claimed & ~right)[member].mean()),
+        "posterior of the best record": float(found.posterior[member].mean()),
+    }
+    if claimed.any():
+        figures["precision"] = float(right[claimed].mean())
+    if not member.all():
+        figures["strangers matched"] = float(claimed[~member].mean())
+    return figures
+
+
+def _curves(found: Standings, right: Booleans, member: Booleans) -> dict[str, Points]:
+    """What each threshold would have found, and how many strangers it would have matched."""
+    grid = np.geomspace(0.5, max(1.0, float(found.eccentricity.max())), 40)
+
+    def passed(eccentricity: Floats, out_of: int) -> Points:
+        return tuple((float(at), float((eccentricity > at).sum() / out_of)) for at in grid)
+
+    curves = {"recognized by threshold": passed(found.eccentricity[member & right], int(member.sum()))}
+    if not member.all():
+        strangers = found.eccentricity[~member]
+        curves["strangers matched by threshold"] = passed(strangers, strangers.size)
+    return curves

@@ -1,0 +1,77 @@
+"""What attacks find on made-up data as one thing varies: curves for a report to draw.
+
+Each point is a run of the attack on data of its own; nothing here is computed from anybody's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.attacks.attack import Points
+from discreet.attacks.genome_membership import GenomeMembership
+from discreet.attacks.genomes import Frequencies, expected_power, expected_shift, most_power
+from discreet.attacks.ratings import Ratings
+from discreet.attacks.scoreboard import Scoreboard
+from discreet.attacks.worlds.genomes import Sequenced, Study
+from discreet.attacks.worlds.population import BIRTH, Population
+from discreet.attacks.worlds.ratings import overhear
+from discreet.core.randomness import Randomness
+
+
+def recognized_by_known(
+    released: Ratings, strangers: Ratings, *, days: int | None, known: Sequence[int], victims: int = 500
+) -> dict[str, Points]:
+    """The share of people found by so many ratings, and of strangers who are taken for someone.
+
+    Days are remembered within `days`, or not at all where that is None; every fourth rating is wrong.
+    """
+    found, mistaken = [], []
+    for many in known:
+        wrong = many // 4
+        told = overhear(released, strangers, victims=victims, known=many, wrong=wrong, days=days or 0)
+        findings = Scoreboard(days=days, wrong=wrong / many).run(released, told)
+        found.append((float(many), findings.success))
+        mistaken.append((float(many), findings.figures["strangers matched"]))
+    return {"recognized": tuple(found), "strangers matched": tuple(mistaken)}
+
+
+def power_by_people(sizes: Sequence[int], *, snps: int = 10_000, rate: float = 0.05) -> dict[str, Points]:
+    """The share of a study's members that is found as the study grows, beside what is expected."""
+    found, expected = [], []
+    for people in sizes:
+        study = Study(people=people, snps=snps, members=min(people, 200)).sequence()
+        published = study.publish()
+        found.append((float(people), _power(study, published, rate)))
+        shift = expected_shift(published, study.reference)
+        expected.append((float(people), expected_power(shift, rate)))
+    return {"power": tuple(found), "expected power": tuple(expected)}
+
+
+def power_by_epsilon(
+    study: Study, epsilons: Sequence[float], random: Randomness, *, rate: float = 0.05
+) -> dict[str, Points]:
+    """The same for one study that is published under a promise, beside the most that it allows."""
+    sequenced = study.sequence()
+    found = [_power(sequenced, sequenced.publish_privately(each, random), rate) for each in epsilons]
+    most = [most_power(each, rate) for each in epsilons]
+    return {
+        "power": tuple(zip(map(float, epsilons), found, strict=True)),
+        "most that the promise allows": tuple(zip(map(float, epsilons), most, strict=True)),
+    }
+
+
+def unique_by_columns(population: Population) -> dict[str, float]:
+    """The share expected to be unique by place, sex and birth, for zips and counties, days to years."""
+    return {
+        f"{place}, sex, {birth} of birth": population.expected_unique(place, birth)
+        for place in ("zip", "county")
+        for birth in BIRTH
+    }
+
+
+def _power(study: Sequenced, published: Frequencies, rate: float) -> float:
+    attack = GenomeMembership(false_positives=rate)
+    findings = attack.run(
+        published, study.reference, candidates=study.candidates, member=study.member, panel=study.panel
+    )
+    return findings.success

@@ -1,0 +1,114 @@
+"""A study's genomes: made up, under Hardy-Weinberg.
+
+SNPs        M of them, independent of one another (real ones come in linked stretches, of which each counts
+            about once); the allele's share in the population is uniform between 5% and 95%.
+People      each has two alleles of every SNP, drawn by the population's shares: 0, 1 or 2 copies.
+Study       n people, of whom some are candidates with known genotypes; the others are drawn as what they add
+            to the counts, which is binomial. Candidates who are no members, and the panel, are not counted.
+Reference   the exact shares, or those of so many people who are in nothing else.
+Release     the shares of the study's 2 n alleles; or the same counts with discrete Laplace noise. A person
+            has 0 to 2 copies of each SNP, so replacing one moves all counts together by 2 M at most, in L1,
+            and the promise's epsilon buys noise of width 2 M / epsilon in each: more than the 2 n alleles
+            that are counted, unless the study is far larger than what it publishes about each person. That
+            is what it takes to keep a person's presence, and no attack gets around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.genomes import Floats, Frequencies, Genotypes
+from discreet.core.errors import require
+from discreet.core.numbers import Real, require_count
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+ROWS = 50  # people drawn together
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sequenced:
+    """A study that was carried out; `counts` are the study's alleles, which may not leave as they are."""
+
+    counts: Exact[NDArray[np.int64]]
+    people: int
+    reference: Frequencies
+    candidates: Genotypes
+    member: NDArray[np.bool_]
+    panel: Genotypes
+
+    def publish(self) -> Frequencies:
+        """The shares as they are, as studies used to."""
+        return Frequencies(share=self.counts.secret / (2 * self.people), people=self.people)
+
+    def publish_privately(self, epsilon: Real, random: Randomness) -> Frequencies:
+        """The shares from counts with noise: `epsilon` for a person, over all SNPs together."""
+        return self._noised(epsilon, 2 * self.reference.share.size, random)
+
+    def publish_each_privately(self, epsilon: Real, random: Randomness) -> Frequencies:
+        """The mistake: `epsilon` for each SNP, as if a person had only one; it costs M epsilon in all."""
+        return self._noised(epsilon * self.reference.share.size, 2 * self.reference.share.size, random)
+
+    def _noised(self, epsilon: Real, sensitivity: int, random: Randomness) -> Frequencies:
+        mechanism = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity)  # type: ignore[arg-type]
+        noisy = mechanism.release_many(self.counts, random).value
+        share = noisy / (2 * self.people)
+        return Frequencies(share=share, people=self.people, noise=mechanism.variance, epsilon=epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """`people` in the study, of whom `members` are candidates, beside as many `outsiders` and a `panel`."""
+
+    people: int = 1_000
+    snps: int = 10_000
+    reference: int | None = None
+    members: int = 200
+    outsiders: int = 200
+    panel: int = 400
+    seed: int = 2008
+
+    def __post_init__(self) -> None:
+        for name in ("people", "snps", "members"):
+            require_count(self, name, getattr(self, name))
+        require_count(self, "outsiders", self.outsiders, least=0)
+        require_count(self, "panel", self.panel, least=30)
+        require(self.members <= self.people, self, "members", self.members, "at most the people of the study")
+        if self.reference is not None:
+            require_count(self, "reference", self.reference)
+
+    def sequence(self) -> Sequenced:
+        draw = np.random.Generator(np.random.PCG64(self.seed))
+        share = draw.uniform(0.05, 0.95, self.snps)
+        candidates = _genotypes(self.members + self.outsiders, share, draw)
+        unseen = draw.binomial(2 * (self.people - self.members), share)
+        counts = candidates[: self.members].sum(axis=0, dtype=np.int64) + unseen
+        return Sequenced(
+            counts=Exact(counts),
+            people=self.people,
+            reference=self._refer(share, draw),
+            candidates=candidates,
+            member=np.arange(len(candidates)) < self.members,
+            panel=_genotypes(self.panel, share, draw),
+        )
+
+    def _refer(self, share: Floats, draw: np.random.Generator) -> Frequencies:
+        if self.reference is None:
+            return Frequencies(share=share)
+        counted = draw.binomial(2 * self.reference, share) / (2 * self.reference)
+        return Frequencies(share=counted, people=self.reference)
+
+
+def _genotypes(people: int, share: Floats, draw: np.random.Generator) -> Genotypes:
+    """Copies of each allele: two with the square of its share, none with the square of the other's."""
+    two, some = (share**2).astype(np.float32), (1 - (1 - share) ** 2).astype(np.float32)
+    drawn = np.empty((people, share.size), np.int8)
+    for start in range(0, people, ROWS):
+        rows = drawn[start : start + ROWS]
+        chance = draw.random(rows.shape, np.float32)
+        np.add(chance < two, chance < some, out=rows, dtype=np.int8)
+    return drawn

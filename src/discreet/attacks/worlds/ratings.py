@@ -1,0 +1,165 @@
+"""Films as a rental service's subscribers rated them: made up, in the shape of the Netflix Prize data.
+
+Titles      the r-th most rated draws in proportion to 1 / (r + 20): a long tail in which the top twentieth
+            has a third of all ratings. A third of them is older than the service; the others come out on days
+            spread over its time.
+People      rate as many as a lognormal law says: the middle one about 60, one in twenty 200.
+Days        a person joins on some day, more often late than early, is asked for a quarter of all ratings
+            then, and gives the others in sittings of about six over the time that is left. A title is rated
+            in the soonest of three such sittings after it came out: people rate what is new at about the
+            same time, and together with other things, which makes a day tell less.
+Stars       1 to 5: a person's mood and a title's merit, and chance.
+
+No row is anybody's. The real table had ten times the people and a hundred times the ratings: figures found
+here say what the attack does, not what it would find there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.attacks.ratings import NOBODY, Integers, Overheard, Ratings
+from discreet.core.errors import require
+from discreet.core.numbers import require_count
+
+SITTING = 6
+ASKED = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """A rental service of which the records of `people` are released; `strangers` also rate, unreleased."""
+
+    people: int = 50_000
+    titles: int = 2_000
+    strangers: int = 1_000
+    days: int = 2_200
+    seed: int = 2006
+
+    def __post_init__(self) -> None:
+        for name in ("people", "titles", "days", "strangers"):
+            require_count(self, name, getattr(self, name), least=10)
+        require_count(self, "seed", self.seed, least=0)
+
+    def rate(self) -> tuple[Ratings, Ratings]:
+        """What the people of the release rated, and what the strangers did."""
+        draw = np.random.Generator(np.random.PCG64(self.seed))
+        everybody = self.people + self.strangers
+        person, title = self._pairs(everybody, draw)
+        day = self._days(person, title, everybody, draw)
+        merit, mood = draw.normal(0, 0.5, self.titles), draw.normal(3.6, 0.4, everybody)
+        liked = mood[person] + merit[title] + draw.normal(0, 0.9, person.size)
+        stars = np.clip(np.rint(liked), 1, 5).astype(np.int64)
+        columns = {"person": person, "title": title, "stars": stars, "day": day}
+        cut = int(np.searchsorted(person, self.people))
+        released = {name: column[:cut] for name, column in columns.items()}
+        others = {name: column[cut:] for name, column in columns.items()} | {
+            "person": person[cut:] - self.people
+        }
+        return (
+            Ratings(**released, people=self.people, titles=self.titles),
+            Ratings(**others, people=self.strangers, titles=self.titles),
+        )
+
+    def _pairs(self, everybody: int, draw: np.random.Generator) -> tuple[Integers, Integers]:
+        """Who rated what, sorted by person: a title that is drawn twice is rated once."""
+        often = 5 + np.minimum(draw.lognormal(np.log(62), 0.85, everybody), self.titles / 2).astype(np.int64)
+        person = np.repeat(np.arange(everybody), often)
+        weight = np.cumsum(1 / (np.arange(self.titles) + 20))
+        title = np.searchsorted(weight[:-1], draw.random(person.size) * weight[-1], side="right")
+        pairs = np.sort(person * self.titles + title)
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+        return pairs // self.titles, pairs % self.titles
+
+    def _days(self, person: Integers, title: Integers, everybody: int, draw: np.random.Generator) -> Integers:
+        joined = (np.sqrt(draw.random(everybody)) * (self.days - 1)).astype(np.int64)
+        sittings = np.maximum(np.bincount(person, minlength=everybody) // SITTING, 1)
+        starts = np.cumsum(sittings) - sittings
+        left = np.repeat(self.days - joined, sittings)
+        later = (draw.random(left.size) * left).astype(np.int64)
+        later[starts] = 0
+        sitting = np.repeat(joined, sittings) + later
+        out = np.maximum(draw.integers(-self.days // 2, self.days, self.titles), 0)
+        tried = np.array([self._pick(person, starts, sittings, sitting, draw) for _ in range(3)])
+        wait = np.where(tried >= out[title], tried, tried + 2 * self.days)  # before it came out: last resort
+        return np.asarray(wait.min(axis=0) % (2 * self.days), np.int64)
+
+    @staticmethod
+    def _pick(
+        person: Integers, starts: Integers, sittings: Integers, sitting: Integers, draw: np.random.Generator
+    ) -> Integers:
+        """A sitting of each row's person; a new subscriber is asked for many at once, so often the first."""
+        later = np.maximum(draw.random(person.size) * (1 + ASKED) - ASKED, 0)
+        return sitting[starts[person] + (later * sittings[person]).astype(np.int64)]
+
+
+def overhear(
+    released: Ratings,
+    strangers: Ratings | None = None,
+    *,
+    victims: int,
+    known: int,
+    wrong: int = 0,
+    days: int = 0,
+    stars: int = 0,
+    seed: int = 1,
+) -> Overheard:
+    """`known` ratings each of `victims` people of either table, as someone might remember them.
+
+    `wrong` of them are of any title on any day, in proportion to how often titles and days occur; the days of
+    the others are off by up to `days`, their stars by up to `stars`.
+    """
+    require_count("overhear", "victims", victims)
+    require_count("overhear", "known", known)
+    require(0 <= wrong <= known, "overhear", "wrong", wrong, f"between 0 and {known}")
+    draw = np.random.Generator(np.random.PCG64(seed))
+    parts = [_remember(released, victims, known, draw)]
+    truth = [parts[0][0]]
+    if strangers is not None:
+        parts.append(_remember(strangers, victims, known, draw))
+        truth.append(np.full(victims, NOBODY))
+    title, star, day = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
+    day = day + draw.integers(-days, days + 1, day.shape)
+    star = star + draw.integers(-stars, stars + 1, star.shape)
+    rumour = draw.integers(released.person.size, size=(len(title), wrong))
+    elsewhere = draw.integers(released.person.size, size=(len(title), wrong))
+    title[:, :wrong], star[:, :wrong] = released.title[rumour], released.stars[elsewhere]
+    day[:, :wrong] = released.day[elsewhere]
+    return Overheard(
+        victim=np.repeat(np.arange(len(title)), known),
+        title=title.ravel(),
+        stars=star.ravel(),
+        day=day.ravel(),
+        truth=np.concatenate(truth),
+    )
+
+
+def _remember(
+    ratings: Ratings, victims: int, known: int, draw: np.random.Generator
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Some who rated enough, and `known` ratings of each, in three tables of victims by ratings."""
+    starts, places = ratings.by_person
+    enough = np.flatnonzero(np.diff(starts) >= known)
+    wanted = f"at most the number of people with {known} ratings"
+    require(enough.size >= victims, "overhear", "victims", victims, wanted)
+    chosen = draw.choice(enough, victims, replace=False)
+    held = np.diff(starts)[chosen]
+    inside = np.array([draw.permutation(many)[:known] for many in held])
+    at = places[starts[chosen][:, None] + inside]
+    return chosen, ratings.title[at], ratings.stars[at], ratings.day[at]
+
+
+def cut_apart(ratings: Ratings, *, seed: int = 1) -> Ratings:
+    """The same ratings, each put into a record drawn anew: what one person said is no longer together."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    return replace(ratings, person=draw.integers(ratings.people, size=ratings.person.size))
+
+
+def coarsen(ratings: Ratings, *, days: int, stars: int = 1) -> Ratings:
+    """Days and stars by the middle of their interval."""
+    require_count("coarsen", "days", days)
+    require_count("coarsen", "stars", stars)
+    middle = ratings.stars // stars * stars + stars // 2
+    return replace(ratings, stars=middle, day=ratings.day // days * days + days // 2)

@@ -1,0 +1,13 @@
+"""One case for each attack of `ATTACKS`, in a file of its own."""
+
+from __future__ import annotations
+
+from tests.attacks.cases.genome_membership import GENOME_MEMBERSHIP
+from tests.attacks.cases.scoreboard import SCOREBOARD
+from tests.attacks.cases.uniqueness import UNIQUENESS
+
+CASES = (
+    UNIQUENESS,
+    SCOREBOARD,
+    GENOME_MEMBERSHIP,
+)

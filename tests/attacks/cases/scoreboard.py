@@ -1,0 +1,28 @@
+"""Records of ratings as they are, and cut apart."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.ratings import Ratings
+from discreet.attacks.scoreboard import Scoreboard
+from discreet.attacks.worlds.ratings import Service, cut_apart, overhear
+from tests.attacks.case import Case
+
+
+@cache
+def films() -> tuple[Ratings, Ratings]:
+    return Service(people=5_000, titles=600, strangers=500).rate()
+
+
+def _search(release: Ratings) -> Findings:
+    told = overhear(*films(), victims=300, known=8, wrong=2, days=14)
+    return Scoreboard(days=14, wrong=0.25).run(release, told)
+
+
+SCOREBOARD = Case(
+    attack=Scoreboard,
+    unprotected=lambda: _search(films()[0]),
+    protected=lambda: _search(cut_apart(films()[0])),
+)
