@@ -44,7 +44,7 @@ def distances(mechanism: Quantile, rows: Rows) -> list[int]:
     for c in range(low, high + 1):
         over = sum(x < c for x in moved) - o - share * n
         under = sum(x > c for x in moved) + o - (1 - share) * n
-        found.append(int(max(over, under, Fraction(0)) * bottom))
+        found.append(int(max(over, under) * bottom))
     return found
 
 

@@ -196,7 +196,7 @@ def _distance(mechanism: Quantile, rows: dict[int, int], at: int) -> int:
     n, o = sum(rows.values()), mechanism.offset
     below = sum(count for value, count in rows.items() if value < at)
     above = sum(count for value, count in rows.items() if value > at)
-    return max(0, a * (below - o) - b * n, a * (above + o) - (a - b) * n)
+    return max(a * (below - o) - b * n, a * (above + o) - (a - b) * n)
 
 
 def _law_loss(weights: list[Floats], lengths: Floats | Integers) -> float:

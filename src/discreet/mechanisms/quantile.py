@@ -1,9 +1,10 @@
 """Quantile by the exponential mechanism over a declared grid: MEDIAN, percentiles, and MIN and MAX.
 
 Release     M(D) = c in low .. high with Pr[c] proportional to exp(-rate * d(c)), rate = epsilon / (2 s),
-            d(c) = max(0, a (L - o) - b n, a (G + o) - (a - b) n),
+            d(c) = max(a (L - o) - b n, a (G + o) - (a - b) n),
             where L rows lie below c, G above it, n are all, b / a is the probability in lowest terms and o
-            the `offset` in rows: d / a is by how many rows c misses rank (b / a) n + o.
+            the `offset` in rows: d / a is by how many rows c misses rank (b / a) n + o; below 0, how many
+            rows that tie at c would have to go before it does.
 Requires    low, high, probability and offset are public; rows outside are moved to the nearer end. A person
             has at most R rows, and there are fewer than 2**48 rows.
 Guarantee   epsilon-DP, by the exponential mechanism's argument, with the sensitivity of d:
@@ -13,9 +14,9 @@ Guarantee   epsilon-DP, by the exponential mechanism's argument, with the sensit
             value       s = a R. Up to R rows leave and up to R come. The first term rises by b at most with a
                         row that leaves and by a - b with one that comes, falls by a - b and by b: by a R in
                         all either way. So does the second.
-Utility     The true quantile has d = 0, so Pr[d >= t] <= (high - low) exp(-rate * t): `rank_error`. That is
-            in rows; how far it is in values depends on the data, and is not public. Ties help: a value that
-            many rows share is found by all of them.
+Utility     The true quantile has d <= 0, so Pr[d >= t] <= (high - low) exp(-rate * t): `rank_error`. That is
+            in rows; how far it is in values depends on the data, and is not public. Ties help twice: a value
+            that many rows share is as far below 0 as its neighbours are above.
 MIN, MAX    With probability 0 every c up to the least row has d = 0, so M would be spread evenly over low ..
             least row. `inward` moves the target a few rows into the data, just so many that the answer is
             inside with the stated confidence; no epsilon-DP answer can be sure of the last rows themselves.
@@ -116,7 +117,7 @@ class Quantile:
         top, bottom = self.probability.numerator, self.probability.denominator
         over = bottom * (below - self.offset) - top * rows
         under = bottom * (above + self.offset) - (bottom - top) * rows
-        return np.maximum(np.maximum(over, under), 0)
+        return np.maximum(over, under)
 
     def probabilities(self, rows: Grouped) -> Floats:
         """Pr[M(D) = c] for every c in low .. high."""
