@@ -9,9 +9,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, ask, noise
+from benchmarks import accounting, anonymize, ask, noise
 
-ROOMS = {"Exact noise": noise, "Accounting": accounting, "Private SQL against raw DuckDB": ask}
+ROOMS = {
+    "Exact noise": noise,
+    "Accounting": accounting,
+    "Private SQL against raw DuckDB": ask,
+    "Generalization": anonymize,
+}
 PEERS = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
