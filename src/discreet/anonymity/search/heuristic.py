@@ -4,6 +4,8 @@ Descent     From the top to the best child that is valid, and on from there unti
             from the best node so far whose children were not looked at. So solutions come early, and time
             without limit would visit every node that valid ones lead to. Where a model is not monotone, nodes
             that are not valid are gone on from as well, after those that are.
+Best        By score, and by how much of the limit of suppressed rows is used up: ROOM times the score of
+            the top is added where all of it is, because a node that leaves room leads further.
 Passed over Nodes that were seen, and those below one that is hopeless.
 """
 
@@ -18,9 +20,10 @@ from discreet.anonymity.search.lattice import Levels
 from discreet.anonymity.search.survey import Survey
 
 REMEMBERED = 2048  # hopeless nodes, the latest
+ROOM = 0.15
 
 Place = tuple[bool, float, Levels]
-"""Where a node stands among those to go on from: valid ones first, by score."""
+"""Where a node stands among those to go on from: valid ones first, the best of them."""
 
 
 def dive(survey: Survey) -> None:
@@ -37,10 +40,13 @@ class _Dive:
         self._seen: set[Levels] = set()
         self._hopeless = np.full((REMEMBERED, len(survey.lattice.shape)), -1, np.int16)
         self._ruled_out = 0
+        self._room = 0.0
 
     def run(self) -> None:
         start = self._judged(self._survey.lattice.top)
-        self._waiting = [] if start is None else [start]
+        if start is not None:
+            self._waiting = [start]
+            self._room = ROOM * abs(start[1]) / max(1, self._survey.judge.limit) if not start[0] else 0.0
         while self._waiting and not self._survey.over:
             self._descend(heapq.heappop(self._waiting))
 
@@ -68,7 +74,7 @@ class _Dive:
             self._hopeless[self._ruled_out % REMEMBERED] = node
             self._ruled_out += 1
             return None
-        return not outcome.valid, outcome.score, node
+        return not outcome.valid, outcome.score + self._room * outcome.suppressed, node
 
     def _is_hopeless(self, node: Levels) -> bool:
         return bool((self._hopeless >= np.array(node)).all(axis=1).any())

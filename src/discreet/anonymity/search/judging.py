@@ -39,7 +39,7 @@ class Judge:
     """The models of a search, in the order in which they are asked, and how many rows may be suppressed."""
 
     def __init__(self, models: Sequence[Model], limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         sure = [model for model in models if model.monotone_in_suppression]
         merging = [
             model
@@ -60,12 +60,12 @@ class Judge:
             return Verdict(suppressed=0, hopeless=True)
         certain = kept = judge_all(classes, self._sure, classes.sizes > 0)
         suppressed = suppressed_rows(classes.sizes, kept) if self._sure else 0
-        if suppressed > self._limit:
+        if suppressed > self.limit:
             return Verdict(suppressed=suppressed, hopeless=True)
         for models, hopeless in self._rest:
             kept = judge_all(classes, models, kept)
             suppressed = suppressed_rows(classes.sizes, kept)
-            if suppressed > self._limit:
+            if suppressed > self.limit:
                 return Verdict(suppressed=suppressed, hopeless=hopeless)
         return Verdict(suppressed=suppressed, kept=kept, certain=certain)
 

@@ -5,7 +5,8 @@ State       One bound a node, infinite where the node was judged or ruled out. A
 Descent     From the top, always to the valid child of least bound that improves, until none does: a good
             solution early makes bounds bite.
 Then        Always the live node with most nodes below it. If it is hopeless they all go (predictive tagging);
-            if it is valid, what it suppresses for certain raises their bounds.
+            if it is valid, what it suppresses for certain raises their bounds. A node that is a little too
+            costly itself is judged, too, where it would take many live ones along.
 Otherwise   Where no verdict tells of other nodes, live nodes are judged by rising bound, each by itself; the
             first one beyond the best solution ends the search.
 """
@@ -29,6 +30,9 @@ from discreet.anonymity.search.survey import Outcome, Survey
 
 PROVABLE = 4_000_000
 """The most nodes of a lattice for which bounds are held; larger ones are searched by `heuristic`."""
+
+BEYOND, MANY = 0.1, 4
+"""How far above the best solution a bound may be, and how many live nodes must then be below."""
 
 SECONDS = 30.0
 """The time for one that is too large, unless less is given."""
@@ -86,13 +90,26 @@ class _Bounded:
             order = np.argsort(-self._lattice.below, kind="stable")
         else:
             order = np.argsort(self._flat, kind="stable")
-        for place in order[self._flat[order] < survey.cutoff].tolist():
-            if self._flat[place] < survey.cutoff:
+        cutoff, reach = self._limits()
+        for place in order[self._flat[order] < reach].tolist():
+            bound = self._flat[place]
+            if bound < reach and (bound < cutoff or self._decides(place, cutoff)):
                 if survey.over:
                     return False
                 survey.report(self._left)
                 self._check(self._lattice.levels(place))
+                cutoff, reach = self._limits()
         return True
+
+    def _limits(self) -> tuple[float, float]:
+        """Below which bound a node is live, and below which it may be judged for those below it."""
+        cutoff = self._survey.cutoff
+        return cutoff, cutoff + BEYOND * abs(cutoff) if self._survey.judge.tells else cutoff
+
+    def _decides(self, place: int, cutoff: float) -> bool:
+        """Whether a node that is not live itself could rule out many that are."""
+        below = self._bounds[down(self._lattice.levels(place))]
+        return int(np.count_nonzero(below < cutoff)) >= MANY
 
     def _left(self) -> int:
         return int((self._flat < self._survey.cutoff).sum())

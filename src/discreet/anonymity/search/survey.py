@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from bisect import insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -26,11 +26,12 @@ TIE = 1e-12  # relative; scores that differ by less come from rounding
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
-    """What is known of a node once it was judged; `view` and `score` where it is valid."""
+    """What is known of a node once it was judged; the rest where it is valid."""
 
     hopeless: bool = False
     view: View | None = None
     score: float = np.inf
+    suppressed: int = 0
 
     @property
     def valid(self) -> bool:
@@ -65,7 +66,8 @@ class Survey:
         progress: Progress | None = None,
     ) -> Survey:
         _check(tuples, hierarchies, suppress, top)
-        tables = Tables(tuples, hierarchies)
+        judged = {name: held for name, held in tuples.sensitive.items() if name in {m.column for m in models}}
+        tables = Tables(replace(tuples, sensitive=judged), hierarchies)
         names = [hierarchy.name for hierarchy in hierarchies]
         setting = Setting(
             columns=tables.columns,
@@ -101,7 +103,7 @@ class Survey:
             )
             insort(self._best, (score, self.checked, solution))
             del self._best[self.top :]
-        return Outcome(view=view, score=score)
+        return Outcome(view=view, score=score, suppressed=verdict.suppressed)
 
     def verdict(self, levels: Levels) -> tuple[Table, Verdict]:
         """Judge a node."""

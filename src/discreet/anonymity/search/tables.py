@@ -4,7 +4,8 @@ Roll-up     Columns have an order, the one with most values first, because it me
             is made from the one whose last coarser column is a level lower (or lower still, where that was
             not made yet), and is kept for the nodes that need it. A column at level 0 costs nothing.
 Numbers     Labels are renumbered to those that occur and packed into the bits of one key a row.
-Memory      Kept tables hold at most KEPT_BYTES; the one longest unused goes first.
+Memory      Kept tables hold LEAST_KEPT bytes, or four times the first table, up to MOST_KEPT; the one longest
+            unused goes first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.search.columns import Column, packed
 from discreet.anonymity.search.kernels import added, roll_up, roll_up_wide, united
 
-KEPT_BYTES = 64 << 20
+LEAST_KEPT = 64 << 20
+MOST_KEPT = 384 << 20
 
 NOTHING: Mapping[str, Sensitive] = {}
 
@@ -93,6 +95,7 @@ class Tables:
         self.bottom = Table(
             keys=keys, sizes=tuples.counts, sensitive=tuples.sensitive, population=tuples.population
         )
+        self._room = min(max(LEAST_KEPT, 4 * self.bottom.bytes), MOST_KEPT)
 
     def at(self, levels: Sequence[int]) -> Table:
         """The classes of a node; what is not settled is overwritten when the next one is asked for."""
@@ -155,7 +158,7 @@ class Tables:
     def _keep(self, levels: Levels, table: Table) -> Table:
         kept = self._kept[levels] = table.settled()
         self._kept_bytes += kept.bytes
-        while self._kept_bytes > KEPT_BYTES and len(self._kept) > 1:
+        while self._kept_bytes > self._room and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.bytes
         return kept
