@@ -6,8 +6,8 @@ same secret. An answer that is not given counts as infinitely wrong. MEDIAN answ
 figure is the mean absolute error; all others are median absolute errors. By class, the figure is that of the
 middle class, and the ratio of the worst class stands beside it.
 
-The bar is the best peer whose guarantee stands the audit: at epsilon 1, an event is counted on two
-neighbouring tables, and a peer is caught where even the lower confidence bound of the loss is above 1.
+The bar is the best peer that the audit does not catch: at epsilon 1, an event is counted on two neighbouring
+tables, and a peer is caught where even the lower confidence bound of the loss is above 1.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from discreet.core.relations import Relation
 ABOUT = (
     f"Median absolute error (for MEDIAN, in whole years: mean) at ε = {task.EPSILON} for the whole "
     "question, on the sample `census`, a person a row, under the secret that the peer keeps. By class: the "
-    "middle class, and the worst ratio of any. The bar is 1.05× the best peer whose guarantee stands the "
-    "audits below; † marks one that does not, and – a question that a peer has no answer to."
+    "middle class, and the worst ratio of any, each with its standard error. The bar is 1.05× the best peer "
+    "that the audits below do not catch: met if no ratio is above it, missed if one is by three standard "
+    "errors, else undecided. † marks a peer that is caught, – a question to which it has no answer. An audit "
+    "that does not catch shows no more than that."
 )
 HEADINGS = (
     "question",
@@ -41,11 +43,11 @@ HEADINGS = (
     "OpenDP",
     "SmartNoise",
     "diffprivlib",
-    "ours / best that stands",
+    "ours / best not caught",
 )
 PEERS = (OPENDP, SMARTNOISE, DIFFPRIVLIB)
 LIMIT = 240
-BAR, MISS = 1.05, 1e-3
+BAR, SURE, MISS = 1.05, 3, 1e-3
 HIDES = {OPENDP: Relation.PRESENCE, SMARTNOISE: Relation.PRESENCE, DIFFPRIVLIB: Relation.VALUE}
 
 
@@ -64,7 +66,7 @@ class Errors:
             return cls(
                 each=missed.mean(axis=0), doubt=np.maximum(missed.std(axis=0) / np.sqrt(count), unseen)
             )
-        if np.all(missed % 1 == 0):
+        if np.all(missed == np.floor(missed)):
             # whole numbers have a median only to the next one: spread each over its unit, as grouped data
             missed = np.abs(missed + np.random.default_rng(0).uniform(-0.5, 0.5, missed.shape))
         missed = np.sort(missed, axis=0)
@@ -148,14 +150,12 @@ def _row(asked: Asked, census: Path, theirs: Mapping[Peer, Theirs]) -> tuple[str
         asked.secret.value,
         _figure(ours.each[place]),
         *cells,
-        _against(ours, standing),
+        _against(ours, standing) if standing else "every peer is caught" if errors else "no peer answered",
     )
 
 
 def _against(ours: Errors, standing: list[Errors]) -> str:
     """The ratio to the best of each class: in the middle one and the worst, with its standard error."""
-    if not standing:
-        return "no peer stands"
     if not ours.each.any() and not any(each.each.any() for each in standing):
         return "both exact"
     places = np.arange(ours.each.size)
@@ -166,12 +166,13 @@ def _against(ours: Errors, standing: list[Errors]) -> str:
     )
     # a peer that was never wrong in so many answers may still be wrong as often as its doubt says
     ratios, spread = _ratios(ours, np.maximum(least, doubt), doubt)
-    met = bool(np.all(ratios - 3 * spread <= BAR))
+    verdict = "met" if np.all(ratios <= BAR) else "undecided"
+    verdict = "**missed**" if np.any(ratios - SURE * spread > BAR) else verdict
     shown = [f"{ratios[ours.middle]:.2f}× ± {spread[ours.middle]:.2f}"]
     if ratios.size > 1:
         worst = int(np.argmax(ratios))
         shown.append(f"worst class {ratios[worst]:.2f}× ± {spread[worst]:.2f}")
-    return f"{', '.join(shown)}: {'met' if met else '**missed**'}"
+    return f"{', '.join(shown)}: {verdict}"
 
 
 def _ratios(ours: Errors, least: Floats, doubt: Floats) -> tuple[Floats, Floats]:
@@ -186,7 +187,7 @@ def _notes(peer: Peer, known: Theirs) -> list[str]:
     name = f"{peer.name} {peer.version}"
     lines = [f"{name}: {known.problem}."] if known.problem else []
     for audit, _, found in known.audits:
-        verdict = "† caught" if found > task.AUDITED else "stands"
+        verdict = "† caught" if found > task.AUDITED else "not caught"
         lines.append(f"{name}, {audit}: ε at least {found:.2f} where {task.AUDITED:g} is claimed; {verdict}.")
     return lines
 

@@ -146,4 +146,4 @@ def _lines(path: str) -> list[str]:
 
 def _last_line(text: str, most: int = 160) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:most].replace("|", "/") if lines else ""
+    return lines[-1].replace(f"{ROOT}/", "").replace("|", "/")[:most] if lines else ""

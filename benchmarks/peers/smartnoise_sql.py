@@ -80,16 +80,15 @@ def _drawn(frame: pd.DataFrame, question: str, epsilon: float, places: int) -> l
 
 
 def audit() -> None:
-    """COUNT with and without one person, and a class's AVG with and without its only one."""
-    five = pd.DataFrame({"workclass": ["Private"] * 4 + ["Never-worked"], "age": 40, "hours_per_week": 99})
-    four, place = five.head(4), task.CLASSES.index("Never-worked")
-    count, mean = "SELECT COUNT(*) AS x FROM main.census", _by_class("AVG(hours_per_week) AS x")
-    asked, fewer = (_answers(frame, count, task.AUDITED, places=1) for frame in (five, four))
+    """COUNT with and without one person, and AVG with and without the only one."""
+    five = pd.DataFrame({"workclass": ["Private"] * 5, "age": 40, "hours_per_week": 99})
+    count, mean = (f"SELECT {each} AS x FROM main.census" for each in ("COUNT(*)", "AVG(hours_per_week)"))
+    asked, fewer = (_answers(five.head(n), count, task.AUDITED, places=1) for n in (5, 4))
     title = "COUNT(*) is 5 or more, with 5 rows and with 4"
     task.audited(title, "count", lambda: asked()[0] >= 5, lambda: fewer()[0] >= 5)
-    one, none = (_answers(frame, mean, task.AUDITED, len(task.CLASSES)) for frame in (five, four))
-    title = "AVG of a class is above 50, with 1 row in it and with none"
-    task.audited(title, "avg", lambda: one()[place] > 50, lambda: none()[place] > 50)
+    one, none = (_answers(five.head(n), mean, task.AUDITED, places=1) for n in (1, 0))
+    title = "AVG is above 50, with 1 row of 99 and with none"
+    task.audited(title, "avg", lambda: one()[0] > 50, lambda: none()[0] > 50)
 
 
 def _reader(frame: pd.DataFrame, epsilon: float) -> Any:
