@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.core.errors import RequestError
-from discreet.engines.store import PreparedStore, prepare
+from discreet.engines.store import FORMAT, PreparedStore, prepare
 from tests.engines.stores import VISITS, policy_of, rows_of, visits_of
 
 SAMPLE = {"user": ["a", "a", "b"], "city": ["Ulm", "Bonn", "Ulm"], "age": [1, 2, 3], "note": ["x", "y", "z"]}
@@ -59,7 +59,7 @@ def test_a_store_of_another_format_is_not_used(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = prepare(visits_of(source), tmp_path / "store")
-    monkeypatch.setattr("discreet.engines.store.FORMAT", 2)
+    monkeypatch.setattr("discreet.engines.store.FORMAT", FORMAT + 1)
     assert prepare(visits_of(source), tmp_path / "store") != first
 
 
