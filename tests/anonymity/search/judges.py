@@ -122,3 +122,17 @@ def _one_by_one(classes: Classes, column: str, met: Callable[[Integers], bool]) 
         counts[held.values[start:end]] = held.counts[start:end]
         verdicts.append(met(counts))
     return np.array(verdicts, np.bool_)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Present(_Test):
+    """Of every class of the population, some are in the table."""
+
+    column: str | None = None
+
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = False
+    minds_absent: ClassVar[bool] = True
+
+    def judge(self, classes: Classes) -> Verdicts:
+        return classes.sizes > 0

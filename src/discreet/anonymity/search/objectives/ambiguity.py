@@ -49,11 +49,10 @@ class _Ambiguity:
         return self.setting.rows * np.exp(outer_sum(logarithms) / self.setting.rows)
 
     def score(self, view: View) -> float:
-        gone = float(view.sizes[~view.kept].sum())
-        return self._combinations(view, view.kept) + gone * self.domain
+        return self._combinations(view, view.kept) + view.gone.rows * self.domain
 
     def below(self, view: View) -> float:
-        return float(view.sizes[~view.certain].sum()) * self.domain
+        return view.surely_gone.rows * self.domain
 
     def above(self, view: View) -> float:
         return self._combinations(view, np.ones(len(view.sizes), np.bool_))

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.anonymity.search.kernels import Truths
 from discreet.anonymity.search.lattice import Floats, outer_sum
-from discreet.anonymity.search.objectives.objective import ANY, Setting, View
+from discreet.anonymity.search.objectives.objective import ANY, Gone, Setting, View
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,30 +26,23 @@ class ByColumn:
 
     setting: Setting
     costs: Sequence[Floats]
-    extra: Callable[[int, View, Truths], float]
+    extra: Callable[[int, Gone], float]
     term: Callable[[Floats], Floats] = np.asarray
     unit: Callable[[float], float] = float
 
     def bounds(self) -> Floats:
-        return outer_sum([self._terms(j, 0.0) for j in range(len(self.costs))])
+        return outer_sum([self._terms(j, cost, 0.0) for j, cost in enumerate(self.costs)])
 
     def score(self, view: View) -> float:
-        extras = self._extras(view, ~view.kept)
-        return float(
-            sum(
-                float(self._terms(j, extras[j], slice(level, level + 1))[0])
-                for j, level in enumerate(view.levels)
-            )
-        )
+        here = np.array([self.costs[j][level] for j, level in enumerate(view.levels)])
+        return float(self.setting.weights @ self.term(here + self._extras(view.gone)))
 
     def below(self, view: View) -> Floats | float:
-        gone = ~view.certain
-        if not gone.any():
+        if not view.surely_gone.rows:
             return ANY
-        extras = self._extras(view, gone)
-        return outer_sum(
-            [self._terms(j, extras[j], slice(None, level + 1)) for j, level in enumerate(view.levels)]
-        )
+        extras = self._extras(view.surely_gone)
+        costs = [self.costs[j][: level + 1] for j, level in enumerate(view.levels)]
+        return outer_sum([self._terms(j, cost, float(extras[j])) for j, cost in enumerate(costs)])
 
     def above(self, view: View) -> float:
         return ANY
@@ -58,10 +50,10 @@ class ByColumn:
     def shown(self, score: float) -> float:
         return self.unit(score)
 
-    def _terms(self, j: int, extra: float, levels: slice = slice(None)) -> Floats:
-        return float(self.setting.weights[j]) * self.term(self.costs[j][levels] + extra)
+    def _terms(self, j: int, costs: Floats, extra: float) -> Floats:
+        return float(self.setting.weights[j]) * self.term(costs + extra)
 
-    def _extras(self, view: View, gone: Truths) -> list[float]:
-        if not gone.any():
-            return [0.0] * len(self.costs)
-        return [self.extra(j, view, gone) for j in range(len(self.costs))]
+    def _extras(self, gone: Gone) -> Floats:
+        if not gone.rows:
+            return np.zeros(len(self.costs))
+        return np.array([self.extra(j, gone) for j in range(len(self.costs))])

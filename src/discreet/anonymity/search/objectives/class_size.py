@@ -34,7 +34,7 @@ class _ClassSize:
         return self.setting.rows / self.setting.most_classes()
 
     def score(self, view: View) -> float:
-        pool = bool((view.sizes[~view.kept] > 0).any())
+        pool = view.gone.rows > 0
         return self.setting.rows / (int(view.kept.sum()) + pool)
 
     def below(self, view: View) -> float:

@@ -36,10 +36,10 @@ class _Discernibility:
 
     def score(self, view: View) -> float:
         kept = view.sizes[view.kept].astype(float)
-        return float(kept @ kept) + float(view.sizes[~view.kept].sum()) * self.setting.rows
+        return float(kept @ kept) + view.gone.rows * self.setting.rows
 
     def below(self, view: View) -> float:
-        gone = float(view.sizes[~view.certain].sum())
+        gone = view.surely_gone.rows
         return gone * self.setting.rows + (self.setting.rows - gone)
 
     def above(self, view: View) -> float:

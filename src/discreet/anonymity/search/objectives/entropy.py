@@ -17,10 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.anonymity.search.columns import Column
-from discreet.anonymity.search.kernels import Truths
 from discreet.anonymity.search.lattice import Floats
 from discreet.anonymity.search.objectives.by_column import ByColumn
-from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,8 @@ class Entropy:
     weighted: ClassVar[bool] = True
 
     def over(self, setting: Setting) -> Scale:
-        def extra(j: int, view: View, gone: Truths) -> float:
-            labels = setting.columns[j].shown(view.keys[gone])
-            return _spread(np.bincount(labels, weights=view.sizes[gone]))
+        def extra(j: int, gone: Gone) -> float:
+            return _spread(np.bincount(setting.columns[j].shown(gone.keys), weights=gone.sizes))
 
         return ByColumn(setting=setting, costs=[_costs(column) for column in setting.columns], extra=extra)
 

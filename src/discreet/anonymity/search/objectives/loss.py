@@ -16,10 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.anonymity.search.columns import Column
-from discreet.anonymity.search.kernels import Truths
 from discreet.anonymity.search.lattice import Floats
 from discreet.anonymity.search.objectives.by_column import ByColumn
-from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ class Loss:
         shares = [column.shares for column in setting.columns]
         units = [setting.rows * (1 - 1 / column.hierarchy.size) for column in setting.columns]
 
-        def extra(j: int, view: View, gone: Truths) -> float:
-            lost = 1 - shares[j][view.levels[j]][setting.columns[j].shown(view.keys[gone])]
-            return float(view.sizes[gone] @ lost) / units[j] if units[j] else 0.0
+        def extra(j: int, gone: Gone) -> float:
+            shown = shares[j][gone.levels[j]][setting.columns[j].shown(gone.keys)]
+            return (gone.rows - float(gone.sizes @ shown)) / units[j] if units[j] else 0.0
 
         def costs(j: int, column: Column) -> Floats:
             sums = np.array([column.rows(level) @ share for level, share in enumerate(shares[j])])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -39,6 +40,34 @@ class View:
     sizes: Integers
     kept: Truths
     certain: Truths
+
+    @cached_property
+    def gone(self) -> Gone:
+        """What is suppressed."""
+        return Gone.of(self, self.kept)
+
+    @cached_property
+    def surely_gone(self) -> Gone:
+        """What is suppressed at every node below, too."""
+        return self.gone if self.certain is self.kept else Gone.of(self, self.certain)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Gone:
+    """Classes of a node that are suppressed."""
+
+    levels: Levels
+    keys: Integers
+    sizes: Integers
+
+    @staticmethod
+    def of(view: View, kept: Truths) -> Gone:
+        places = np.flatnonzero(~kept)
+        return Gone(levels=view.levels, keys=view.keys[places], sizes=view.sizes[places])
+
+    @cached_property
+    def rows(self) -> int:
+        return int(self.sizes.sum())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,9 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.search.kernels import Truths
 from discreet.anonymity.search.objectives.by_column import ByColumn
-from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class Precision:
         heights = [column.hierarchy.height for column in setting.columns]
         costs = [np.arange(height + 1) / max(height, 1) for height in heights]
 
-        def extra(j: int, view: View, gone: Truths) -> float:
-            return float(view.sizes[gone].sum() * (1 - costs[j][view.levels[j]])) / setting.rows
+        def extra(j: int, gone: Gone) -> float:
+            return gone.rows * (1 - float(costs[j][gone.levels[j]])) / setting.rows
 
         columns = len(setting.columns)
         return ByColumn(setting=setting, costs=costs, extra=extra, unit=lambda score: score / columns)
