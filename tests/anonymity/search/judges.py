@@ -4,6 +4,7 @@ Diverse    monotone in both ways: every class has l values
 Close      monotone in generalization alone: the equal distance from the whole table is at most t
 Recursive  the same: r1 < c (rl + … + rm)
 Even       in neither way: a class has an even number of rows
+Present    monotone in generalization, and minds classes of the population that have no rows
 Rows       of the whole table: at least so many rows are published, or none
 """
 

@@ -15,6 +15,7 @@ from discreet.anonymity.hierarchies.hierarchy import listed
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.search import classes_of, recoding_of, search
 from tests.anonymity.search import by_hand
+from tests.anonymity.search.judges import Present
 from tests.anonymity.search.worlds import ILLNESS, World, tuples_of, worlds
 
 
@@ -94,3 +95,15 @@ def test_classes_of_the_population_without_rows_are_not_counted_as_published() -
     found = search(tuples, hierarchies, [KAnonymity(k=2)], suppress=Fraction(0)).best
     assert found is not None
     assert (found.levels, found.classes, found.suppressed) == ((0,), 1, 0)
+
+
+def test_a_model_that_minds_absent_classes_is_not_met_by_suppressing_others() -> None:
+    hierarchies = [listed("age", [("20", "*"), ("30", "*")])]
+    tuples = Tuples(
+        codes=np.array([[0], [1]], np.int32),
+        counts=np.array([2, 0], np.int64),
+        population=np.array([2, 5], np.int64),
+    )
+    found = search(tuples, hierarchies, [Present()], suppress=Fraction(1)).best
+    assert found is not None
+    assert found.levels == (1,)
