@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.models import KAnonymity, Model
+from discreet.anonymity.models import DistinctDiversity, EqualCloseness, KAnonymity, Model
 from discreet.anonymity.search import OBJECTIVES, Found, Objective, minimal, search
 from tests.anonymity.search import by_hand
-from tests.anonymity.search.judges import Close, Diverse, Even, Rows
+from tests.anonymity.search.judges import Even, Rows
 from tests.anonymity.search.worlds import ILLNESS, World, worlds
 
 LIMITS = st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), Fraction(1)])
@@ -21,12 +21,12 @@ HALF = Fraction(1, 2)
 MODELS: dict[str, tuple[list[Model], list[by_hand.Rule]]] = {
     "k-anonymity": ([KAnonymity(k=2)], [by_hand.at_least(2)]),
     "k-anonymity and diversity": (
-        [KAnonymity(k=3), Diverse(column=ILLNESS, l=2)],
+        [KAnonymity(k=3), DistinctDiversity(column=ILLNESS, l=2)],
         [by_hand.at_least(3), by_hand.diverse(2)],
     ),
-    "closeness": ([Close(column=ILLNESS, t=Fraction(1, 3))], [by_hand.close(Fraction(1, 3))]),
+    "closeness": ([EqualCloseness(column=ILLNESS, t=Fraction(1, 3))], [by_hand.close(Fraction(1, 3))]),
     "k-anonymity and closeness": (
-        [Close(column=ILLNESS, t=HALF), KAnonymity(k=2)],
+        [EqualCloseness(column=ILLNESS, t=HALF), KAnonymity(k=2)],
         [by_hand.close(HALF), by_hand.at_least(2)],
     ),
     "even classes": ([Even()], [by_hand.even()]),

@@ -7,9 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.anonymity.models import KAnonymity, Model
+from discreet.anonymity.models import DistinctDiversity, EqualCloseness, KAnonymity, Model, RecursiveDiversity
 from discreet.anonymity.search import OBJECTIVES, Solution, minimal, search
-from tests.anonymity.search.judges import Close, Diverse, Recursive
 from tests.anonymity.search.worlds import published
 
 JOB = "occupation"
@@ -47,9 +46,15 @@ def test_k_anonymity_of_adult_loses_as_little_as_arx_finds(
 @pytest.mark.parametrize(
     ("models", "percent", "levels", "loss", "suppressed"),
     [
-        ([Diverse(column=JOB, l=5)], 0, "04113220", 0.6131717847, 0),
-        ([Close(column=JOB, t=Fraction(1, 5))], 0, "14113221", 0.9183953641, 0),
-        ([KAnonymity(k=5), Recursive(column=JOB, c=Fraction(4), l=3)], 2, "03013110", 0.2554529144, 573),
+        ([DistinctDiversity(column=JOB, l=5)], 0, "04113220", 0.6131717847, 0),
+        ([EqualCloseness(column=JOB, t=Fraction(1, 5))], 0, "14113221", 0.9183953641, 0),
+        (
+            [KAnonymity(k=5), RecursiveDiversity(column=JOB, c=Fraction(4), l=3)],
+            2,
+            "03013110",
+            0.2554529144,
+            573,
+        ),
     ],
 )
 def test_occupation_of_adult_is_kept_with_as_little_loss_as_arx_finds(
