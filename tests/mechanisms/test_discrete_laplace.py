@@ -130,3 +130,9 @@ def test_utility_matches_the_check_value_of_the_theory() -> None:
         2 * exp(-0.2996 * 11) / (1 + exp(-0.2996))
     )
     assert DiscreteLaplace(epsilon=0.2996, sensitivity=1).half_width(0.95) == 10  # type: ignore[arg-type]
+
+
+def test_the_width_of_the_widest_noise_is_found_soon() -> None:
+    for exponent in (20, 60, 120):
+        mechanism = DiscreteLaplace(epsilon=Fraction(1, 2**exponent), sensitivity=2**58)
+        assert float(mechanism.half_width(0.95) * mechanism.rate) == pytest.approx(math.log(20), rel=1e-9)

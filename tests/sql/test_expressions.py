@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -12,7 +13,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from discreet.core.policy import Link, Policy
+from discreet.core.policy import Column as Declared
+from discreet.core.policy import Kind, Link, Policy
 from discreet.core.relations import Relation
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import PreparedStore
@@ -187,6 +189,54 @@ def test_a_link_between_columns_of_different_kinds_does_not_err(tmp_path: Path) 
     tables = replace(people({"note": "x"}, {"note": "1"}), depts=({"id": "1", "size": "2", "name": "A"},))
     text = "SELECT COUNT(*) AS n FROM people AS p JOIN depts AS d ON p.note = d.id"
     assert exact(tables, text, tmp_path, terms) == [{"p0": 1}]
+
+
+def test_a_row_meets_one_public_row_though_rounding_makes_keys_of_several_equal(tmp_path: Path) -> None:
+    terms = policy(str(tmp_path))
+    links = {"links": {"ratio": Link(table="depts", column="id")}}
+    keys = {"id": Declared(type=Kind.INTEGER)}
+    tables = {
+        **terms.tables,
+        "people": terms.tables["people"].model_copy(update=links),
+        "depts": terms.tables["depts"].model_copy(
+            update={"columns": {**terms.tables["depts"].columns, **keys}}
+        ),
+    }
+    depts: tuple[Row, ...] = tuple({"id": str(2**62 + each), "size": "2", "name": "A"} for each in range(9))
+    rows = replace(people({"ratio": str(2**62)}), depts=depts)
+    text = "SELECT COUNT(*) AS n FROM people AS p JOIN depts AS d ON p.ratio = d.id"
+    assert exact(rows, text, tmp_path, terms.model_copy(update={"tables": tables})) == [{"p0": 1}]
+
+
+@pytest.mark.parametrize("resolution", ["10000000000", "10000000000.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) AS n FROM visits WHERE wide > 5",
+        "SELECT COUNT(*) AS n FROM (SELECT person, SUM(wide) AS s FROM visits GROUP BY person) WHERE s > 5",
+    ],
+)
+def test_no_number_on_a_coarse_grid_is_too_large(text: str, resolution: str, tmp_path: Path) -> None:
+    terms = policy(str(tmp_path))
+    wide = Declared(type=Kind.DECIMAL, low=0, high=10**24, resolution=Decimal(resolution))
+    visits = terms.tables["visits"]
+    visits = visits.model_copy(update={"columns": {**visits.columns, "wide": wide}})
+    rows = replace(people(), visits={"p": ({"wide": "1e24"},)})
+    terms = terms.model_copy(update={"tables": {**terms.tables, "visits": visits}})
+    assert exact(rows, text, tmp_path, terms) == [{"p0": 1}]
+
+
+def test_a_total_of_totals_too_wide_for_whole_steps_keeps_its_unit(tmp_path: Path) -> None:
+    terms = policy(str(tmp_path))
+    wide = Declared(type=Kind.DECIMAL, low=0, high=8 * 10**13, resolution=Decimal("0.01"))
+    visits = terms.tables["visits"]
+    visits = visits.model_copy(update={"columns": {**visits.columns, "wide": wide}})
+    terms = terms.model_copy(update={"tables": {**terms.tables, "visits": visits}})
+    by_kind = "SELECT person, kind, SUM(wide) AS s FROM visits GROUP BY person, kind"
+    in_all = f"SELECT person, SUM(s) AS s FROM ({by_kind}) GROUP BY person"
+    text = f"SELECT COUNT(*) AS n FROM ({in_all}) WHERE s = 50"
+    rows = replace(people(), visits={"p": ({"wide": "20", "kind": "a"}, {"wide": "30", "kind": "z"})})
+    assert exact(rows, text, tmp_path, terms) == [{"p0": 1}]
 
 
 @pytest.mark.parametrize(

@@ -85,3 +85,19 @@ def test_what_is_no_weight_is_refused(weight: Real) -> None:
 def test_another_split_is_another_question() -> None:
     assert planned(MIXED, {"n": 2}).key != planned(MIXED).key
     assert planned(MIXED, {"N": 2}).key == planned(MIXED, {"n": 2.0}).key
+
+
+@pytest.mark.parametrize("split", [{"n": 1e300}, {"n": 1e-300}, {"m": Fraction(1, 10**30)}])
+def test_weights_that_leave_a_column_nothing_worth_having_are_refused(split: dict[str, Real]) -> None:
+    with pytest.raises(Refusal, match="too small a part of epsilon"):
+        planned(MIXED, split)
+
+
+def test_an_epsilon_that_is_nothing_is_refused() -> None:
+    with pytest.raises(Refusal, match="too small a part of epsilon"):
+        plan(MIXED, POLICY, PROMISE, epsilon=5e-324)
+
+
+def test_a_confidence_that_no_interval_can_have_is_refused_before_anything_is_paid() -> None:
+    with pytest.raises(InvalidParameterError, match=r"confidence must be at most 0\.999999999"):
+        plan(MIXED, POLICY, PROMISE, epsilon=1, confidence=1 - 1e-16)

@@ -25,13 +25,21 @@ def add(values: Integers, noise: Integers) -> Integers:
 
 
 def least(holds: Callable[[int], bool], around: int) -> int:
-    """The least integer of at least 0 from which `holds`, searched for from a float's estimate of it."""
-    at = max(around, 0)
-    while not holds(at):
-        at += 1
-    while at > 0 and holds(at - 1):
-        at -= 1
-    return at
+    """The least integer of at least 0 from which `holds`, searched for from a float's estimate of it.
+
+    In steps that double, and then by halves: for wide noise the estimate is off by as much as it is large.
+    """
+    low, high, step = -1, max(around, 0), 1
+    while not holds(high):
+        low, high, step = high, high + step, 2 * step
+    step = 1
+    while high - step > low and holds(high - step):
+        high, step = high - step, 2 * step
+    low = max(low, high - step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def to_grid(owner: object, value: Exact[Fraction], resolution: Fraction) -> Exact[int]:

@@ -28,7 +28,7 @@ from discreet.sql.tree import (
     Rows,
     Scan,
 )
-from discreet.sql.types import grid_step
+from discreet.sql.types import Family, grid_step
 
 WIDEST = 1 << 53
 
@@ -118,7 +118,8 @@ def _summed(function: str, argument: Expression, condition: str, most: int) -> s
     step = grid_step(kind)
     low, high = (floor(kind.low / step), ceil(kind.high / step)) if kind.bounded else (-WIDEST, WIDEST)  # type: ignore[operator]
     if max(-low, high) >= WIDEST:
-        text = f"{function}(CAST({emit.value(argument)} AS DOUBLE) ORDER BY {quoted(RANK)}){condition}"
+        inner = _passed(argument) if function == "sum" else emit.value(argument)  # a sum keeps its steps
+        text = f"{function}(CAST({inner} AS DOUBLE) ORDER BY {quoted(RANK)}){condition}"
         return f"CASE WHEN isfinite({text}) THEN {text} END"
     inner = steps(argument, step, low, high)
     total = f"sum({inner}){condition}"
@@ -149,14 +150,24 @@ def _join(node: Join) -> str:
     else:
         assert node.keys is not None
         hidden = [f"l.{name}" for name in _hidden(node.left)]
-        here, there = (emit.value(key) for key in node.keys)
+        here, there = _compared(*node.keys)
         order = ", ".join(quoted(column.name) for column in node.right.columns)
         first = f"row_number() OVER (PARTITION BY {there} ORDER BY {order}) = 1"
         right = f"SELECT * FROM ({right}) AS s QUALIFY {first}"
         condition = f"{here} = {there}"
-        if node.keys[0].type.family is not node.keys[1].type.family:
-            condition = f"CAST({here} AS VARCHAR) = CAST({there} AS VARCHAR)"  # any other cast may err
     return f"SELECT {', '.join(names + hidden)} FROM ({left}) AS l {word} ({right}) AS r ON {condition}"
+
+
+def _compared(here: Expression, there: Expression) -> tuple[str, str]:
+    """The keys of a link to a public table as they are compared, and as that table has each once: an engine
+    that rounded whole numbers to compare them with others would let a row meet several.
+    """
+    kinds, texts = (here.type, there.type), (emit.value(here), emit.value(there))
+    target = "VARCHAR" if kinds[0].family is not kinds[1].family else None  # any other cast may err
+    if target is None and kinds[0].family is Family.NUMBER and any(each.step != 1 for each in kinds):
+        target = "DOUBLE"
+    left, right = texts if target is None else (f"CAST({text} AS {target})" for text in texts)
+    return left, right
 
 
 def _place(node: Join) -> str:

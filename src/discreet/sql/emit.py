@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from discreet.sql.expressions import Column, Expression, Literal
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.types import Type
 
 
 def quoted(name: str) -> str:
@@ -42,11 +43,23 @@ def value(expression: Expression) -> str:
 
 
 def _column(column: Column) -> str:
-    """A scaled number is divided, not multiplied, so that 3 steps of 0.1 are the literal 0.3."""
+    """A scaled number is divided, not multiplied, so that 3 steps of 0.1 are the literal 0.3.
+
+    Products that whole numbers need not hold are computed in floating point, which does not err.
+    """
     name, step = quoted(column.name), column.type.step
     if not column.scaled or step is None or step == 1:
         return name
+    if step.numerator != 1 and not _holds(column.type, step.denominator):
+        name = f"CAST({name} AS DOUBLE)"
     if step.denominator == 1:
         return f"({name} * {step.numerator})"
     top = name if step.numerator == 1 else f"{name} * {step.numerator}"
     return f"(CAST({top} AS DOUBLE) / {step.denominator})"
+
+
+def _holds(kind: Type, denominator: int) -> bool:
+    """Whether 64 bits hold its numbers times the denominator of its step, with room to spare."""
+    if kind.low is None or kind.high is None:
+        return False
+    return max(-kind.low, kind.high) * denominator < 1 << 53

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.belief import Promise
+from discreet.core.errors import require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, require_count, require_positive, require_probability
 from discreet.core.policy import Policy
@@ -40,6 +41,8 @@ from discreet.sql.values import Counted, counted
 __all__ = ["CONFIDENCE", "Output", "Plan", "Vector", "plan", "together"]
 
 CONFIDENCE = 0.95
+SUREST = 1 - 1e-9
+SMALLEST = Fraction(1, 1 << 64)
 SHARE_OF_LEAK = Fraction(1, 100)
 
 
@@ -108,6 +111,7 @@ def plan(
     """
     require_positive("ask", "epsilon", epsilon)
     require_probability("ask", "confidence", confidence)
+    require(confidence <= SUREST, "ask", "confidence", confidence, f"at most {SUREST}")
     if least_rows is not None:
         require_count("ask", "least_rows", least_rows)
     budget = Fraction(epsilon)
@@ -127,6 +131,7 @@ def plan(
     reader = Reader(contribution=bounding.contribution, one_cell=not question.keys)
     primitives, outputs = read(question, reader, policy)
     part = shares(question, outputs, split or {}, selected=not declared)
+    _require_parts(budget, part)
     selection = None if declared else _selection(promise, budget * part[GROUPS], leak, bounding)
     vectors = {
         name: Vector(primitive=each, noise=_noise(each.sensitivity, budget * part[name], promise, groups))
@@ -170,6 +175,14 @@ def together(guarantees: list[Guarantee], promise: Promise) -> Guarantee:
         delta=sum((Fraction(each.delta) for each in costs), Fraction(0)),
         relation=promise.secret,
     )
+
+
+def _require_parts(epsilon: Fraction, part: Mapping[str, Fraction]) -> None:
+    if any(0 < each * epsilon < SMALLEST for each in part.values()):
+        refuse(
+            "a measure would get too small a part of epsilon for its answer to mean anything.",
+            "Give a larger epsilon, or weights in split that are closer to each other.",
+        )
 
 
 def _noise(moved: Sensitivity, epsilon: Fraction, promise: Promise, groups: int | None) -> Noise:
