@@ -76,13 +76,13 @@ def _sensitive(owners: Sequence[int], values: Sequence[str], tuples: int) -> Sen
 
 @st.composite
 def labels(draw: st.DrawFn) -> Labels:
-    """Values in nested groups of neighbours; the top is one label, or the values are all there is."""
+    """Values in nested groups of neighbours under one top; a single value may be its own."""
     values = draw(st.integers(1, 5))
     width, groups = 1, []
     for factor in draw(st.lists(st.integers(2, 3), max_size=2)):
         width *= factor
         groups.append([f"{width}:{value // width}" for value in range(values)])
-    top = ["*"] * values if draw(st.booleans()) or groups else None
+    top = ["*"] * values if values > 1 or groups or draw(st.booleans()) else None
     levels = [[str(value) for value in range(values)], *groups, *([top] if top else [])]
     return tuple(zip(*levels, strict=True))
 
