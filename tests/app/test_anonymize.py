@@ -306,3 +306,27 @@ def test_adult_is_generalized_as_arx_does(capsys: pytest.CaptureFixture[str]) ->
     told = json.loads(capsys.readouterr().out)
     assert told["loss"] == pytest.approx(0.2419323651, abs=1e-10)
     assert (told["suppressed"], told["classes"], told["optimal"]) == (1346, 397, True)
+
+
+def test_columns_of_a_file_that_are_called_like_identifiers_do_not_leave(tmp_path: Path) -> None:
+    rows = [f"P{i};{'' if i % 5 == 0 else i % 3};{i % 2}" for i in range(60)]
+    (tmp_path / "visits.csv").write_text("Patient No;Area;Ward\n" + "\n".join(rows) + "\n")
+    output = tmp_path / "release.parquet"
+    assert (
+        discreet("anonymize", str(tmp_path / "visits.csv"), "--quasi", "Area", "-k", "5", "-o", str(output))
+        == 0
+    )
+    assert pq.read_schema(output).names == ["Area", "Ward"]
+
+
+def test_counts_that_are_wrong_by_more_than_all_are_reported_and_the_release_is_entered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path)
+    policy = str(write_policy(tmp_path))
+    output = tmp_path / "release.csv"
+    assert discreet("anonymize", "census", "-p", policy, "-k", "5", "-o", str(output)) == 0
+    assert (tmp_path / "release.report.html").exists()
+    capsys.readouterr()
+    assert discreet("ledger", "--policy", policy) == 0
+    assert "release.csv" in " ".join(capsys.readouterr().out.split())

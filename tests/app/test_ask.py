@@ -153,3 +153,26 @@ def test_what_cannot_be_answered_gets_one_sentence_and_the_right_exit_code(
 def test_a_missing_policy_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert discreet("ask", SQL, "--policy", "no-such.yaml") == 2
     assert "no-such.yaml" in capsys.readouterr().err
+
+
+def test_a_plan_beyond_what_is_left_says_that_it_would_be_refused(
+    policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("plan", SQL, "--policy", policy, "--epsilon", "50") == 0
+    assert "would be refused" in " ".join(capsys.readouterr().out.split())
+    assert discreet("plan", SQL, "--policy", policy, "--epsilon", "50", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["fits"] is False
+
+
+def test_a_group_without_a_value_is_called_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("ward,cost\n" + "ER,1\n,2\n" * 50)
+    policy = tmp_path / "privacy.yaml"
+    policy.write_text(
+        "promise: {prior: 1%, posterior: 5%}\n"
+        "tables: {t: {source: t.csv, columns: {ward: {type: category, values: [ER], nulls: true}}}}\n"
+    )
+    sql = "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward"
+    picture = tmp_path / "n.svg"
+    assert discreet("ask", sql, "--policy", str(policy), "--epsilon", "1", "--plot", str(picture)) == 0
+    assert "NULL" in capsys.readouterr().out
+    assert "NULL" in picture.read_text()

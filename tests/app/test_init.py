@@ -79,11 +79,11 @@ def test_a_draft_of_the_samples_becomes_their_policy(
     assert discreet("init", *map(str, samples.values())) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert 'Then: discreet plan "SELECT COUNT(*) FROM census"' in err
+    assert 'Then: discreet plan "SELECT COUNT(*) FROM census" --share 5%' in err
     path = here / "privacy.yaml"
     with pytest.raises(RequestError, match="not filled in") as caught:
         load(path)
-    assert f"{path}, line 18: tables.census.person: row, if" in str(caught.value)
+    assert f"{path}, line 20: tables.census.person: row, if" in str(caught.value)
 
     path.write_text(as_declared(path.read_text(), [schema for schema, _ in SAMPLES.values()]))
     policy = load(path)

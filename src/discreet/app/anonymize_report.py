@@ -29,10 +29,10 @@ QUERIES = 500
 LARGEST_CLASS = 100_000
 
 
-def write_report(release: Release, published: Path) -> Path:
+def write_report(document: Document, published: Path) -> Path:
     """Beside the published file."""
     path = published.with_name(f"{published.stem}.report.html")
-    path.write_text(report(release).as_html(), encoding="utf-8")
+    path.write_text(document.as_html(), encoding="utf-8")
     return path
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from discreet.anonymity.models.parameters import parse_fraction
 from discreet.anonymity.search import OBJECTIVES, Objective
 from discreet.app import anonymize_view, checking
-from discreet.app.anonymize_report import write_report
+from discreet.app.anonymize_report import report, write_report
 from discreet.app.anonymizer import Anonymizer, Method
 from discreet.app.commands.progress import spinner
 from discreet.app.releasing import enter, published
@@ -71,8 +71,10 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
         written = []
         if request.output is not None:
             tell("writing")
-            written = [*published(release, request.output), write_report(release, request.output)]
+            document = report(release)  # what can fail comes before anything is published
+            written = published(release, request.output)
             enter(release, named.policy, request.output)
+            written.append(write_report(document, request.output))
     if as_json:
         files = {"files": [str(path) for path in written]}
         print(json.dumps(anonymize_view.as_object(release) | files))

@@ -23,7 +23,7 @@ def answer_picture(answer: Answer) -> alt.Chart:
     name = measured[0]
     low, high = answer.intervals[name]
     values = answer.table[name].to_pylist()
-    labels = [" · ".join(str(row[key]) for key in keys) or "all" for row in answer.table.to_pylist()]
+    labels = [" · ".join(_label(row[key]) for key in keys) or "all" for row in answer.table.to_pylist()]
     rows = [
         {"key": label, "value": value, "low": start, "high": end}
         for label, value, start, end in zip(labels, values, low, high, strict=True)
@@ -40,3 +40,7 @@ def answer_picture(answer: Answer) -> alt.Chart:
         subtitleColor=FAINT,
     )
     return styled((bars + errors).properties(width=420, title=note))
+
+
+def _label(key: object) -> str:
+    return "NULL" if key is None else str(key)

@@ -42,6 +42,10 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 def _change(proposal: Proposal) -> str:
     if proposal.repeated:
         return f"{at_most(proposal.before.highest)}, as before: the answer is stored and costs nothing"
+    if not proposal.fits:
+        return (
+            f"{at_most(proposal.before.highest)}, as before: it costs more than is left and would be refused"
+        )
     return f"at most {at_most(proposal.after.highest)} after it ({at_most(proposal.before.highest)} before)"
 
 
@@ -69,7 +73,7 @@ def show_answer(console: Console, answer: Answer) -> None:
 
 
 def _cell(answer: Answer, name: str, place: int, value: object) -> str:
-    shown = "" if value is None else str(value)
+    shown = "NULL" if value is None else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         shown = f"{value:,}" if name in answer.intervals else shown
     if isinstance(value, float):

@@ -143,10 +143,17 @@ class Curator:
         key = hashlib.sha256(meaning.encode()).hexdigest()
         repeated = self.ledger.stored(self.analyst, key) is not None
         before = spent.belief()
-        charged = not repeated and self.ledger.fits(self.analyst, made.guarantee)
-        after = spent.spend(made.guarantee).belief() if charged else before
+        fits = repeated or self.ledger.fits(self.analyst, made.guarantee)
+        after = spent.spend(made.guarantee).belief() if fits and not repeated else before
         return Proposal(
-            text=sql, plan=made, key=key, before=before, after=after, repeated=repeated, priced=priced
+            text=sql,
+            plan=made,
+            key=key,
+            before=before,
+            after=after,
+            repeated=repeated,
+            fits=fits,
+            priced=priced,
         )
 
     def ask(
@@ -249,7 +256,7 @@ class Curator:
             return self.policy.epsilon
         raise RequestError(
             "ask: nothing says how much the question may cost.",
-            hint="Give epsilon, share or within, or set epsilon in the policy.",
+            hint="Give --epsilon 0.1, --share 5% or --within, or set epsilon in the policy.",
         )
 
     def _smaller(self, proposal: Proposal) -> str:

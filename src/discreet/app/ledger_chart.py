@@ -69,7 +69,7 @@ def _stairs(steps: Sequence[Step], last: int, promise: Promise) -> alt.LayerChar
     place = {"x": alt.X("answers:Q"), "y": alt.Y("belief:Q", scale=_height(promise))}
     point = now.mark_point(color=SUSPECTED, filled=True, size=70, opacity=1).encode(**place)
     side = {"align": "right", "dx": -4} if number else {"align": "left", "dx": 8}
-    label = now.mark_text(text=f"now {wording.percent(highest)}", color=INK, baseline="bottom", dy=-7, **side)
+    label = now.mark_text(text=f"now {wording.at_most(highest)}", color=INK, baseline="bottom", dy=-7, **side)
     return line + point + label.encode(**place)
 
 

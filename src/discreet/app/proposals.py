@@ -32,7 +32,8 @@ class Expected:
 class Proposal:
     """A plan with its price: what it costs, what it would do to belief, and how wrong the answer may be.
 
-    `priced` is the same question's plan for another epsilon.
+    `fits` says whether the budget that is left allows it; `priced` is the same question's plan for
+    another epsilon.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Proposal:
     before: Belief
     after: Belief
     repeated: bool
+    fits: bool
     priced: Callable[[Real], Plan] = field(repr=False, compare=False)
 
     @property
@@ -67,6 +69,7 @@ class Proposal:
             "relation": self.plan.promise.secret.value,
             "confidence": self.plan.confidence,
             "repeated": self.repeated,
+            "fits": self.fits,
             "belief": {
                 "prior": self.before.prior,
                 "before": self.before.highest,

@@ -40,6 +40,7 @@ PEOPLE = """
 NUMBERS_OF_PEOPLE = (["mrn"], ["ssn"], ["nhs"])
 CODES = "sex gender race ethnicity ethnic nationality religion zip zipcode postcode plz marital married icd"
 PLACES_OF_MEANING = "zip zipcode postcode postal plz icd"
+NUMBERS = "id no nr num number"
 SHORTEST_INSIDE = 6
 
 
@@ -82,8 +83,9 @@ def is_code(name: str) -> bool:
 
 
 def _is_people(name: str) -> bool:
-    """patient, userid: a word for people, alone or with "id" behind it."""
-    return "".join(_parts(name)).removesuffix("id") in PEOPLE.split()
+    """patient, userid, Patient No: a word for people, alone or with a word for a number behind it."""
+    joined = "".join(_parts(name))
+    return any(joined.removesuffix(number) in PEOPLE.split() for number in NUMBERS.split())
 
 
 def speaks_of(name: str, words: str) -> bool:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.app.policies import load
+from discreet.app.roles import likely_role
 from discreet.core.errors import RequestError
+from discreet.core.hierarchies import Missing
 from discreet.core.policy import Column, Kind, Policy, Role, Table
 from discreet.engines.schema import describe
 
@@ -88,10 +90,15 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
 
 
 def _table(path: Path, roles: Mapping[str, Role]) -> Table:
-    """Every column of a file; text where a policy would need bounds."""
+    """Every column of a file; text where a policy would need bounds, missing values as a group of their own.
+
+    Nobody said of a column without a role that it may leave: what is called like an identifier does not.
+    """
     columns = {
         name: Column(
-            type=Kind.TEXT if kind is None or kind in BOUNDED else kind, role=roles.get(name, Role.OTHER)
+            type=Kind.TEXT if kind is None or kind in BOUNDED else kind,
+            role=roles.get(name, Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else Role.OTHER),
+            missing=Missing.CATEGORY,
         )
         for name, kind in describe(path)
     }

@@ -33,16 +33,18 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def percent(p: float) -> str:
-    """A probability as a percentage, never rounded to 0% or 100% unless it is.
+    """A probability or a relative error as a percentage, never rounded to 0% or 100% unless it is.
 
     >>> percent(0.04764682961988097), percent(0.9955), percent(0.05), percent(0.9999955), percent(1e-9)
     ('4.76%', '99.55%', '5%', '99.99955%', '1 in 1,000,000,000')
+    >>> percent(1.5)
+    '150%'
     """
     if p in (0, 1):
         return f"{p:.0%}"
     if p < 1e-5:
         return chance(p)
-    if p <= 0.9:
+    if p <= 0.9 or p > 1:
         return f"{number(100 * p)}%"
     missing = 100 * (1 - p)
     places = max(0, 1 - math.floor(math.log10(missing) + 1e-9))

@@ -90,7 +90,7 @@ def show(console: Console, output: Path, tables: list[TableDraft], left: list[Bl
     for table in tables:
         for remark in _remarks(table):
             say(remark)
-    say(f'Then: discreet plan "SELECT COUNT(*) FROM {tables[0].name}"')
+    say(f'Then: discreet plan "SELECT COUNT(*) FROM {tables[0].name}" --share 5%')
 
 
 def _remarks(table: TableDraft) -> list[str]:
@@ -108,7 +108,8 @@ def _remarks(table: TableDraft) -> list[str]:
     if table.left_out:
         listed = ", ".join(map(str, table.left_out))
         remarks.append(
-            f"Left out of {name}, as a policy has no word for their names or types: columns {listed}."
+            f"Left out of {name}, as a policy has no word for their names or types: columns {listed}. "
+            "To keep them, name them with letters, digits, blanks and . - _ in the file."
         )
     return remarks
 
