@@ -132,6 +132,9 @@ def _figures(release: Release) -> Table:
         ("loss", f"{loss(release.tuples, release.hierarchies, release.recoding):.4f}"),
         ("kept detail", percent(granularity(release.tuples, release.hierarchies, release.recoding))),
     ]
+    plain = [name for name in release.columns if name not in release.subject.quasi]
+    if plain:
+        facts.append(("as they are", ", ".join(plain)))
     if release.found is not None:
         found = release.found
         proof = "the best of all" if found.proven else "not proven best: the search was cut short"

@@ -17,7 +17,7 @@ from discreet.app import anonymize_view, checking
 from discreet.app.anonymize_report import report, write_report
 from discreet.app.anonymizer import Anonymizer, Method
 from discreet.app.commands.progress import spinner
-from discreet.app.releasing import enter, published
+from discreet.app.releasing import publish
 from discreet.app.subjects import Named, Wanted, resolve
 from discreet.app.wanted_models import Options, models_of
 from discreet.core.errors import RequestError, UnmetError
@@ -72,8 +72,7 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
         if request.output is not None:
             tell("writing")
             document = report(release)  # what can fail comes before anything is published
-            written = published(release, request.output)
-            enter(release, named.policy, request.output)
+            written = publish(release, named.policy, request.output)
             written.append(write_report(document, request.output))
     if as_json:
         files = {"files": [str(path) for path in written]}

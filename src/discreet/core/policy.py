@@ -261,7 +261,7 @@ class Policy(Strict):
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
         for name, table in self.tables.items():
-            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            if not re.fullmatch(r"(?!_discreet)[A-Za-z_][A-Za-z0-9_]*", name):
                 raise ValueError(f"the table name {name!r} must be letters, digits and underscores")
             for column, link in table.links.items():
                 if link.table not in self.tables or link.column not in self.tables[link.table].columns:

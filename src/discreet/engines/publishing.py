@@ -56,12 +56,7 @@ class DuckDBPublisher:
         return guarded(work)
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
-        suffix = path.suffix.lower()
-        if suffix not in (*FORMATS, *DATABASES):
-            raise RequestError(
-                f"{path.name} is no kind of file that a table is written to.",
-                hint=f"Name one that ends in {', '.join((*FORMATS, *DATABASES))}.",
-            )
+        require_format(path)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             with self._lending(lent or {}):
@@ -122,6 +117,15 @@ class DuckDBPublisher:
         finally:
             for name in lent:
                 self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+
+def require_format(path: Path) -> None:
+    """Refuse a file whose ending says nothing of how to write it."""
+    if path.suffix.lower() not in (*FORMATS, *DATABASES):
+        raise RequestError(
+            f"{path.name} is no kind of file that a table is written to.",
+            hint=f"Name one that ends in {', '.join((*FORMATS, *DATABASES))}.",
+        )
 
 
 def _encoded(field: pa.Field, column: pa.ChunkedArray) -> str:
