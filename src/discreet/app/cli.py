@@ -16,7 +16,7 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
-from discreet.app.commands import ask, demo, init, ledger, promise
+from discreet.app.commands import ask, audit, demo, init, ledger, promise
 from discreet.core.errors import DiscreetError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 VERBS: dict[str, Callable[..., None]] = {
     "ask": ask.run_ask,
+    "audit": audit.run,
     "demo": demo.run,
     "init": init.run,
     "ledger": ledger.run,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from discreet.attacks.events import Outputs, aligned, choose, columns, part
+from discreet.attacks.events import Outputs, choose, columns, part
 from discreet.attacks.lower_bound import epsilon_lower_bound
 from discreet.belief.wording import number, percent
 from discreet.core.errors import require
@@ -40,7 +40,6 @@ class Audited:
     lower_bound: float
     confidence: float
     runs: int
-    event: str
     hits: tuple[int, int]
     delta: float = 0.0
 
@@ -79,7 +78,7 @@ def audit(
     require_count("audit", "runs", runs, least=LEAST_RUNS)
     require_probability("audit", "confidence", confidence)
     miss, half = 1 - confidence, runs // 2
-    first, second = aligned(columns(here(runs)), columns(there(runs)))
+    first, second = columns(here(runs), there(runs))
     require(bool(first), "audit", "here", "outputs without a value", "a draw of outputs that have values")
     event = choose(part(first, 0, half), part(second, 0, half), miss=miss, delta=float(delta))
     hits = event.hits(part(first, half, runs)), event.hits(part(second, half, runs))
@@ -89,7 +88,6 @@ def audit(
         lower_bound=epsilon_lower_bound(more, fewer, runs - half, miss=miss, delta=float(delta)),
         confidence=confidence,
         runs=runs,
-        event=event.text,
         hits=(more, fewer),
         delta=float(delta),
     )

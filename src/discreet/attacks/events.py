@@ -1,6 +1,7 @@
 """Events that tell two neighbours apart, learned from outputs of any shape.
 
-An output is a number, a word, nothing (None), or a row or table of such cells; each cell is a column here.
+An output is a number, a word, nothing (None), or a row or mapping of such cells; cells at the same place, or
+under the same key, are a column here, and a cell that an output does not have is nothing.
 
 Score       the logarithm of how much likelier an output is on the one neighbour than on the other, as if its
             columns were independent: numbers by where they lie (each value by itself where there are few,
@@ -14,7 +15,7 @@ Event       the score is at least a threshold, or at most: the one whose lower b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -27,7 +28,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Outputs = Sequence[object] | NDArray[np.generic]
 Column = Floats | NDArray[np.object_]
-Score = Callable[[list[Column]], Floats]
+Columns = dict[tuple[object, ...], Column]
+Score = Callable[[Columns], Floats]
 
 FEW = 200
 BINS = 64
@@ -48,65 +50,61 @@ class Event:
     threshold: float
     above: bool
     reversed: bool
-    text: str
 
-    def hits(self, outputs: list[Column]) -> int:
+    def hits(self, outputs: Columns) -> int:
         scores = self.score(outputs)
         return int(np.count_nonzero(scores >= self.threshold if self.above else scores <= self.threshold))
 
 
-def columns(outputs: Outputs) -> list[Column]:
-    """The cells of all outputs, column by column; an output that has fewer has nothing in the others.
+def columns(here: Outputs, there: Outputs) -> tuple[Columns, Columns]:
+    """The cells of the outputs on both neighbours, in the same columns.
 
-    >>> [list(column) for column in columns([(1, "a"), (2,)])]
-    [[1.0, 2.0], ['a', None]]
+    >>> columns([(1, "a"), (2,)], [(3, "b")])
+    ({(0,): array([1., 2.]), (1,): array(['a', None], dtype=object)},
+     {(0,): array([3.]), (1,): array(['b'], dtype=object)})
     """
-    if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iufb":
-        flat = outputs.reshape(len(outputs), -1).astype(np.float64)
-        return list(flat.T)
-    rows = [_cells(each) for each in outputs]
-    width = max((len(row) for row in rows), default=0)
-    padded = [row + [None] * (width - len(row)) for row in rows]
-    return [_column([row[place] for row in padded]) for place in range(width)]
-
-
-def aligned(here: list[Column], there: list[Column]) -> tuple[list[Column], list[Column]]:
-    """Both with the same columns, of the same kinds: what only one has is missing in the other."""
-    width = max(len(here), len(there))
-    sizes = [len(side[0]) if side else 0 for side in (here, there)]
-    full = [
-        side + [np.full(size, np.nan)] * (width - len(side))
-        for side, size in zip((here, there), sizes, strict=True)
+    sides = [_read(outputs) for outputs in (here, there)]
+    names = list(dict.fromkeys([*sides[0], *sides[1]]))
+    filled = [
+        {name: side.get(name, np.full(len(outputs), np.nan)) for name in names}
+        for side, outputs in zip(sides, (here, there), strict=True)
     ]
-    pairs = [_same_kind(a, b) for a, b in zip(*full, strict=True)]
-    return [a for a, _ in pairs], [b for _, b in pairs]
+    for name in names:
+        if filled[0][name].dtype.kind != filled[1][name].dtype.kind:
+            for side in filled:
+                side[name] = _words(side[name].tolist())
+    return filled[0], filled[1]
 
 
-def part(outputs: list[Column], low: int, high: int) -> list[Column]:
+def part(outputs: Columns, low: int, high: int) -> Columns:
     """The runs from `low` up to `high`."""
-    return [column[low:high] for column in outputs]
+    return {name: column[low:high] for name, column in outputs.items()}
 
 
-def choose(here: list[Column], there: list[Column], *, miss: float, delta: float) -> Event:
-    """The event that shows the most: scores from the first half of these runs, thresholds from the second."""
-    half = len(here[0]) // 2
-    learned, judged = (
-        [part(side, *ends) for side in (here, there)] for ends in ((0, half), (half, 2 * half))
-    )
+def choose(here: Columns, there: Columns, *, miss: float, delta: float) -> Event:
+    """The event that shows the most: scores from one half of these runs, thresholds from the other."""
+    half = len(next(iter(here.values()))) // 2
+    learned = [part(side, 0, half) for side in (here, there)]
+    judged = [part(side, half, 2 * half) for side in (here, there)]
     found = [
-        _best(score, text, judged[0], judged[1], miss=miss, delta=delta)
-        for text, score in _scores(learned[0], learned[1])
+        _best(score, judged[0], judged[1], miss=miss, delta=delta)
+        for score in _scores(learned[0], learned[1])
     ]
     return max(found, key=lambda each: each[0])[1]
 
 
-def _best(
-    score: Score, text: str, here: list[Column], there: list[Column], *, miss: float, delta: float
-) -> tuple[float, Event]:
+def is_fine(numbers: Floats) -> NDArray[np.bool_]:
+    """Whether each is no multiple of 2**-53, the spacing of doubles just below 1."""
+    finite = np.where(np.isfinite(numbers) & (np.abs(numbers) < 1), numbers, 0.0)
+    scaled = np.ldexp(finite, FINEST)
+    return np.asarray(scaled != np.floor(scaled))
+
+
+def _best(score: Score, here: Columns, there: Columns, *, miss: float, delta: float) -> tuple[float, Event]:
     first, second = np.sort(score(here)), np.sort(score(there))
     ties = np.unique(np.concatenate([first, second]))
-    tried = ties if ties.size <= THRESHOLDS else np.unique(np.quantile(ties, np.linspace(0, 1, THRESHOLDS)))
-    best, event = -1.0, Event(score=score, threshold=np.inf, above=True, reversed=False, text=text)
+    tried = ties[np.unique(np.linspace(0, ties.size - 1, THRESHOLDS).astype(int))]
+    best, event = -1.0, Event(score=score, threshold=np.inf, above=True, reversed=False)
     for above in (True, False):
         counts = [_reaching(scores, tried, above=above) for scores in (first, second)]
         for reverse in (False, True):
@@ -118,43 +116,38 @@ def _best(
             place = int(np.argmax(shown))
             if shown[place] > best:
                 best = shown[place]
-                event = Event(
-                    score=score, threshold=float(tried[place]), above=above, reversed=reverse, text=text
-                )
+                event = Event(score=score, threshold=float(tried[place]), above=above, reversed=reverse)
     return best, event
 
 
 def _reaching(ordered: Floats, thresholds: Floats, *, above: bool) -> NDArray[np.int64]:
     if above:
-        return ordered.size - np.searchsorted(ordered, thresholds, side="left")
-    return np.searchsorted(ordered, thresholds, side="right")
+        return np.asarray(ordered.size - np.searchsorted(ordered, thresholds, side="left"))
+    return np.asarray(np.searchsorted(ordered, thresholds, side="right"))
 
 
-def _scores(here: list[Column], there: list[Column]) -> list[tuple[str, Score]]:
-    scores: list[tuple[str, Score]] = [("likelier outputs", _likelihood_ratio(here, there))]
-    numbers = [place for place, column in enumerate(here) if column.dtype.kind == "f"]
-    return scores + [(f"the size of number {place + 1}", _size(place)) for place in numbers[:SINGLE]]
+def _scores(here: Columns, there: Columns) -> list[Score]:
+    numbers = [name for name, column in here.items() if column.dtype.kind == "f"]
+    return [_likelihood_ratio(here, there), *(_size(name) for name in numbers[:SINGLE])]
 
 
-def _size(place: int) -> Score:
-    def score(outputs: list[Column]) -> Floats:
-        return np.nan_to_num(outputs[place].astype(np.float64), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+def _size(name: tuple[object, ...]) -> Score:
+    def score(outputs: Columns) -> Floats:
+        return np.nan_to_num(outputs[name].astype(np.float64), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
 
     return score
 
 
-def _likelihood_ratio(here: list[Column], there: list[Column]) -> Score:
-    coders = [_coder(np.concatenate([a, b])) for a, b in zip(here, there, strict=True)]
-    weights = []
-    for (size, code), a, b in zip(coders, here, there, strict=True):
-        seen, others = (np.bincount(code(side), minlength=size) + UNSEEN for side in (a, b))
-        weights.append(np.log(seen / others))
+def _likelihood_ratio(here: Columns, there: Columns) -> Score:
+    coders = {name: _coder(np.concatenate([here[name], there[name]])) for name in here}
+    weights = {}
+    for name, (size, code) in coders.items():
+        seen, others = (np.bincount(code(side[name]), minlength=size) + UNSEEN for side in (here, there))
+        weights[name] = np.log(seen / others)
 
-    def score(outputs: list[Column]) -> Floats:
-        total = np.zeros(len(outputs[0]))
-        for (_, code), weight, column in zip(coders, weights, outputs, strict=True):
-            total += weight[code(column)]
-        return total
+    def score(outputs: Columns) -> Floats:
+        gained = [weights[name][coders[name][1](column)] for name, column in outputs.items()]
+        return np.asarray(np.sum(gained, axis=0))
 
     return score
 
@@ -165,7 +158,7 @@ def _coder(seen: Column) -> tuple[int, Callable[[Column], Codes]]:
         places = {word: place for place, word in enumerate(dict.fromkeys(seen.tolist()))}
         unknown = len(places)
         return unknown + 1, lambda cells: np.array([places.get(cell, unknown) for cell in cells], np.int64)
-    finite = seen[np.isfinite(seen)]
+    finite = seen[np.isfinite(seen)].astype(np.float64)
     values = np.unique(finite)
     edges = values if values.size <= FEW else np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)))
     missing = edges.size + 1
@@ -178,32 +171,34 @@ def _coder(seen: Column) -> tuple[int, Callable[[Column], Codes]]:
     return 2 * (missing + 1), code
 
 
-def is_fine(numbers: Floats) -> NDArray[np.bool_]:
-    """Whether each is no multiple of 2**-53, the spacing of doubles just below 1."""
-    finite = np.where(np.isfinite(numbers) & (np.abs(numbers) < 1), numbers, 0.0)
-    scaled = np.ldexp(finite, FINEST)
-    return np.asarray(scaled != np.floor(scaled))
+def _read(outputs: Outputs) -> Columns:
+    if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iuf":
+        flat = outputs.reshape(len(outputs), -1).astype(np.float64)
+        return {(place,): flat[:, place] for place in range(flat.shape[1])}
+    rows = [dict(_cells(each, ())) for each in outputs]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
 
 
-def _same_kind(a: Column, b: Column) -> tuple[Column, Column]:
-    if a.dtype.kind == b.dtype.kind:
-        return a, b
-    return a.astype(object), b.astype(object)
-
-
-def _cells(output: object) -> list[object]:
-    if isinstance(output, dict):
-        return [cell for key in sorted(output, key=str) for cell in _cells(output[key])]
-    if isinstance(output, list | tuple):
-        return [cell for each in output for cell in _cells(each)]
+def _cells(output: object, name: tuple[object, ...]) -> list[tuple[tuple[object, ...], object]]:
     if isinstance(output, np.ndarray):
-        return [cell for each in output.tolist() for cell in _cells(each)]
-    return [output]
+        output = output.tolist()
+    if isinstance(output, Mapping):
+        inner = list(output.items())
+    elif isinstance(output, list | tuple):
+        inner = list(enumerate(output))
+    else:
+        return [(name, output)]
+    return [cell for key, each in inner for cell in _cells(each, (*name, key))]
 
 
 def _column(cells: list[object]) -> Column:
     if all(cell is None or (isinstance(cell, Real) and not isinstance(cell, bool)) for cell in cells):
         return np.array([math.nan if cell is None else float(cell) for cell in cells])  # type: ignore[arg-type]
+    return _words(cells)
+
+
+def _words(cells: list[object]) -> NDArray[np.object_]:
     words = np.empty(len(cells), object)
     words[:] = cells
     return words
