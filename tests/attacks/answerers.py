@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,13 +27,15 @@ def ill(person: int) -> bool:
     return bool(np.random.default_rng(5).permutation(PEOPLE)[person] % 2)
 
 
-def rows() -> pa.Table:
+def rows(changed: Mapping[int, bool] | None = None) -> pa.Table:
+    """Everybody; `changed` says of some whether they are ill."""
     order = np.random.default_rng(5).permutation(PEOPLE)
+    known = {person: bool(place % 2) for person, place in enumerate(order)} | dict(changed or {})
     return pa.table(
         {
             "id": range(PEOPLE),
             "age": [20 + person % 60 for person in range(PEOPLE)],
-            "ill": ["yes" if place % 2 else "no" for place in order],
+            "ill": ["yes" if known[person] else "no" for person in range(PEOPLE)],
         }
     )
 
@@ -56,8 +59,9 @@ tables:
 """
 
 
-def write_policy(folder: Path) -> Path:
-    pq.write_table(rows(), folder / "people.parquet")
+def write_policy(folder: Path, changed: Mapping[int, bool] | None = None) -> Path:
+    folder.mkdir(exist_ok=True)
+    pq.write_table(rows(changed), folder / "people.parquet")
     path = folder / "privacy.yaml"
     path.write_text(POLICY)
     return path

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from discreet.attacks.informed import InformedAdversary
 from discreet.attacks.pairs import draws
 from discreet.attacks.reconstruction import Reconstruction
 from discreet.attacks.tracker import Tracker
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.laplace import Laplace
 from tests.attacks.answerers import (
@@ -47,7 +49,7 @@ LESS_NOISE = DiscreteLaplace(epsilon=Fraction(1), sensitivity=1)
 class Case:
     """`unprotected` and `protected` run the attack in a folder that they may write to."""
 
-    attack: type
+    attack: Any
     unprotected: Callable[[Path], Findings]
     protected: Callable[[Path], Findings]
 
@@ -85,7 +87,7 @@ def reconstruct(answerer: Answerer) -> Findings:
 def inform(epsilon: float) -> Findings:
     """Ten values that a person may have; the count of one of ten groups differs by it."""
     noise = DiscreteLaplace(epsilon=Fraction(epsilon), sensitivity=9)
-    worlds = {value: float(value) for value in range(10)}
+    worlds: dict[object, float] = {value: float(value) for value in range(10)}
     outputs = np.asarray(draws(noise, 7, seeded(1))(2_000), np.float64).tolist()
     return InformedAdversary(worlds=worlds, mechanism=Whole(noise)).run(outputs, 7)
 
@@ -94,7 +96,7 @@ def inform(epsilon: float) -> Findings:
 class Whole:
     """An integer mechanism whose outputs are kept as floats."""
 
-    noise: DiscreteLaplace
+    noise: DiscreteLaplace | DiscreteGaussian
 
     def likelihood(self, output: float, truth: float) -> float:
         return self.noise.likelihood(int(output), int(truth))

@@ -143,12 +143,25 @@ def _constants(sql: str) -> dict[str, list[str]]:
 def _pool(column: Column, constants: list[str]) -> list[str | None]:
     """Values that a column may hold, those at its ends first."""
     own = _VALUES[column.type](column)
+    constants = [near for constant in constants for near in _near(column.type, constant)]
     if column.type is Kind.CATEGORY and column.values is not None:
         constants = [each for each in constants if each in column.values]
     found = dict.fromkeys([*own[:1], *own[-1:], *constants[:MOST_VALUES], *own[1:MOST_VALUES]])
     # what the question looks for is twice as likely as all else
     often = constants[:MOST_VALUES] * (2 * len(found))
     return [*found, *([None] if column.nulls else []), *often]
+
+
+def _near(kind: Kind, constant: str) -> list[str]:
+    """A constant and what lies just beside it, so that strict comparisons can be met on either side."""
+    try:
+        if kind in (Kind.INTEGER, Kind.DECIMAL):
+            return [str(Decimal(constant) + step) for step in (0, 1, -1)]
+        if kind in (Kind.DATE, Kind.TIMESTAMP):
+            return [str(datetime.fromisoformat(constant) + timedelta(days=step)) for step in (0, 1, -1)]
+    except (ArithmeticError, ValueError):
+        return []
+    return [constant]
 
 
 def _numbers(column: Column) -> list[str]:

@@ -37,6 +37,8 @@ THRESHOLDS = 256
 SINGLE = 8
 FINEST = 53
 UNSEEN = 1.0
+LIKELY = 0.05
+TRIED = 4 * THRESHOLDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,24 +102,38 @@ def is_fine(numbers: Floats) -> NDArray[np.bool_]:
     return np.asarray(scaled != np.floor(scaled))
 
 
-def _best(score: Score, here: Columns, there: Columns, *, miss: float, delta: float) -> tuple[float, Event]:
+def _best(
+    score: Score, here: Columns, there: Columns, *, miss: float, delta: float
+) -> tuple[tuple[float, float], Event]:
     first, second = np.sort(score(here)), np.sort(score(there))
     ties = np.unique(np.concatenate([first, second]))
     tried = ties[np.unique(np.linspace(0, ties.size - 1, THRESHOLDS).astype(int))]
-    best, event = -1.0, Event(score=score, threshold=np.inf, above=True, reversed=False)
+    best, event = (-1.0, -1.0), Event(score=score, threshold=np.inf, above=True, reversed=False)
     for above in (True, False):
         counts = [_reaching(scores, tried, above=above) for scores in (first, second)]
         for reverse in (False, True):
             hits, others = counts[::-1] if reverse else counts
             shown = [
-                epsilon_lower_bound(int(a), int(b), first.size, miss=miss, delta=delta)
+                _promising(int(a), int(b), first.size, miss=miss, delta=delta)
                 for a, b in zip(hits, others, strict=True)
             ]
-            place = int(np.argmax(shown))
-            if shown[place] > best:
-                best = shown[place]
-                event = Event(score=score, threshold=float(tried[place]), above=above, reversed=reverse)
+            most = max(shown)
+            if most > best:
+                threshold = float(tried[shown.index(most)])
+                best, event = most, Event(score=score, threshold=threshold, above=above, reversed=reverse)
     return best, event
+
+
+def _promising(hits: int, others: int, trials: int, *, miss: float, delta: float) -> tuple[float, float]:
+    """A bound that holds for all thresholds that are tried, so that rare events do not win by luck.
+
+    Where it shows nothing, as with few runs, one that holds for each.
+    """
+    all_of_them, each = min(miss, LIKELY) / TRIED, max(miss, LIKELY)
+    return (
+        epsilon_lower_bound(hits, others, trials, miss=all_of_them, delta=delta),
+        epsilon_lower_bound(hits, others, trials, miss=each, delta=delta),
+    )
 
 
 def _reaching(ordered: Floats, thresholds: Floats, *, above: bool) -> NDArray[np.int64]:

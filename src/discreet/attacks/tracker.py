@@ -42,7 +42,7 @@ class Tracker:
         require_probability(self, "prior", self.prior)
         if not self.trackers:
             raise RequestError(
-                "tracker: no condition was given that many rows meet.", hint="Give one or more."
+                "tracker: there is no condition that many rows meet.", hint="Give one or more."
             )
 
     def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
