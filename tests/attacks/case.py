@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from discreet.attacks.attack import Findings
@@ -11,8 +12,8 @@ from discreet.attacks.attack import Findings
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """An attack, run on data without protection and on the same data with it."""
+    """An attack, run on data without protection and on the same data with it, in a folder to write to."""
 
     attack: type[Any]
-    unprotected: Callable[[], Findings]
-    protected: Callable[[], Findings]
+    unprotected: Callable[[Path], Findings]
+    protected: Callable[[Path], Findings]

@@ -1,14 +1,35 @@
-"""The audit's lower bound is rarely above the truth, and close to it."""
+"""The audit's lower bound is rarely above the truth, and close to it; broken twins are caught."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from discreet.attacks.audit import epsilon_lower_bound
-from discreet.core.errors import InvalidParameterError
+from discreet import Curator
+from discreet.accounting.entries import Entry
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.app.policies import load, promise_of
+from discreet.attacks.audit import Draw, audit, epsilon_lower_bound
+from discreet.attacks.events import is_fine
+from discreet.attacks.pairs import PAIRS, named, pair
+from discreet.belief import Promise
+from discreet.core.errors import BudgetError, InvalidParameterError, RequestError
+from discreet.core.guarantees import Guarantee, PureDP
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import prepare
+from discreet.mechanisms import MECHANISMS
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from tests.attacks.answerers import write_policy
+from tests.conftest import seeded
+from tests.statistical import FALSE_ALARM
 
 
 def test_the_bound_exceeds_the_truth_no_more_often_than_stated() -> None:
@@ -37,3 +58,189 @@ def test_no_evidence_gives_no_loss(hits: int, others: int) -> None:
 def test_impossible_counts_are_refused(hits: int, others: int, trials: int, miss: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"^epsilon_lower_bound\."):
         epsilon_lower_bound(hits, others, trials, miss=miss)
+
+
+# -- the audit as a whole ------------------------------------------------------------------------------------
+
+SURE = 1 - FALSE_ALARM
+
+
+def noisy(mechanism: DiscreteLaplace, truth: list[int], seed: int) -> Draw:
+    """Vectors of independent noise on `truth`."""
+    random = seeded(seed)
+
+    def drawn(runs: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        tiled = np.tile(np.array(truth, np.int64), runs)
+        return mechanism.release_many(Exact(tiled), random).value.reshape(runs, len(truth))
+
+    return drawn
+
+
+def test_geometric_noise_at_epsilon_1_is_certified_to_nine_tenths() -> None:
+    here, there = pair("discrete-laplace", epsilon=1).draws(seeded(1))
+    found = audit(here, there, claimed=1, runs=100_000)
+    assert found.confidence == 0.95
+    assert found.lower_bound >= 0.9
+    assert audit(here, there, claimed=1, runs=100_000, confidence=SURE).holds
+
+
+def test_histograms_are_certified_too() -> None:
+    mechanism = DiscreteLaplace(epsilon=Fraction(1), sensitivity=2)
+    here, there = noisy(mechanism, [5, 4, 3, 3], 1), noisy(mechanism, [4, 5, 3, 3], 2)
+    assert 0.85 <= audit(here, there, claimed=1, confidence=SURE).lower_bound <= 1
+
+
+def test_the_audit_of_a_tight_mechanism_is_wrong_no_more_often_than_stated() -> None:
+    """Two answers of odds e to 1: nothing is lost in choosing the event, so the bound is tight."""
+    here, there = pair("randomized-response", epsilon=1).draws(seeded(2))
+    wrong = sum(not audit(here, there, claimed=1, runs=400, confidence=0.8).holds for _ in range(400))
+    assert wrong <= 0.2 * 400
+
+
+@pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)
+def test_no_mechanism_is_caught(kind: type) -> None:
+    audited = pair(named(kind), epsilon=1)
+    here, there = audited.draws(seeded(3))
+    delta = max(0.0, audited.mechanism.guarantee.profile(1))
+    assert audit(here, there, claimed=1, delta=delta, runs=2_000, confidence=SURE).holds
+
+
+def test_every_mechanism_has_a_pair() -> None:
+    assert set(PAIRS) == set(MECHANISMS)
+
+
+def test_delta_is_taken_off() -> None:
+    """With probability 1/10 everything is told, else nothing: epsilon is unbounded at delta 0, 0 at 1/10."""
+
+    def leaky(value: int, seed: int) -> Draw:
+        generator = np.random.default_rng(seed)
+        return lambda runs: np.where(generator.random(runs) < 0.1, value, -1)
+
+    assert audit(leaky(0, 1), leaky(1, 2), claimed=1, confidence=SURE).lower_bound > 4
+    assert audit(leaky(0, 1), leaky(1, 2), claimed=1, delta=0.1, confidence=SURE).lower_bound == 0
+
+
+def test_words_nothing_and_rows_of_different_lengths_can_be_outputs() -> None:
+    def mixed(shown: float, seed: int) -> Draw:
+        generator = np.random.default_rng(seed)
+        return lambda runs: [
+            {"group": "yes", "n": [1, None]} if hit else {"group": "no"}
+            for hit in generator.random(runs) < shown
+        ]
+
+    found = audit(mixed(0.9, 1), mixed(0.1, 2), claimed=1, runs=2_000, confidence=SURE)
+    assert 1.5 < found.lower_bound < math.log(9)
+    assert not found.holds
+    assert found.verdict.startswith("The claim is broken")
+
+
+# -- twins that break their claim ----------------------------------------------------------------------------
+
+
+def test_a_twin_whose_sensitivity_is_off_by_2_is_caught() -> None:
+    half = DiscreteLaplace(
+        epsilon=Fraction(1), sensitivity=1
+    )  # where one person moves two counts by one each
+    here, there = noisy(half, [5, 4], 1), noisy(half, [4, 5], 2)
+    assert audit(here, there, claimed=1, runs=10_000, confidence=SURE).lower_bound > 1
+
+
+def test_a_twin_that_clamps_after_summing_is_caught() -> None:
+    """One person has 1000 where the bound is 10; the sum is clamped only when it is there."""
+
+    def summed(values: list[int], seed: int, *, late: bool) -> Draw:
+        kept = min(sum(values), 10 * len(values)) if late else sum(min(value, 10) for value in values)
+        return noisy(DiscreteLaplace(epsilon=Fraction(1), sensitivity=10), [kept], seed)
+
+    person, nobody, others = [1_000], [0], [3] * 20
+    found = {
+        late: audit(
+            summed(others + person, 1, late=late),
+            summed(others + nobody, 2, late=late),
+            claimed=1,
+            runs=10_000,
+            confidence=SURE,
+        )
+        for late in (True, False)
+    }
+    assert not found[True].holds
+    assert found[False].holds
+
+
+def test_a_float_twin_is_caught_without_being_told_where_to_look() -> None:
+    def floats(value: int) -> Draw:
+        return lambda runs: value + np.random.default_rng(value).laplace(0, 1, runs)
+
+    assert audit(floats(0), floats(1), claimed=1, confidence=SURE).lower_bound > 5
+
+
+def test_fine_numbers_are_those_between_the_doubles_below_1() -> None:
+    numbers = np.array([0.5, 0.1, 2.0**-53, 2.0**-54, 3 * 2.0**-54, 0.0, 7.25, math.nan, math.inf, 1e-300])
+    assert is_fine(numbers).tolist() == [False, True, False, True, True, False, False, False, False, True]
+
+
+# -- a whole curator -----------------------------------------------------------------------------------------
+
+SESSION = {
+    f"SELECT COUNT(*) AS n FROM people WHERE id = 7 AND ill = 'yes' AND age >= -{i}": epsilon
+    for i, epsilon in enumerate([0.8, 2, 2])
+}
+
+
+class Uncharged(Ledger):
+    """A ledger that charges next to nothing, whatever a question costs."""
+
+    def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
+        return super().reserve(analyst, question_key, question_text, PureDP(epsilon=Fraction(1, 10**6)))
+
+
+@contextmanager
+def sessions(folder: Path, ill: bool, ledger: type[Ledger], random: Randomness) -> Iterator[Draw]:
+    """All answers that an analyst gets before being refused; each session has a ledger of its own."""
+    terms = load(write_policy(folder, {7: ill}))
+    with DuckDB.open(prepare(terms, None)) as engine:
+
+        def session() -> list[object]:
+            with ledger(":memory:", promise_of(terms)) as book:
+                curator = Curator(terms, ledger=book, engine=engine, analyst=SOLE_ANALYST, random=random)
+                got: list[object] = []
+                for question, epsilon in SESSION.items():
+                    try:
+                        answer = curator.ask(question, epsilon=epsilon, raw=True)
+                    except BudgetError:
+                        break
+                    got.append(answer.table["n"][0].as_py())
+                return got
+
+        yield lambda runs: [session() for _ in range(runs)]
+
+
+@pytest.mark.parametrize(("ledger", "holds"), [(Ledger, True), (Uncharged, False)])
+def test_a_curator_keeps_its_promise_and_a_twin_whose_budget_is_not_charged_is_caught(
+    ledger: type[Ledger], holds: bool, tmp_path: Path
+) -> None:
+    """The twin may be caught with less confidence: that it breaks its promise is known."""
+    random, confidence = seeded(8), SURE if holds else 1 - 1e-5
+    with (
+        sessions(tmp_path / "here", True, ledger, random) as here,
+        sessions(tmp_path / "there", False, ledger, random) as there,
+    ):
+        found = audit(here, there, claimed=Promise(0.5, 0.7).epsilon, runs=160, confidence=confidence)
+    assert found.holds is holds
+
+
+# -- what is not possible ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"), [({"claimed": 0}, "claimed"), ({"delta": 1}, "delta"), ({"runs": 99}, "runs")]
+)
+def test_parameters_out_of_range_are_named(wrong: dict[str, float], named: str) -> None:
+    here, there = pair("discrete-laplace", epsilon=1).draws(seeded(1))
+    with pytest.raises(InvalidParameterError, match=rf"^audit\.{named} must be "):
+        audit(here, there, **({"claimed": 1} | wrong))  # type: ignore[arg-type]
+
+
+def test_a_mechanism_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    with pytest.raises(RequestError, match=r"no mechanism gauss\. There are discrete-laplace, laplace, "):
+        pair("gauss", epsilon=1)

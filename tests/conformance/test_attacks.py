@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,21 +51,21 @@ def test_attack_is_a_frozen_keyword_only_dataclass_that_says_what_it_does(kind: 
 
 
 @every_case
-def test_attack_beats_guessing_where_nothing_is_protected(case: Case) -> None:
-    findings = case.unprotected()
+def test_attack_beats_guessing_where_nothing_is_protected(case: Case, tmp_path: Path) -> None:
+    findings = case.unprotected(tmp_path)
     assert at_least(findings) > findings.baseline
     assert findings.gain > 0.5
 
 
 @every_case
-def test_attack_does_not_beat_guessing_where_something_is(case: Case) -> None:
-    findings = case.protected()
+def test_attack_does_not_beat_guessing_where_something_is(case: Case, tmp_path: Path) -> None:
+    findings = case.protected(tmp_path)
     assert at_least(findings) <= findings.baseline
 
 
 @every_case
-def test_findings_are_beliefs_and_shares(case: Case) -> None:
-    for findings in (case.unprotected(), case.protected()):
+def test_findings_are_beliefs_and_shares(case: Case, tmp_path: Path) -> None:
+    for findings in (case.unprotected(tmp_path), case.protected(tmp_path)):
         low, high = findings.interval
         assert 0 <= low <= findings.success <= high <= 1
         assert 0 < findings.baseline < 1

@@ -1,34 +1,93 @@
 """An empirical lower bound on epsilon, from how often one event happens on each of two neighbours.
 
 Knows       the mechanism, and that the data is one of two neighbouring tables.
-Learns      a loss that the mechanism has at least: ln Pr[event | D] / Pr[event | D'].
-Score       each probability is replaced by its one-sided Clopper-Pearson bound, so the result is wrong
-            (above the true epsilon) with probability at most `miss`, whatever the mechanism. The event must
-            be fixed without looking at the runs that are counted here.
-Stopped by  a mechanism whose epsilon is what it says.
+Learns      a loss that the mechanism has at least: ln (Pr[event | D] - delta) / Pr[event | D'].
+Score       the event is chosen on one half of the runs and counted on the other. Each probability is replaced
+            by its one-sided Clopper-Pearson bound, so the result is wrong (above the true epsilon) with
+            probability at most 1 - confidence, whatever the mechanism and however the event was found.
+Stopped by  a mechanism whose epsilon is what it says. That a bound stays below a claim proves nothing:
+            another pair of neighbours, another event or more runs could show more.
 
 [JUO20]     Jagielski, Ullman & Oprea, Auditing Differentially Private Machine Learning.
+[DWWZK18]   Ding, Wang, Wang, Zhang & Kifer, Detecting Violations of Differential Privacy.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from discreet.attacks.attack import clopper_pearson
+from discreet.attacks.events import Outputs, choose, columns, part
+from discreet.attacks.lower_bound import epsilon_lower_bound
+from discreet.belief.wording import number, percent
 from discreet.core.errors import require
-from discreet.core.numbers import require_count, require_probability
+from discreet.core.numbers import Real, is_real, require_count, require_positive, require_probability
+
+__all__ = ["Audited", "Draw", "audit", "epsilon_lower_bound"]
+
+Draw = Callable[[int], Outputs]
+
+RUNS = 40_000
+LEAST_RUNS = 100
+CONFIDENCE = 0.95
 
 
-def epsilon_lower_bound(hits: int, neighbour_hits: int, trials: int, *, miss: float) -> float:
-    """At least this much loss is shown by `hits` against `neighbour_hits`, both out of `trials`.
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """What the runs show: with `confidence`, epsilon (at `delta`) is at least `lower_bound`."""
 
-    >>> epsilon_lower_bound(700, 300, 1000, miss=0.05)
-    0.710...
+    claimed: float
+    lower_bound: float
+    confidence: float
+    runs: int
+    hits: tuple[int, int]
+    delta: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is not refuted."""
+        return self.lower_bound <= self.claimed
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        at = f" at delta {number(self.delta)}" if self.delta else ""
+        shown = f"at least {number(self.lower_bound)}{at} with {percent(self.confidence)} confidence"
+        if self.holds:
+            return (
+                f"Epsilon is {shown}; {number(self.claimed)} is claimed, and the runs do not contradict it."
+            )
+        return f"The claim is broken: epsilon is {shown}, and {number(self.claimed)} is claimed."
+
+
+def audit(
+    here: Draw,
+    there: Draw,
+    *,
+    claimed: Real,
+    delta: Real = 0,
+    runs: int = RUNS,
+    confidence: float = CONFIDENCE,
+) -> Audited:
+    """Run on each of two neighbours, choose an event on one half of the runs, count it on the other.
+
+    `here` and `there` give as many independent outputs as they are asked for: numbers, words, rows or tables.
     """
-    require_count("epsilon_lower_bound", "trials", trials)
-    require_probability("epsilon_lower_bound", "miss", miss)
-    for name, count in (("hits", hits), ("neighbour_hits", neighbour_hits)):
-        require(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
-    at_least = clopper_pearson(hits, trials, miss=miss)[0]
-    at_most = clopper_pearson(neighbour_hits, trials, miss=miss)[1]
-    return max(0.0, math.log(at_least / at_most)) if at_least > 0 else 0.0
+    require_positive("audit", "claimed", claimed)
+    require(is_real(delta) and 0 <= delta < 1, "audit", "delta", delta, "a number in [0, 1)")
+    require_count("audit", "runs", runs, least=LEAST_RUNS)
+    require_probability("audit", "confidence", confidence)
+    miss, half = 1 - confidence, runs // 2
+    first, second = columns(here(runs), there(runs))
+    require(bool(first), "audit", "here", "outputs without a value", "a draw of outputs that have values")
+    event = choose(part(first, 0, half), part(second, 0, half), miss=miss, delta=float(delta))
+    hits = event.hits(part(first, half, runs)), event.hits(part(second, half, runs))
+    more, fewer = hits[::-1] if event.reversed else hits
+    return Audited(
+        claimed=float(claimed),
+        lower_bound=epsilon_lower_bound(more, fewer, runs - half, miss=miss, delta=float(delta)),
+        confidence=confidence,
+        runs=runs,
+        hits=(more, fewer),
+        delta=float(delta),
+    )

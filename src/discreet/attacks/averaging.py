@@ -5,20 +5,76 @@ Knows       the mechanism, everyone but one person, and that this person is in o
 Learns      all it can: with discrete Laplace noise an answer's loss is `rate` towards the group on whose side
             it fell, so only how many of the answers fell there matters, and that number is binomial: each
             falls on the true side with probability 1 / (1 + exp(-rate)).
-Score       the expected posterior if the claim is true, by Bayes' rule on all answers; it is computed from
-            the mechanism alone, no data is read.
+Score       run against something that answers: how often the likelier side of each victim's claim is the
+            true one, by Bayes' rule on all answers, beside the commoner side. Computed from the mechanism
+            alone (`expected_posterior`): what is believed on average of a true claim, and no data is read.
 Stopped by  a stored answer (it is one answer, however often it is read), and a budget that charges fresh
             noise: the posterior of k answers is at most that of a loss of k epsilon.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from scipy.special import expit
 
+from discreet.attacks.asking import Answerer, Victim, count, require_victims, score
+from discreet.attacks.attack import Findings
 from discreet.belief.odds import logit
 from discreet.core.numbers import Real, require_count, require_probability
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Averaging:
+    """The same count of each victim `repeats` times; `noise` is what the attacker takes each to carry.
+
+    `same` is a condition that every row meets, whatever number stands for {i} in it: it makes a question that
+    means the same and reads differently, for those who store answers by their text.
+    """
+
+    table: str
+    claim: str
+    noise: DiscreteLaplace
+    repeats: int = 100
+    same: str = ""
+    prior: float = 0.5
+
+    name: ClassVar[str] = "averaging"
+    knows: ClassVar[str] = "a condition that only the victim meets, and the mechanism"
+    learns: ClassVar[str] = "whether a claim about the victim is true, once the noise of many answers cancels"
+    stopped_by: ClassVar[str] = "stored answers, and a budget that charges every fresh one"
+
+    def __post_init__(self) -> None:
+        require_probability(self, "prior", self.prior)
+        require_count(self, "repeats", self.repeats)
+
+    def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
+        """Ask about each victim again and again, until it is enough or refused."""
+        require_victims(self, victims)
+        answers = [self._answers(answerer, victim) for victim in victims]
+        posteriors = [self._believed(each) for each in answers]
+        figures = {"answers of one victim, at most": float(max(map(len, answers)))}
+        return score(self, victims, posteriors, claim=self.claim, prior=self.prior, figures=figures)
+
+    def _answers(self, answerer: Answerer, victim: Victim) -> list[int]:
+        target, found = f"({victim.where}) AND ({self.claim})", []
+        for i in range(self.repeats):
+            more = f" AND ({self.same.replace('{i}', str(i))})" if self.same else ""
+            answer = count(answerer, self.table, target + more)
+            if answer is None:
+                break
+            found.append(answer)
+        # one answer that is read again and again is one answer
+        return found[:1] if not self.same and len(set(found)) == 1 else found
+
+    def _believed(self, answers: Sequence[int]) -> float:
+        drawn = np.asarray(answers, np.int64)
+        loss = float(self.noise.rate) * float(np.sum(np.abs(drawn) - np.abs(drawn - 1)))
+        return float(expit(logit(self.prior) + loss))
 
 
 def expected_posterior(mechanism: DiscreteLaplace, *, prior: Real, answers: int, counts: int = 2) -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tests.attacks.cases.genome_membership import GENOME_MEMBERSHIP
+from tests.attacks.cases.queries import QUERIES
 from tests.attacks.cases.scoreboard import SCOREBOARD
 from tests.attacks.cases.uniqueness import UNIQUENESS
 
 CASES = (
+    *QUERIES,
     UNIQUENESS,
     SCOREBOARD,
     GENOME_MEMBERSHIP,

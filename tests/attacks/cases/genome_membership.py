@@ -28,6 +28,6 @@ def judge(published: Frequencies, study: Sequenced, attack: GenomeMembership | N
 
 GENOME_MEMBERSHIP = Case(
     attack=GenomeMembership,
-    unprotected=lambda: judge(sequenced().publish(), sequenced()),
-    protected=lambda: judge(sequenced().publish_privately(EPSILON, seeded(1)), sequenced()),
+    unprotected=lambda _: judge(sequenced().publish(), sequenced()),
+    protected=lambda _: judge(sequenced().publish_privately(EPSILON, seeded(1)), sequenced()),
 )

@@ -23,6 +23,6 @@ def _search(release: Ratings) -> Findings:
 
 SCOREBOARD = Case(
     attack=Scoreboard,
-    unprotected=lambda: _search(films()[0]),
-    protected=lambda: _search(cut_apart(films()[0])),
+    unprotected=lambda _: _search(films()[0]),
+    protected=lambda _: _search(cut_apart(films()[0])),
 )

@@ -21,6 +21,6 @@ def _single_out(place: str, birth: str) -> Findings:
 
 UNIQUENESS = Case(
     attack=Uniqueness,
-    unprotected=lambda: _single_out("zip", "day"),
-    protected=lambda: _single_out("nation", "year"),
+    unprotected=lambda _: _single_out("zip", "day"),
+    protected=lambda _: _single_out("nation", "year"),
 )

@@ -1,0 +1,26 @@
+"""A curator as an attacker meets it: SQL in, a table or a refusal out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from discreet.app.curator import Curator
+from discreet.attacks.asking import Refused
+from discreet.core.errors import RequestError
+from discreet.core.numbers import Real
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuratorAnswerer:
+    """Asks a curator, each question for `epsilon`; counts come with their noise, below 0 too."""
+
+    curator: Curator
+    epsilon: Real
+
+    def ask(self, sql: str) -> pa.Table | Refused:
+        try:
+            return self.curator.ask(sql, epsilon=self.epsilon, raw=True).table
+        except RequestError as refusal:
+            return Refused(message=str(refusal))

@@ -1,0 +1,142 @@
+"""What attacks on answers share: something that answers SQL, victims, and beliefs from noisy combinations.
+
+Answerer    a curator, or anything else that takes a SELECT and gives a table or a refusal. Attackers see no
+            more of it than that.
+Victim      a person, a condition that no other row meets, and whether the claim holds, by which the attack
+            is scored. Attackers do not use the truth.
+Belief      attacks end in an integer that is 1 if the claim is true and 0 if not, plus the noise of so many
+            answers. The posterior is Bayes' rule on that number; without noise it is certain. Where nothing
+            was answered it is the prior.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from discreet.attacks.attack import Finding, Findings, clopper_pearson, strongest
+from discreet.belief.odds import logit, sigmoid
+from discreet.core.errors import RequestError
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+NEGLIGIBLE = 60
+LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """Why there is no answer."""
+
+    message: str
+
+
+class Answerer(Protocol):
+    """Answers SQL, or refuses to."""
+
+    def ask(self, sql: str) -> pa.Table | Refused: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Victim:
+    """A person whom `where` singles out, and whether the claim about this person is true."""
+
+    name: str
+    where: str
+    truth: bool
+
+
+class Named(Protocol):
+    """What every attack says of itself."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def knows(self) -> str: ...
+    @property
+    def learns(self) -> str: ...
+    @property
+    def stopped_by(self) -> str: ...
+
+
+def count(answerer: Answerer, table: str, where: str) -> int | None:
+    """One number of rows, or None where it is refused."""
+    answer = answerer.ask(f"SELECT COUNT(*) AS n FROM {table} WHERE {where}")
+    if isinstance(answer, Refused):
+        return None
+    if answer.num_rows != 1 or answer.num_columns != 1:
+        raise RequestError("attack: a COUNT came back as something else than one number.")
+    found = answer.column(0)[0].as_py()
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise RequestError("attack: a COUNT came back as something else than a number.")
+    return round(found)
+
+
+def require_victims(attack: Named, victims: Sequence[Victim]) -> None:
+    if not victims:
+        raise RequestError(f"{attack.name}: there is nobody to attack.", hint="Name at least one victim.")
+
+
+def believed(number: int | None, *, answers: int, noise: DiscreteLaplace | None, prior: float) -> float:
+    """The posterior of a claim that makes `number` 1 instead of 0, up to the noise of so many answers."""
+    if number is None:
+        return prior
+    if noise is None:
+        return 1.0 if number >= 1 else 0.0
+    gained = _log_mass(noise, answers, number - 1) - _log_mass(noise, answers, number)
+    return sigmoid(logit(prior) + gained)
+
+
+def score(
+    attack: Named,
+    victims: Sequence[Victim],
+    posteriors: Sequence[float],
+    *,
+    claim: str,
+    prior: float,
+    figures: Mapping[str, float],
+    note: str = "",
+) -> Findings:
+    """How often the likelier side was right, beside how often the commoner one is."""
+    truths = np.array([victim.truth for victim in victims])
+    says = np.array([after > 0.5 if after != 0.5 else prior > 0.5 for after in posteriors])
+    right, often = int(np.count_nonzero(says == truths)), int(truths.sum())
+    found = [
+        Finding(victim=victim.name, claim=claim, prior=prior, posterior=after, truth=victim.truth)
+        for victim, after in zip(victims, posteriors, strict=True)
+    ]
+    return Findings(
+        attack=attack.name,
+        knows=attack.knows,
+        learns=attack.learns,
+        stopped_by=attack.stopped_by,
+        success=right / len(victims),
+        baseline=max(often, len(victims) - often) / len(victims),
+        attempts=len(victims),
+        interval=clopper_pearson(right, len(victims)),
+        victims=strongest(found),
+        figures=dict(figures),
+        note=note,
+    )
+
+
+def _log_mass(noise: DiscreteLaplace, answers: int, z: int) -> float:
+    """ln Pr[the noises of so many answers sum to z], up to a constant.
+
+    Each noise is the difference of two geometric numbers, so their sum is that of two negative binomial ones;
+    all terms are positive, so no digits are lost far out.
+    """
+    rate = float(noise.rate)
+    k = np.arange(min(LARGEST, math.ceil(NEGLIGIBLE / rate) + 2 * answers))
+    ways = _log_ways(k, answers) + _log_ways(k + abs(z), answers)
+    return float(logsumexp(ways - rate * (2 * k + abs(z))))
+
+
+def _log_ways(k: NDArray[np.int64], parts: int) -> NDArray[np.float64]:
+    return np.asarray(gammaln(k + parts) - gammaln(k + 1) - gammaln(parts))

@@ -1,0 +1,55 @@
+"""Differencing: the same count with and without one person.
+
+Knows       a condition that only the victim's row meets, and the mechanism if there is one.
+Learns      COUNT(claim) - COUNT(claim and not the victim), which is 1 if the claim is true and else 0, plus
+            the noise of two answers.
+Score       how often the likelier side of each victim's claim is the true one, beside the commoner side.
+Stopped by  noise on every count, and a budget over all counts together: what two answers tell of one person
+            is at most what they cost. Refusing small counts does not stop it, for both counts are large.
+
+[Denning82] Denning, Cryptography and Data Security, chapter 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discreet.attacks.asking import Answerer, Victim, believed, count, require_victims, score
+from discreet.attacks.attack import Findings
+from discreet.core.numbers import require_probability
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Differencing:
+    """Two counts for each victim; `noise` is what the attacker takes each answer to carry."""
+
+    table: str
+    claim: str
+    prior: float = 0.5
+    noise: DiscreteLaplace | None = None
+
+    name: ClassVar[str] = "differencing"
+    knows: ClassVar[str] = "a condition that only the victim meets"
+    learns: ClassVar[str] = "whether a claim about the victim is true, from two large counts"
+    stopped_by: ClassVar[str] = "noise on every count and a budget over all of them"
+
+    def __post_init__(self) -> None:
+        require_probability(self, "prior", self.prior)
+
+    def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
+        """Ask two questions for each victim, and believe what follows."""
+        require_victims(self, victims)
+        all_of_them = count(answerer, self.table, self.claim)
+        found, refused = [], 0
+        for victim in victims:
+            others = count(answerer, self.table, f"({self.claim}) AND NOT ({victim.where})")
+            answered = all_of_them is not None and others is not None
+            refused += not answered
+            found.append(all_of_them - others if answered else None)  # type: ignore[operator]
+        posteriors = [believed(each, answers=2, noise=self.noise, prior=self.prior) for each in found]
+        return score(
+            self, victims, posteriors, claim=self.claim, prior=self.prior, figures={"refused": refused}
+        )

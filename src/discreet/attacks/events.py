@@ -1,0 +1,220 @@
+"""Events that tell two neighbours apart, learned from outputs of any shape.
+
+An output is a number, a word, nothing (None), or a row or mapping of such cells; cells at the same place, or
+under the same key, are a column here, and a cell that an output does not have is nothing.
+
+Score       the logarithm of how much likelier an output is on the one neighbour than on the other, as if its
+            columns were independent: numbers by where they lie (each value by itself where there are few,
+            else in bins) and by whether they are finer than 2**-53, which sums of doubles give away; words
+            by themselves. For independent noise in every column this is the ordering that tells most. Beside
+            it, every single number by its size.
+Event       the score is at least a threshold, or at most: the one whose lower bound on epsilon is largest.
+            Score and threshold are learned from different runs, since a score flatters what it was made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.lower_bound import epsilon_lower_bound
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Outputs = Sequence[object] | NDArray[np.generic]
+Column = Floats | NDArray[np.object_]
+Columns = dict[tuple[object, ...], Column]
+Score = Callable[[Columns], Floats]
+
+FEW = 200
+BINS = 64
+THRESHOLDS = 256
+SINGLE = 8
+FINEST = 53
+UNSEEN = 1.0
+LIKELY = 0.05
+TRIED = 4 * THRESHOLDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """What happens more often on one neighbour: `score` at or above `threshold` (or at or below).
+
+    `reversed` says that the one it is likelier on is the second.
+    """
+
+    score: Score
+    threshold: float
+    above: bool
+    reversed: bool
+
+    def hits(self, outputs: Columns) -> int:
+        scores = self.score(outputs)
+        return int(np.count_nonzero(scores >= self.threshold if self.above else scores <= self.threshold))
+
+
+def columns(here: Outputs, there: Outputs) -> tuple[Columns, Columns]:
+    """The cells of the outputs on both neighbours, in the same columns.
+
+    >>> columns([(1, "a"), (2,)], [(3, "b")])
+    ({(0,): array([1., 2.]), (1,): array(['a', None], dtype=object)},
+     {(0,): array([3.]), (1,): array(['b'], dtype=object)})
+    """
+    sides = [_read(outputs) for outputs in (here, there)]
+    names = list(dict.fromkeys([*sides[0], *sides[1]]))
+    filled = [
+        {name: side.get(name, np.full(len(outputs), np.nan)) for name in names}
+        for side, outputs in zip(sides, (here, there), strict=True)
+    ]
+    for name in names:
+        if filled[0][name].dtype.kind != filled[1][name].dtype.kind:
+            for side in filled:
+                side[name] = _words(side[name].tolist())
+    return filled[0], filled[1]
+
+
+def part(outputs: Columns, low: int, high: int) -> Columns:
+    """The runs from `low` up to `high`."""
+    return {name: column[low:high] for name, column in outputs.items()}
+
+
+def choose(here: Columns, there: Columns, *, miss: float, delta: float) -> Event:
+    """The event that shows the most: scores from one half of these runs, thresholds from the other."""
+    half = len(next(iter(here.values()))) // 2
+    learned = [part(side, 0, half) for side in (here, there)]
+    judged = [part(side, half, 2 * half) for side in (here, there)]
+    found = [
+        _best(score, judged[0], judged[1], miss=miss, delta=delta)
+        for score in _scores(learned[0], learned[1])
+    ]
+    return max(found, key=lambda each: each[0])[1]
+
+
+def is_fine(numbers: Floats) -> NDArray[np.bool_]:
+    """Whether each is no multiple of 2**-53, the spacing of doubles just below 1."""
+    finite = np.where(np.isfinite(numbers) & (np.abs(numbers) < 1), numbers, 0.0)
+    scaled = np.ldexp(finite, FINEST)
+    return np.asarray(scaled != np.floor(scaled))
+
+
+def _best(
+    score: Score, here: Columns, there: Columns, *, miss: float, delta: float
+) -> tuple[tuple[float, float], Event]:
+    first, second = np.sort(score(here)), np.sort(score(there))
+    ties = np.unique(np.concatenate([first, second]))
+    tried = ties[np.unique(np.linspace(0, ties.size - 1, THRESHOLDS).astype(int))]
+    best, event = (-1.0, -1.0), Event(score=score, threshold=np.inf, above=True, reversed=False)
+    for above in (True, False):
+        counts = [_reaching(scores, tried, above=above) for scores in (first, second)]
+        for reverse in (False, True):
+            hits, others = counts[::-1] if reverse else counts
+            shown = [
+                _promising(int(a), int(b), first.size, miss=miss, delta=delta)
+                for a, b in zip(hits, others, strict=True)
+            ]
+            most = max(shown)
+            if most > best:
+                threshold = float(tried[shown.index(most)])
+                best, event = most, Event(score=score, threshold=threshold, above=above, reversed=reverse)
+    return best, event
+
+
+def _promising(hits: int, others: int, trials: int, *, miss: float, delta: float) -> tuple[float, float]:
+    """A bound that holds for all thresholds that are tried, so that rare events do not win by luck.
+
+    Where it shows nothing, as with few runs, one that holds for each.
+    """
+    all_of_them, each = min(miss, LIKELY) / TRIED, max(miss, LIKELY)
+    return (
+        epsilon_lower_bound(hits, others, trials, miss=all_of_them, delta=delta),
+        epsilon_lower_bound(hits, others, trials, miss=each, delta=delta),
+    )
+
+
+def _reaching(ordered: Floats, thresholds: Floats, *, above: bool) -> NDArray[np.int64]:
+    if above:
+        return np.asarray(ordered.size - np.searchsorted(ordered, thresholds, side="left"))
+    return np.asarray(np.searchsorted(ordered, thresholds, side="right"))
+
+
+def _scores(here: Columns, there: Columns) -> list[Score]:
+    numbers = [name for name, column in here.items() if column.dtype.kind == "f"]
+    return [_likelihood_ratio(here, there), *(_size(name) for name in numbers[:SINGLE])]
+
+
+def _size(name: tuple[object, ...]) -> Score:
+    def score(outputs: Columns) -> Floats:
+        return np.nan_to_num(outputs[name].astype(np.float64), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+
+    return score
+
+
+def _likelihood_ratio(here: Columns, there: Columns) -> Score:
+    coders = {name: _coder(np.concatenate([here[name], there[name]])) for name in here}
+    weights = {}
+    for name, (size, code) in coders.items():
+        seen, others = (np.bincount(code(side[name]), minlength=size) + UNSEEN for side in (here, there))
+        weights[name] = np.log(seen / others)
+
+    def score(outputs: Columns) -> Floats:
+        gained = [weights[name][coders[name][1](column)] for name, column in outputs.items()]
+        return np.asarray(np.sum(gained, axis=0))
+
+    return score
+
+
+def _coder(seen: Column) -> tuple[int, Callable[[Column], Codes]]:
+    """How many codes there are, and the code of each cell."""
+    if seen.dtype.kind != "f":
+        places = {word: place for place, word in enumerate(dict.fromkeys(seen.tolist()))}
+        unknown = len(places)
+        return unknown + 1, lambda cells: np.array([places.get(cell, unknown) for cell in cells], np.int64)
+    finite = seen[np.isfinite(seen)].astype(np.float64)
+    values = np.unique(finite)
+    edges = values if values.size <= FEW else np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)))
+    missing = edges.size + 1
+
+    def code(cells: Column) -> Codes:
+        numbers = cells.astype(np.float64)
+        place = np.where(np.isfinite(numbers), np.searchsorted(edges, numbers, side="right"), missing)
+        return np.asarray(2 * place + is_fine(numbers), np.int64)
+
+    return 2 * (missing + 1), code
+
+
+def _read(outputs: Outputs) -> Columns:
+    if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iuf":
+        flat = outputs.reshape(len(outputs), -1).astype(np.float64)
+        return {(place,): flat[:, place] for place in range(flat.shape[1])}
+    rows = [dict(_cells(each, ())) for each in outputs]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+def _cells(output: object, name: tuple[object, ...]) -> list[tuple[tuple[object, ...], object]]:
+    if isinstance(output, np.ndarray):
+        output = output.tolist()
+    if isinstance(output, Mapping):
+        inner = list(output.items())
+    elif isinstance(output, list | tuple):
+        inner = list(enumerate(output))
+    else:
+        return [(name, output)]
+    return [cell for key, each in inner for cell in _cells(each, (*name, key))]
+
+
+def _column(cells: list[object]) -> Column:
+    if all(cell is None or (isinstance(cell, Real) and not isinstance(cell, bool)) for cell in cells):
+        return np.array([math.nan if cell is None else float(cell) for cell in cells])  # type: ignore[arg-type]
+    return _words(cells)
+
+
+def _words(cells: list[object]) -> NDArray[np.object_]:
+    words = np.empty(len(cells), object)
+    words[:] = cells
+    return words

@@ -1,0 +1,29 @@
+"""From how often an event happens on two neighbours to a loss that is shown, with stated confidence."""
+
+from __future__ import annotations
+
+import math
+
+from discreet.attacks.attack import clopper_pearson
+from discreet.core.errors import require
+from discreet.core.numbers import require_count, require_probability
+
+
+def epsilon_lower_bound(
+    hits: int, neighbour_hits: int, trials: int, *, miss: float, delta: float = 0.0
+) -> float:
+    """At least this much loss is shown by `hits` against `neighbour_hits`, both out of `trials`.
+
+    The event must be fixed without looking at the runs that are counted here; then the result is above the
+    epsilon that holds with `delta` with probability at most `miss`.
+
+    >>> epsilon_lower_bound(700, 300, 1000, miss=0.05)
+    0.710...
+    """
+    require_count("epsilon_lower_bound", "trials", trials)
+    require_probability("epsilon_lower_bound", "miss", miss)
+    for name, count in (("hits", hits), ("neighbour_hits", neighbour_hits)):
+        require(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
+    at_least = clopper_pearson(hits, trials, miss=miss)[0] - delta
+    at_most = clopper_pearson(neighbour_hits, trials, miss=miss)[1]
+    return max(0.0, math.log(at_least / at_most)) if at_least > 0 else 0.0

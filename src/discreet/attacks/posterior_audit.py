@@ -1,0 +1,100 @@
+"""Realized posteriors against the promised cap: do attackers come to believe no more than was promised?
+
+Knows       the mechanism, all other records, and that a claim about one person has the promise's prior.
+Learns      its exact posterior from every output, by Bayes' rule.
+Score       the claim is true in every run. The share of runs in which the posterior is above the promised one
+            must be 0 under a promise without a tail, and may be its tail otherwise. With a tail the verdict
+            rests on a Clopper-Pearson interval: a promise that is kept is called broken with probability at
+            most 1 - confidence. Without one a single run above the cap is enough.
+Stopped by  a mechanism whose guarantee the promise admits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.attack import clopper_pearson
+from discreet.attacks.audit import CONFIDENCE, Draw
+from discreet.belief import Promise
+from discreet.belief.inference import Likelihood
+from discreet.belief.wording import at_most, chance, percent
+from discreet.core.errors import require
+from discreet.core.numbers import require_count, require_probability
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorAudited:
+    """How many of the simulated attackers came to believe more than was promised."""
+
+    cap: float
+    tail: float
+    highest: float
+    above: int
+    runs: int
+    interval: tuple[float, float]
+    confidence: float
+
+    @property
+    def fraction(self) -> float:
+        """The share of attackers above the cap."""
+        return self.above / self.runs
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is not refuted."""
+        return self.above == 0 if self.tail == 0 else self.interval[0] <= self.tail
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        allowed = f"; a chance of {chance(self.tail)} is promised" if self.tail else ""
+        ended = f"{self.above:,} of {self.runs:,} attackers ended above {percent(self.cap)}{allowed}"
+        reached = f"the highest belief was {at_most(self.highest)}"
+        return f"{'' if self.holds else 'The promise is broken: '}{ended}; {reached}."
+
+
+def posterior_audit(
+    posteriors: Iterable[float] | NDArray[np.float64],
+    promise: Promise,
+    *,
+    confidence: float = CONFIDENCE,
+) -> PosteriorAudited:
+    """Judge what attackers believe of true claims to which they gave the promise's prior at most."""
+    require_probability("posterior_audit", "confidence", confidence)
+    reached = np.asarray(list(posteriors) if not isinstance(posteriors, np.ndarray) else posteriors)
+    believed = reached.size > 0 and bool(np.all((reached >= 0) & (reached <= 1)))
+    require(believed, "posterior_audit", "posteriors", f"{reached.size} values", "one or more probabilities")
+    above = int(np.count_nonzero(reached > promise.posterior * (1 + ROUNDING)))
+    return PosteriorAudited(
+        cap=promise.posterior,
+        tail=promise.tail,
+        highest=float(reached.max()),
+        above=above,
+        runs=int(reached.size),
+        interval=clopper_pearson(above, int(reached.size), miss=2 * (1 - confidence)),
+        confidence=confidence,
+    )
+
+
+def realized(
+    draw: Draw, law: Likelihood[float], *, true: float, false: float, prior: float, runs: int
+) -> NDArray[np.float64]:
+    """What an informed attacker believes of a true claim, after each of `runs` outputs.
+
+    The exact answer is `true` if the claim is, and `false` if not; `law` is what the attacker knows of the
+    mechanism, `draw` what it does.
+    """
+    require_probability("realized", "prior", prior)
+    require_count("realized", "runs", runs)
+    outputs, places = np.unique(np.asarray(draw(runs), np.float64), return_inverse=True)
+    likely, unlikely = (
+        np.array([law.likelihood(each, truth) for each in outputs.tolist()]) for truth in (true, false)
+    )
+    joint = prior * likely
+    return np.asarray((joint / (joint + (1 - prior) * unlikely))[places])

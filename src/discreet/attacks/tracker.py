@@ -1,0 +1,82 @@
+"""Tracker: counts that are refused for being too small or too large, padded until they are answered.
+
+Knows       a condition that only the victim's row meets, and conditions T that about half of the rows meet.
+Learns      COUNT(C) for any C, as COUNT(C or T) + COUNT(C or not T) - COUNT(T) - COUNT(not T); for C the
+            victim and the claim that is 1 if the claim is true and else 0, plus the noise of four answers.
+Score       how often the likelier side of each victim's claim is the true one, beside the commoner side.
+Stopped by  noise on every count, and a budget over all counts together. Not by refusing counts below k and
+            above n - k: any T that 2k to n - 2k rows meet opens such a table to every question [DDS79].
+
+[DDS79]     Denning, Denning & Schwartz, The Tracker: A Threat to Statistical Database Security.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discreet.attacks.asking import Answerer, Victim, believed, count, require_victims, score
+from discreet.attacks.attack import Findings
+from discreet.core.errors import RequestError
+from discreet.core.numbers import require_probability
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracker:
+    """Tries `trackers` in turn until one is answered on both sides, then two counts for each victim."""
+
+    table: str
+    claim: str
+    trackers: tuple[str, ...]
+    prior: float = 0.5
+    noise: DiscreteLaplace | None = None
+
+    name: ClassVar[str] = "tracker"
+    knows: ClassVar[str] = "a condition that only the victim meets, and one that about half of the rows meet"
+    learns: ClassVar[str] = "whether a claim about the victim is true, though counts that small are refused"
+    stopped_by: ClassVar[str] = "noise on every count and a budget over all of them; not a least count"
+
+    def __post_init__(self) -> None:
+        require_probability(self, "prior", self.prior)
+        if not self.trackers:
+            raise RequestError(
+                "tracker: there is no condition that many rows meet.", hint="Give one or more."
+            )
+
+    def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
+        """Find a tracker, then ask two questions for each victim."""
+        require_victims(self, victims)
+        direct = [count(answerer, self.table, self._target(victim)) for victim in victims[:1]]
+        opened = self._open(answerer)
+        found = [self._padded(answerer, victim, opened) for victim in victims]
+        posteriors = [believed(each, answers=4, noise=self.noise, prior=self.prior) for each in found]
+        figures = {
+            "direct questions refused": float(direct[0] is None),
+            "refused": float(sum(each is None for each in found)),
+        }
+        return score(self, victims, posteriors, claim=self.claim, prior=self.prior, figures=figures)
+
+    def _open(self, answerer: Answerer) -> tuple[str, int] | None:
+        """A tracker, and the number of all rows as its two sides give it."""
+        for tracker in self.trackers:
+            sides = [count(answerer, self.table, where) for where in (tracker, f"NOT ({tracker})")]
+            if sides[0] is not None and sides[1] is not None:
+                return tracker, sides[0] + sides[1]
+        return None
+
+    def _padded(self, answerer: Answerer, victim: Victim, opened: tuple[str, int] | None) -> int | None:
+        if opened is None:
+            return None
+        tracker, rows = opened
+        target = self._target(victim)
+        padded = [count(answerer, self.table, f"{target} OR {side}") for side in _sides(tracker)]
+        return None if padded[0] is None or padded[1] is None else padded[0] + padded[1] - rows
+
+    def _target(self, victim: Victim) -> str:
+        return f"(({victim.where}) AND ({self.claim}))"
+
+
+def _sides(tracker: str) -> tuple[str, str]:
+    return f"({tracker})", f"NOT ({tracker})"

@@ -1,0 +1,135 @@
+"""`discreet audit` as a user meets it: claim, bound, confidence, verdict; the real data stays untouched."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.app.policies import load
+from discreet.app.question_audit import audit_question
+from discreet.attacks.pairs import PAIRS, Pair
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import PureDP
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from tests.app.test_promise import discreet
+from tests.conftest import seeded
+
+POLICY = """
+promise: {prior: 1%, posterior: 5%, secret: value}
+tables:
+  people:
+    source: secret.parquet
+    person: row
+    links: {ward: wards.id}
+    columns:
+      age: {type: integer, low: 18, high: 90}
+      sex: {type: category, values: [Male, Female, Other]}
+      town: {type: text}
+      ward: {type: integer, low: 1, high: 3}
+  visits:
+    source: visits.parquet
+    person: patient
+    rows_per_person: 3
+    columns:
+      patient: {type: text, role: identifier}
+      cost: {type: decimal, low: 0, high: 10, resolution: 0.5}
+      seen: {type: date, low: 2020-01-01, high: 2020-12-31}
+      paid: {type: boolean, nulls: true}
+  wards:
+    source: wards.parquet
+    person: none
+    columns:
+      id: {type: integer, low: 1, high: 3}
+      name: {type: category, values: [North, South]}
+"""
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    """A policy whose sources do not exist: an audit must not want them."""
+    path = tmp_path / "privacy.yaml"
+    path.write_text(POLICY)
+    return path
+
+
+def test_a_mechanism_is_audited_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("audit", "DiscreteLaplace", "--epsilon", "1", "--confidence", "99.9999999%") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Epsilon is at least 0.9" in told
+    assert "confidence; 1 is claimed, and the runs do not contradict it." in told
+
+
+def test_json_has_the_keys_that_machines_rely_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        discreet("audit", "randomized-response", "--epsilon", "2", "--confidence", "0.999999999", "--json")
+        == 0
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert told["claimed"] == 2
+    assert told["confidence"] == 0.999999999
+    assert 1.8 < told["lower_bound"] <= 2
+
+
+class HalfTheNoise:
+    """Says epsilon 1 and has 2."""
+
+    guarantee = PureDP(epsilon=1)
+
+    def release(self, value: Exact[int], random: Randomness) -> Released[int]:
+        return DiscreteLaplace(epsilon=Fraction(2), sensitivity=1).release(value, random)
+
+
+def test_a_broken_claim_is_exit_code_4(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin = Pair(mechanism=HalfTheNoise(), here=0, there=1)
+    monkeypatch.setitem(PAIRS, DiscreteLaplace, lambda *_: twin)
+    assert discreet("audit", "discrete-laplace", "--epsilon", "1", "--runs", "4000") == 4
+    assert "The claim is broken: epsilon is at least " in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("sql", "least"),
+    [
+        ("SELECT sex, COUNT(*) AS n FROM people WHERE town = 'Ulm' GROUP BY sex", 0.5),
+        ("SELECT SUM(cost) FROM visits WHERE seen > DATE '2020-06-01'", 0.4),
+        ("SELECT AVG(age), COUNT(*) FROM people JOIN wards ON ward = id WHERE name = 'North'", 0.0),
+    ],
+)
+def test_a_question_is_audited_on_made_up_tables(sql: str, least: float, policy: Path) -> None:
+    found = audit_question(load(policy), sql, epsilon=2, runs=1_000, confidence=1 - 1e-9, random=seeded(4))
+    assert least <= found.lower_bound <= 2
+    assert sorted(path.name for path in policy.parent.iterdir()) == ["privacy.yaml"]
+
+
+def test_the_command_audits_a_question_and_leaves_no_ledger(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("audit", "SELECT COUNT(*) FROM people", "--policy", str(policy), "--runs", "200", "--json")
+    assert discreet(*words, "--confidence", "99.9999999%") == 0
+    assert json.loads(capsys.readouterr().out)["claimed"] == 1
+    assert sorted(path.name for path in policy.parent.iterdir()) == ["privacy.yaml"]
+
+
+def test_a_question_that_is_refused_is_refused_here_too(policy: Path) -> None:
+    with pytest.raises(RequestError, match="would show rows"):
+        audit_question(load(policy), "SELECT patient FROM visits", epsilon=1, runs=200)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["gauss"], "audit: there is no mechanism gauss. There are discrete-laplace, "),
+        (["laplace", "--epsilon", "0"], "audit.epsilon must be a finite number above 0; got 0.0."),
+        (["laplace", "--runs", "7"], "audit.runs must be an integer of at least 100; got 7."),
+        (["gaussian", "--delta", "2"], "audit.delta must be a number above 0 and at most 1/2; got 2.0."),
+    ],
+)
+def test_bad_input_gets_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("audit", *words) == 2
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,61 @@
+"""The posterior audit: nobody above the cap under tail 0, at most the tail otherwise; twins are caught."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.attacks.pairs import draws
+from discreet.attacks.posterior_audit import posterior_audit, realized
+from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from tests.attacks.cases.queries import Whole
+from tests.conftest import seeded
+
+PURE = Promise(0.01, 0.05)
+RUNS = 20_000
+
+
+def believed(
+    noise: DiscreteLaplace | DiscreteGaussian, prior: float
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return realized(draws(noise, 1, seeded(1)), Whole(noise), true=1, false=0, prior=prior, runs=RUNS)
+
+
+def test_nobody_ends_above_the_cap_under_tail_0_and_many_end_at_it() -> None:
+    noise = DiscreteLaplace(epsilon=Fraction(PURE.epsilon), sensitivity=1)
+    found = posterior_audit(believed(noise, 0.01), PURE)
+    assert found.fraction == 0
+    assert found.holds
+    assert found.highest == pytest.approx(0.05)
+    assert found.verdict.startswith("0 of 20,000 attackers ended above 5%")
+
+
+def test_noise_that_is_a_tenth_too_small_is_caught() -> None:
+    noise = DiscreteLaplace(epsilon=Fraction(PURE.epsilon) * Fraction(10, 9), sensitivity=1)
+    found = posterior_audit(believed(noise, 0.01), PURE)
+    assert found.fraction > 0.5
+    assert not found.holds
+    assert found.verdict.startswith("The promise is broken: ")
+
+
+def test_with_a_tail_no_more_than_the_tail_end_above_the_cap() -> None:
+    promise = Promise(0.01, 0.05, tail=0.01)
+    sigma = Fraction(promise.gaussian_scale(1))
+    kept = DiscreteGaussian(variance=sigma**2, squared_sensitivity=Fraction(1))
+    broken = DiscreteGaussian(variance=(sigma / 2) ** 2, squared_sensitivity=Fraction(1))
+    found, other = (
+        posterior_audit(believed(noise, 0.01), promise, confidence=0.999) for noise in (kept, broken)
+    )
+    assert 0 < found.fraction <= 0.01
+    assert found.holds
+    assert not other.holds
+
+
+def test_what_is_no_probability_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match=r"^posterior_audit\.posteriors must be one or more prob"):
+        posterior_audit([0.2, 1.2], PURE)
