@@ -44,7 +44,7 @@ class Tree:
 
 def tree(boxes: Boxes) -> Tree:
     """The boxes, ready to be asked."""
-    order = np.arange(len(boxes.low))
+    order = np.lexsort(boxes.low.T)
     halve(boxes.low + boxes.high, order, FAN)
     low, high = boxes.low[order], boxes.high[order]
     bounds, levels = [np.stack([low, high], axis=1)], [0, len(low)]
@@ -99,7 +99,7 @@ def halve(middles: Integers, order: Integers, least: int) -> None:
         keys = np.empty(end - start, np.int64)
         for i in range(start, end):
             keys[i - start] = middles[order[i], side]
-        by = np.argsort(keys)
+        by = np.argsort(keys, kind="mergesort")  # stable: boxes that are alike on this side stay together
         before = order[start:end].copy()
         for i in range(end - start):
             order[start + i] = before[by[i]]

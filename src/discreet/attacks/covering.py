@@ -41,6 +41,19 @@ class Covering:
     scattered: Integers
     inside: NDArray[np.bool_]
 
+    @property
+    def sole(self) -> Integers | None:
+        """The one label of each value, -1 where it has none; None where labels overlap."""
+        filled = np.flatnonzero(self.high > self.low)
+        rising = filled[np.argsort(self.low[filled], kind="stable")]
+        if (self.scattered >= 0).any() or (self.high[rising[:-1]] > self.low[rising[1:]]).any():
+            return None
+        labels = np.full(len(self.places), -1, np.int64)
+        lengths = self.high[rising] - self.low[rising]
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        labels[np.repeat(self.low[rising], lengths) + within] = np.repeat(rising, lengths)
+        return labels[self.places]
+
 
 def covering(labels: Sequence[str], values: Sequence[str], hierarchy: Hierarchy | None = None) -> Covering:
     """What each label covers of the values."""
@@ -83,8 +96,9 @@ def _kind(reading: Reading) -> str:
 
 
 def _usual(read: Sequence[Sequence[Reading]], index: _Index) -> str:
-    """How most labels that cover more than themselves are read."""
-    kinds = Counter(_kind(each[0]) for each in read if each)
+    """How most labels are read, of the ways in which the values can be read too."""
+    kinds = Counter(_kind(reading) for each in read for reading in each)
+    kinds = Counter({kind: count for kind, count in kinds.items() if index.sorted_by(kind)[0]})
     if index.members and len(index.members) > kinds.total():
         return "siblings"
     return kinds.most_common(1)[0][0] if kinds else EXACT
