@@ -74,9 +74,7 @@ class Known:
         ]
 
 
-def from_register(
-    engine: Publisher, register: Register, published: PublishedTable, *others: str
-) -> Known:
+def from_register(engine: Publisher, register: Register, published: PublishedTable, *others: str) -> Known:
     """The people of a register by the columns that it shares with a release, and `others` of its own."""
     there = columns_of(engine, register.table)
     shared = [name for name in published.columns if name in there]
@@ -91,9 +89,7 @@ def from_register(
     if not len(tuples):
         raise _nobody(register)
     naming = None if register.person is None else _naming(engine, register, columns, values, tuples)
-    return Known(
-        columns=tuple(columns), values=values, tuples=tuples, blank_is_unknown=True, naming=naming
-    )
+    return Known(columns=tuple(columns), values=values, tuples=tuples, blank_is_unknown=True, naming=naming)
 
 
 def everybody(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> Known:

@@ -67,12 +67,15 @@ class MatchSets:
 
     def counts(self, column: str) -> Matrix:
         """How often each set's rows have each sensitive value."""
-        inside = _matrix(self._published(column), len(self.published.classes))
         sets = csr_array(
             (np.ones(len(self.members), np.int64), self.members, self.starts),
             shape=(len(self), len(self.published.classes)),
         )
-        return csr_array(sets @ inside)
+        return csr_array(sets @ self.by_class(column))
+
+    def by_class(self, column: str) -> Matrix:
+        """The same for the classes of the release."""
+        return _matrix(self._published(column), len(self.published.classes))
 
     def names(self, column: str) -> tuple[str, ...]:
         """The values of a sensitive column that the release has."""
@@ -253,7 +256,9 @@ def _geometry(sides: Sequence[_Side]) -> tuple[Boxes, Integers, Integers]:
         [np.where(side.unknown, -1, side.covering.places)[side.values] for side in sides], axis=1
     )
     offsets = np.cumsum([0, *(each.inside.size for each in covers)])
-    marks = np.stack([_marks(side, int(offset)) for side, offset in zip(sides, offsets, strict=False)], axis=1)
+    marks = np.stack(
+        [_marks(side, int(offset)) for side, offset in zip(sides, offsets, strict=False)], axis=1
+    )
     inside = np.concatenate([each.inside.ravel() for each in covers])
     # a value that is not known fits a label that covers nothing of what is known
     kept = np.arange(len(low)) if (points < 0).any() else np.flatnonzero((low < high).all(axis=1))
@@ -290,5 +295,3 @@ def _picked(starts: Integers, members: Integers, sets: Integers) -> tuple[Intege
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.repeat(starts[sets] - ends[:-1], lengths) + np.arange(ends[-1])
     return ends, members[places]
-
-

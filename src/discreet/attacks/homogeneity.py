@@ -1,0 +1,47 @@
+"""Homogeneity: all rows that may be a victim's have the same sensitive value.
+
+Knows       the victim's quasi-identifiers, and that the victim is in the release.
+Learns      the value, with certainty, although nobody knows which row is the victim's.
+Score       of the people about whom it can be said, how many have the value; beside its share of the release.
+            `claimed` is the share of people about whom something can be said, `recall` of whom it is true.
+Stopped by  l-diversity of every kind, for l of 2 at least. Not by k-anonymity, however large k.
+
+[MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values
+from discreet.attacks.match_sets import MatchSets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Homogeneity:
+    """The match sets with one value of a column."""
+
+    column: str
+
+    name: ClassVar[str] = "homogeneity"
+    knows: ClassVar[str] = "the quasi-identifiers of a person in the release"
+    learns: ClassVar[str] = "a sensitive value, with certainty"
+    stopped_by: ClassVar[str] = "l-diversity"
+
+    def run(self, sets: MatchSets) -> Findings:
+        """Claim the value of everybody whose rows agree."""
+        shares, (values, most) = sets.shares(self.column), commonest(sets.counts(self.column))
+        about = np.flatnonzero((most == sets.rows) & (sets.people > 0) & (shares[values] < 1))
+        claimed, certain = values[about], np.ones(len(about))
+        claims = Claims(
+            about=about,
+            prior=shares[claimed],
+            posterior=certain,
+            right=right_of(sets, self.column, about, certain, lambda i, value: value == claimed[i]),
+            said=said_values(self.column, sets.names(self.column), claimed),
+        )
+        return findings(self, sets, claims, column=self.column)
