@@ -93,7 +93,7 @@ class BackgroundKnowledge:
         )
         people = int(divided.people[about].sum())
         baseline = float(guessed.sum()) / people if people else 0.0
-        return findings(self, divided, claims, column=self.column, baseline=baseline)
+        return findings(self, divided, claims, column=self.column, attempted=about, baseline=baseline)
 
     def _parts(self, sets: MatchSets) -> tuple[Integers, Floats]:
         """Which facts are about each known tuple, as a number (0: none), and the weights of values for it."""

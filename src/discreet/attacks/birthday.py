@@ -2,12 +2,13 @@
 
 Knows       everybody's quasi-identifiers at both releases, such as dates of birth, so who changed class; and
             that sensitive values did not change.
-Learns      the values of those who joined a class that nobody left: what it has now and had not before. And of
-            those who left a class that nobody joined: what it had and has no more. Who moves alone is found
-            with certainty, however many values either class has.
+Learns      the values of those who joined a class that nobody left: what it has now and had not before. And
+            of those who left a class that nobody joined: what it had and has no more. Who moves alone is
+            found with certainty, however many values either class has.
 Score       how many of those who moved have the value that is believed most, beside the better of the two
             releases alone.
-Stopped by  m-invariance of releases that are chained so; differential privacy. Not by any model of one release.
+Stopped by  m-invariance of releases that are chained so; differential privacy. Not by any model of one
+            release.
 
 Only classes whose labels overlap with no other are compared: then who is in them is known.
 
@@ -17,7 +18,7 @@ Only classes whose labels overlap with no other are compared: then who is in the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,7 @@ def _by_class(both: TwoReleases, classes: Integers) -> tuple[Matrix, Matrix]:
     )
 
 
-def _padded(starts: Integers, number: int) -> Integers:
+def _padded(starts: NDArray[Any], number: int) -> NDArray[Any]:
     return np.concatenate([starts, np.full(number + 1 - len(starts), starts[-1])])
 
 

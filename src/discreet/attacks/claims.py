@@ -54,16 +54,25 @@ def findings(
     sets: MatchSets,
     claims: Claims,
     *,
-    column: str | None,
+    column: str | None = None,
+    attempted: Integers | None = None,
     baseline: float | None = None,
     figures: Mapping[str, float] | None = None,
 ) -> Findings:
-    """The score of claims: how many are right, of how many; beside the same claims made without the release."""
-    people = sets.people[claims.about]
-    attempts, right = int(people.sum()), float(claims.right.sum())
+    """How many people are guessed rightly, of those in the sets that were `attempted` (all that have people).
+
+    Who nothing is claimed of is taken to have the commonest value of the release, as without it. Unless it is
+    given, the baseline is how many of the same guesses are right if the claims are only as likely as before.
+    """
+    attempted = np.flatnonzero(sets.people > 0) if attempted is None else attempted
+    people, claimed = int(sets.people[attempted].sum()), sets.people[claims.about]
+    right, rest = float(claims.right.sum()), 0.0
+    others = np.setdiff1d(attempted, claims.about, assume_unique=True)
+    if column is not None and len(others):
+        rest = usually_right(sets, column, others)
     if baseline is None:
-        baseline = float(people @ claims.prior) / attempts if attempts else 0.0
-    success = right / attempts if attempts else baseline
+        baseline = (float(claimed @ claims.prior) + rest) / people if people else 0.0
+    success = (right + rest) / people if people else baseline
     return Findings(
         attack=attack.name,
         knows=attack.knows,
@@ -71,17 +80,26 @@ def findings(
         stopped_by=attack.stopped_by,
         success=success,
         baseline=baseline,
-        attempts=attempts,
+        attempts=people,
         interval=(success, success),
         victims=victims(sets, claims, scored=column is not None and column in sets.known.tuples.sensitive),
         figures={
-            "claimed": attempts / sets.known.people,
+            "claimed": int(claimed.sum()) / sets.known.people,
+            "precision": right / int(claimed.sum()) if len(claimed) else 0.0,
             "recall": right / sets.known.people,
             "highest posterior": float(claims.posterior.max(initial=0.0)),
             **(figures or {}),
         },
-        note="" if attempts else "No claim could be made about anybody.",
+        note="" if len(claimed) else "Nothing could be claimed of anybody.",
     )
+
+
+def usually_right(sets: MatchSets, column: str, about: Integers) -> float:
+    """How many people of some sets have the commonest value of the release."""
+    shares = sets.shares(column)
+    usual = int(shares.argmax())
+    expected = np.full(len(about), shares[usual])
+    return float(right_of(sets, column, about, expected, lambda _, value: value == usual).sum())
 
 
 def victims(sets: MatchSets, claims: Claims, *, scored: bool) -> tuple[Finding, ...]:

@@ -5,8 +5,8 @@ Learns      the value by its share of the match set: 98 of 100 rows with HIV are
 Score       how many people have the value that is commonest in their match set, beside how many have the one
             that is commonest in the release. `confident` is the share of people of whom a value is believed
             with `confidence` at least.
-Stopped by  probabilistic or entropy l-diversity, up to a belief of 1/l; t-closeness, up to t above the table's
-            shares. Not by distinct l-diversity: one row of each other value satisfies it.
+Stopped by  probabilistic l-diversity, up to a belief of 1/l; t-closeness, up to t above the table's shares.
+            Not by distinct l-diversity: one row of each other value satisfies it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values
+from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values, usually_right
 from discreet.attacks.match_sets import MatchSets
 from discreet.core.errors import require
 from discreet.core.numbers import is_real
@@ -51,9 +51,6 @@ class ClassInference:
             right=right_of(sets, self.column, about, posterior, lambda i, value: value == guess[i]),
             said=said_values(self.column, sets.names(self.column), guess),
         )
-        usual = int(shares.argmax())
-        expected = np.full(len(about), shares[usual])
-        guessed = right_of(sets, self.column, about, expected, lambda _, value: value == usual)
         people = sets.people[about]
         sure = people[posterior >= self.confidence].sum()
         return findings(
@@ -61,6 +58,6 @@ class ClassInference:
             sets,
             claims,
             column=self.column,
-            baseline=float(guessed.sum()) / int(people.sum()) if len(about) else float(shares[usual]),
+            baseline=usually_right(sets, self.column, about) / max(int(people.sum()), 1),
             figures={"confident": int(sure) / sets.known.people},
         )

@@ -61,7 +61,8 @@ def covering(labels: Sequence[str], values: Sequence[str], hierarchy: Hierarchy 
     read = [[] if label == TOP else readings(label) for label in labels]
     places = _ranked(index.sorted_by(_usual(read, index))[1], len(values))
     low, high = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
-    scattered, inside = np.full(len(labels), -1, np.int64), []
+    scattered = np.full(len(labels), -1, np.int64)
+    inside: list[NDArray[np.bool_]] = []
     for i, (label, found) in enumerate(zip(labels, read, strict=True)):
         if label == TOP:
             high[i] = len(values)

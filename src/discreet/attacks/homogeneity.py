@@ -2,8 +2,9 @@
 
 Knows       the victim's quasi-identifiers, and that the victim is in the release.
 Learns      the value, with certainty, although nobody knows which row is the victim's.
-Score       of the people about whom it can be said, how many have the value; beside its share of the release.
-            `claimed` is the share of people about whom something can be said, `recall` of whom it is true.
+Score       how many people are guessed rightly: by the value where it is certain, else by the commonest of
+            the release; beside guessing that one of everybody. `claimed` is the share of people whose value
+            is certain, `precision` how many of those have it, `recall` the share who are found so.
 Stopped by  l-diversity of every kind, for l of 2 at least. Not by k-anonymity, however large k.
 
 [MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
@@ -17,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values
+from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values, usually_right
 from discreet.attacks.match_sets import MatchSets
 
 
@@ -44,4 +45,6 @@ class Homogeneity:
             right=right_of(sets, self.column, about, certain, lambda i, value: value == claimed[i]),
             said=said_values(self.column, sets.names(self.column), claimed),
         )
-        return findings(self, sets, claims, column=self.column)
+        everyone = np.flatnonzero(sets.people > 0)
+        guessed = usually_right(sets, self.column, everyone) / max(int(sets.people.sum()), 1)
+        return findings(self, sets, claims, column=self.column, baseline=guessed)

@@ -71,6 +71,7 @@ def combined(attack: Stated, both: TwoReleases, left: Matrix, about: Integers) -
         pairs,
         claims,
         column=column,
+        attempted=about,
         baseline=max(both.single(about)) / people if people else 0.0,
         figures={"certain": certain / pairs.known.people},
     )

@@ -1,11 +1,11 @@
 """Linkage: a public register is joined with a release on the columns that they share.
 
-Knows       a register of people by name, with some of the release's quasi-identifiers; and that a victim is in
-            the release (`present`), or only that the register is the population it was drawn from.
+Knows       a register of people by name, with some of the release's quasi-identifiers; and that a victim is
+            in the release (`present`), or only that the register is the population it was drawn from.
 Learns      which rows may be a victim's: the match set. Of two rows each is theirs with one half; where it is
             one row, the victim is singled out and all that the row says is known.
-Score       how many of those whom some row fits are linked to their own row by picking one of the match set at
-            random, beside picking one of all rows; `recall` is the same of everybody in the register.
+Score       how many of those whom some row fits are linked to their own row by picking one of the match set
+            at random, beside picking one of all rows; `recall` is the same of everybody in the register.
 Stopped by  k-anonymity: every match set then has k rows at least. Not by leaving out names.
 
 [Sweeney02] Sweeney, k-Anonymity: a model for protecting privacy, 2002: the voter list of Massachusetts.
@@ -47,7 +47,7 @@ class Linkage:
             right=(people * posterior)[about],
             said=lambda i: _said(int(rows[about[i]])),
         )
-        return findings(self, sets, claims, column=None, figures=_figures(sets))
+        return findings(self, sets, claims, figures=_figures(sets))
 
 
 def _said(rows: int) -> str:

@@ -83,8 +83,11 @@ class MatchSets:
 
     def shares(self, column: str) -> Floats:
         """What is believed of everybody from the release as a whole: each value's part of its rows."""
-        totals = self._published(column).totals
-        return totals / totals.sum()
+        return np.asarray(self.totals(column) / self.published.rows)
+
+    def totals(self, column: str) -> Integers:
+        """How often each value occurs in the release."""
+        return self._published(column).totals
 
     def truth(self, column: str) -> Matrix | None:
         """How many people of each set have each value, of those that the release has; None if not known."""
@@ -256,9 +259,7 @@ def _geometry(sides: Sequence[_Side]) -> tuple[Boxes, Integers, Integers]:
         [np.where(side.unknown, -1, side.covering.places)[side.values] for side in sides], axis=1
     )
     offsets = np.cumsum([0, *(each.inside.size for each in covers)])
-    marks = np.stack(
-        [_marks(side, int(offset)) for side, offset in zip(sides, offsets, strict=False)], axis=1
-    )
+    marks = np.stack([_marks(side, int(offsets[j])) for j, side in enumerate(sides)], axis=1)
     inside = np.concatenate([each.inside.ravel() for each in covers])
     # a value that is not known fits a label that covers nothing of what is known
     kept = np.arange(len(low)) if (points < 0).any() else np.flatnonzero((low < high).all(axis=1))

@@ -1,11 +1,11 @@
 """Similarity: the sensitive values that may be a victim's differ, and mean much the same.
 
-Knows       the victim's quasi-identifiers, that the victim is in the release, and what values mean: the groups
-            of a hierarchy (stomach diseases), or the order of numbers (salaries).
+Knows       the victim's quasi-identifiers, that the victim is in the release, and what values mean: the
+            groups of a hierarchy (stomach diseases), or the order of numbers (salaries).
 Learns      the group that all rows of the match set are in, the smallest such one below the top; or the range
             from the least to the largest number, where it holds no more than `narrow` of the release's rows.
-Score       of the people about whom it is said, how many are in the group or range; beside its share of the
-            release.
+Score       how many people are guessed rightly: by the group or range where there is one, else by the
+            commonest value of the release; beside what these guesses get by the release's shares.
 Stopped by  t-closeness, with a distance by the hierarchy or by the order. Not by l-diversity of any kind.
 
 [LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Integers
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.hierarchies.labels import number
+from discreet.anonymity.models.counts import at_most
 from discreet.attacks.attack import Findings
 from discreet.attacks.claims import Claims, findings, right_of
 from discreet.attacks.match_sets import MatchSets
@@ -52,7 +54,7 @@ class Similarity:
         return findings(self, sets, claims, column=self.column)
 
     def _groups(self, sets: MatchSets, hierarchy: Hierarchy) -> Claims:
-        shares, labels = sets.shares(self.column), self._labels(sets, hierarchy)
+        totals, labels = sets.totals(self.column), self._labels(sets, hierarchy)
         entries = sets.counts(self.column)
         level, label = np.full(len(sets), -1), np.zeros(len(sets), np.int64)
         for rising in range(hierarchy.height, -1, -1):
@@ -60,7 +62,7 @@ class Similarity:
             level, label = np.where(low == high, rising, level), np.where(low == high, low, label)
         prior = np.zeros(len(sets))
         for each in range(hierarchy.height + 1):
-            part = np.bincount(labels[each], shares, len(hierarchy.labels[each]))
+            part = np.bincount(labels[each], totals, len(hierarchy.labels[each])) / sets.published.rows
             prior[level == each] = part[label[level == each]]
         about = np.flatnonzero((level >= 0) & (prior < 1) & (sets.people > 0))
         table = np.stack(labels)
@@ -92,7 +94,7 @@ class Similarity:
         return [codes[places].astype(np.int64) for codes in hierarchy.maps]
 
     def _ranges(self, sets: MatchSets) -> Claims:
-        names, shares = sets.names(self.column), sets.shares(self.column)
+        names = sets.names(self.column)
         numbers = [number(name) for name in names]
         if any(each is None for each in numbers):
             raise RequestError(
@@ -103,9 +105,11 @@ class Similarity:
         order = np.argsort(rank)
         entries = sets.counts(self.column)
         low, high = _ends(entries.indptr, rank[entries.indices])
-        below = np.concatenate([[0.0], np.cumsum(shares[order])])
-        prior = below[high + 1] - below[low]
-        about = np.flatnonzero((prior <= float(self.narrow)) & (sets.people > 0))
+        below = np.concatenate([[0], np.cumsum(sets.totals(self.column)[order])])
+        within = below[high + 1] - below[low]
+        prior = within / sets.published.rows
+        few = at_most(within, np.full(len(sets), sets.published.rows), self.narrow)
+        about = np.flatnonzero(few & (sets.people > 0))
         certain = np.ones(len(about))
         return Claims(
             about=about,
@@ -124,7 +128,7 @@ class Similarity:
         )
 
 
-def _ends(starts: Integers, amounts: Integers) -> tuple[Integers, Integers]:
+def _ends(starts: NDArray[Any], amounts: Integers) -> tuple[Integers, Integers]:
     """The least and the largest amount of each row; every row has some."""
     if not len(starts) - 1:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -3,8 +3,9 @@
 Knows       the victim's quasi-identifiers, that the victim is in the release, and the release's own shares.
 Learns      that a value is `factor` times as likely as for anybody else: in a class of half flu and half
             cancer, 50% where 1% of all have the flu.
-Score       of the people about whom it is said, how many have the value, beside its share of the release.
-            For every match set it is the value whose belief rose by the most.
+Score       how many people are guessed rightly: by the value whose belief rose by the most, where it rose so
+            far, else by the commonest of the release; beside what these guesses get by the release's shares.
+            `precision` is how many have the value of those of whom it is said.
 Stopped by  t-closeness, β-likeness, δ-disclosure. Not by l-diversity, which may well bring it about.
 
 [LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
