@@ -19,7 +19,7 @@ from discreet.attacks.skewness import Skewness
 from tests.attacks.case import Case
 from tests.attacks.releases import known_of, release_of
 
-PEOPLE = 400
+PEOPLE = 800
 VALUES = tuple("abcdefgh")
 MEANING = listed("illness", [(value, "vowel" if value in "ae" else "consonant", "*") for value in VALUES])
 Y = "illness"
@@ -36,9 +36,7 @@ def sets(groups: Sequence[str], values: Sequence[str]) -> MatchSets:
     return match(published, known_of(release, published, truth=(Y,)))
 
 
-def both(
-    first: Sequence[str], second: Sequence[str], values: Sequence[str]
-) -> tuple[MatchSets, MatchSets]:
+def both(first: Sequence[str], second: Sequence[str], values: Sequence[str]) -> tuple[MatchSets, MatchSets]:
     """The same people in two releases, who are in another group at the second."""
     releases = [release_of(released(groups, values), (Y,)) for groups in (first, second)]
     people = pa.table({"group": list(first), "later": list(second), Y: list(values)})
@@ -54,7 +52,9 @@ EACH = [VALUES[i % 8] for i in range(PEOPLE)]
 PAIRED = [f"p{i % 8 // 2}" for i in range(PEOPLE)]
 CROSSED = [f"q{(i + 1) % 8 // 2}" for i in range(PEOPLE)]
 MOSTLY = [f"g{i % 8 if i % 10 else (i + 3) % 8}" for i in range(PEOPLE)]
-LATER = [f"g{i // 8 + (i % 8 == i // 8 % 8)}" for i in range(PEOPLE)]
+UNEVEN = ["aaabbcde"[i % 8] for i in range(PEOPLE)]
+MOVING_ALONE = [f"g{i // 8 + (i // 8 % 2 == 0 and i % 8 == i // 16 % 8)}" for i in range(PEOPLE)]
+CHANGING_PLACES = [f"g{i // 8 ^ 1}" for i in range(PEOPLE)]
 SIMILAR = ["g0" if value in "ae" else "g1" for value in EACH]
 
 CASES_ON_TABLES = (
@@ -75,7 +75,7 @@ CASES_ON_TABLES = (
     ),
     Case(
         attack=Similarity,
-        unprotected=lambda: Similarity(column=Y, hierarchy=MEANING).run(sets(BY_VALUE, EACH)),
+        unprotected=lambda: Similarity(column=Y, hierarchy=MEANING).run(sets(SIMILAR, EACH)),
         protected=lambda: Similarity(column=Y, hierarchy=MEANING).run(sets(IN_EIGHTS, EACH)),
     ),
     Case(
@@ -95,7 +95,7 @@ CASES_ON_TABLES = (
     ),
     Case(
         attack=Birthday,
-        unprotected=lambda: Birthday(column=Y).run(*both(IN_EIGHTS, MOVING_ALONE, EACH)),
-        protected=lambda: Birthday(column=Y).run(*both(IN_EIGHTS, MOVING_TOGETHER, EACH)),
+        unprotected=lambda: Birthday(column=Y).run(*both(IN_EIGHTS, MOVING_ALONE, UNEVEN)),
+        protected=lambda: Birthday(column=Y).run(*both(IN_EIGHTS, CHANGING_PLACES, UNEVEN)),
     ),
 )
