@@ -58,7 +58,7 @@ def _figures(sets: MatchSets) -> dict[str, float]:
     people, rows = sets.people, sets.rows
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(people[order])
-    halfway = int(np.searchsorted(ends, (ends[-1] + 1) / 2)) if len(ends) and ends[-1] else -1
+    halfway = int(np.searchsorted(ends, (ends[-1] + 1) // 2)) if len(ends) and ends[-1] else -1
     return {
         "matched": int(people.sum()) / sets.known.people,
         "unique": int(people[rows == 1].sum()) / sets.known.people,
