@@ -67,7 +67,8 @@ def test_linkage_counts_rows_and_people() -> None:
 
 def test_guesses_are_scored_by_the_truth_beside_the_commonest_value() -> None:
     found = ClassInference(column="disease").run(everyone())
-    assert (found.success, found.baseline) == (pytest.approx(5 / 6), pytest.approx(3 / 6))
+    assert found.success == pytest.approx(5 / 6)
+    assert found.baseline == pytest.approx(3 / 6)
     certain = Homogeneity(column="disease").run(everyone())
     assert certain.figures["claimed"] == pytest.approx(3 / 7)
     assert certain.figures["precision"] == 1
@@ -99,10 +100,10 @@ def test_beliefs_stay_within_what_the_models_of_a_release_say(rows: list[tuple[s
     for k in (2, 4):
         if judge_all(classes, [KAnonymity(k=k)]).all():
             assert Linkage().run(sets).figures["highest posterior"] <= 1 / k
-    for l in (Fraction(3, 2), Fraction(2)):
-        if judge_all(classes, [ProbabilisticDiversity(column="disease", l=l)]).all():
+    for share in (Fraction(2, 3), Fraction(1, 2)):
+        if judge_all(classes, [ProbabilisticDiversity(column="disease", l=1 / share)]).all():
             highest = ClassInference(column="disease").run(sets).figures["highest posterior"]
-            assert highest <= float(1 / l) + 1e-12
+            assert highest <= float(share) + 1e-12
     for c, l in ((Fraction(2), 3), (Fraction(1), 3), (Fraction(3), 4)):
         model = RecursiveDiversity(column="disease", c=c, l=l)
         if judge_all(classes, [model]).all():

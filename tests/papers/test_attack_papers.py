@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -93,14 +94,14 @@ THREE_DIVERSE = table("""
 JAPANESE = Fact(value="Heart Disease", where={"nationality": "Japanese"})
 
 
-def believed(found: Findings) -> list[tuple[str, float]]:
+def believed(found: Findings) -> list[tuple[str, Any]]:
     return [(each.claim, each.posterior) for each in found.victims]
 
 
 def test_removing_names_leaves_everybody_of_the_table_to_the_voter_list() -> None:
     sets = against(MICRODATA.drop_columns(["name"]), VOTERS)
     found = Linkage().run(sets)
-    assert (found.success, found.baseline, found.attempts) == (1.0, pytest.approx(1 / 10), 10)
+    assert (found.success, found.baseline, found.attempts) == (1.0, 1 / 10, 10)
     assert sets.unmatched == 1  # Mike
     assert found.figures["unique"] == 10 / 11
 
@@ -282,9 +283,8 @@ def test_joes_disease_is_known_on_his_birthday() -> None:
     assert found.attempts == 1
     (joe,) = found.victims
     assert "age 10" in joe.victim
-    assert (joe.claim, joe.prior, joe.posterior, joe.truth) == (
-        "disease is gastritis", pytest.approx(1 / 3), 1.0, True,
-    )  # fmt: skip
+    assert (joe.claim, joe.posterior, joe.truth) == ("disease is gastritis", 1.0, True)
+    assert joe.prior == pytest.approx(1 / 3)
 
 
 def test_joe_moves_into_the_group_without_diversity() -> None:
