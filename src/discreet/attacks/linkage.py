@@ -47,7 +47,7 @@ class Linkage:
             right=(people * posterior)[about],
             said=lambda i: _said(int(rows[about[i]])),
         )
-        return findings(self, sets, claims, figures=_figures(sets))
+        return findings(self, sets, claims, baseline=1 / everyone, figures=_figures(sets))
 
 
 def _said(rows: int) -> str:
