@@ -14,6 +14,7 @@ from discreet.anonymity.hierarchies.hierarchy import listed
 from discreet.anonymity.models import KAnonymity, ProbabilisticDiversity, RecursiveDiversity, judge_all
 from discreet.attacks import (
     BackgroundKnowledge,
+    Birthday,
     ClassInference,
     Fact,
     Homogeneity,
@@ -182,6 +183,35 @@ def test_what_an_attack_cannot_use_is_refused_in_a_sentence(attack: Any, refused
 def test_parameters_out_of_range_are_named(make: Any, named: str) -> None:
     with pytest.raises(InvalidParameterError, match=named):
         make()
+
+
+@pytest.mark.parametrize("label", ["999**", "130**"])
+def test_a_register_of_strangers_gives_nothing_away(label: str) -> None:
+    """Under labels that overlap, and under some that do not."""
+    rows = "\n".join(
+        f"{zipcode} | M | {disease}" for zipcode, disease in zip(*RELEASE.to_pydict().values(), strict=True)
+    )
+    release = table(f"zip | sex | disease\n{rows}\n9**** | M | flu\n{label} | M | flu")
+    sets = against(
+        release, table("zip | sex | disease\n99999 | F | flu\n99998 | F | acne"), truth=["disease"]
+    )
+    attacks: list[Any] = [
+        Linkage(),
+        Homogeneity(column="disease"),
+        BackgroundKnowledge(column="disease"),
+        BackgroundKnowledge(column="disease", facts=(Fact(value="flu"),)),
+        Similarity(
+            column="disease", hierarchy=listed("d", [(each, "*") for each in ("flu", "acne", "cancer")])
+        ),
+        Skewness(column="disease"),
+        ClassInference(column="disease"),
+    ]
+    for found in [attack.run(sets) for attack in attacks]:
+        assert (found.attempts, found.victims, found.gain) == (0, (), 0.0)
+        assert found.note == "Nothing could be claimed of anybody."
+    together = [Intersection(column="disease").run(sets, sets), Birthday(column="disease").run(sets, sets)]
+    assert [found.attempts for found in together] == [0, 0]
+    assert criteria(sets, ["disease"]).linkability.share == 0
 
 
 def test_releases_matched_with_different_knowledge_are_not_compared() -> None:

@@ -127,7 +127,7 @@ def walk(
     sides, top = points.shape[1], len(levels) - 2
     nodes, depths = np.empty(FAN * (top + 2), np.int64), np.empty(FAN * (top + 2), np.int64)
     for p in range(len(points)):
-        nodes[0], depths[0], left = 0, top, 1
+        nodes[0], depths[0], left = 0, top, min(len(order), 1)
         while left > 0:
             left -= 1
             node, depth = nodes[left], depths[left]

@@ -67,7 +67,7 @@ def _singling_out(sets: MatchSets) -> Criterion:
         name="singling out",
         share=alone,
         baseline=float(sets.published.rows == 1),
-        sentence=f"{_share(alone)} of the people who are known are the only ones whom one row fits.",
+        sentence=f"Of {_share(alone)} of the people who are known exactly one row may be theirs.",
     )
 
 
