@@ -172,7 +172,7 @@ def _sensitive(rows: Integers, tuples: int, column: pa.ChunkedArray, counts: Int
     encoded = column.combine_chunks().dictionary_encode()
     names = encoded.dictionary.to_pylist()
     rank = np.empty(len(names), np.int32)
-    order = sorted(range(len(names)), key=lambda place: _natural(names[place]))
+    order = sorted(range(len(names)), key=lambda place: natural(names[place]))
     rank[order] = np.arange(len(names))
     codes = rank[encoded.indices.to_numpy(zero_copy_only=False)]
     sort = np.lexsort((codes, rows))
@@ -187,7 +187,7 @@ def _sensitive(rows: Integers, tuples: int, column: pa.ChunkedArray, counts: Int
     )
 
 
-def _natural(text: str) -> tuple[int, float, str]:
+def natural(text: str) -> tuple[int, float, str]:
     """Numbers in the order of numbers, before everything else."""
     try:
         return 0, float(text), text

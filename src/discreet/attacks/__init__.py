@@ -1,19 +1,36 @@
 """What an adversary with stated knowledge finds: one attack per file, and the audit of epsilon.
 
-Being listed in `ATTACKS` earns the family's conformance suite (tests/conformance/test_attacks.py).
+On tables   `published` is what a reader of a release has, `known` what is known of people, and `match_sets`
+            which rows may be whose; the attacks on published tables run on those.
 """
 
 from discreet.attacks.averaging import Averaging
+from discreet.attacks.background_knowledge import BackgroundKnowledge, Fact
+from discreet.attacks.birthday import Birthday
+from discreet.attacks.class_inference import ClassInference
 from discreet.attacks.differencing import Differencing
 from discreet.attacks.floating_point import FloatingPoint
 from discreet.attacks.genome_membership import GenomeMembership
+from discreet.attacks.homogeneity import Homogeneity
 from discreet.attacks.informed import InformedAdversary
+from discreet.attacks.intersection import Intersection
+from discreet.attacks.linkage import Linkage
 from discreet.attacks.reconstruction import Reconstruction
 from discreet.attacks.scoreboard import Scoreboard
+from discreet.attacks.similarity import Similarity
+from discreet.attacks.skewness import Skewness
 from discreet.attacks.tracker import Tracker
 from discreet.attacks.uniqueness import Uniqueness
 
 ATTACKS = (
+    Linkage,
+    Homogeneity,
+    BackgroundKnowledge,
+    Similarity,
+    Skewness,
+    ClassInference,
+    Intersection,
+    Birthday,
     Differencing,
     Averaging,
     Tracker,
@@ -24,3 +41,25 @@ ATTACKS = (
     Scoreboard,
     GenomeMembership,
 )
+
+__all__ = [
+    "ATTACKS",
+    "Averaging",
+    "BackgroundKnowledge",
+    "Birthday",
+    "ClassInference",
+    "Differencing",
+    "Fact",
+    "FloatingPoint",
+    "GenomeMembership",
+    "Homogeneity",
+    "InformedAdversary",
+    "Intersection",
+    "Linkage",
+    "Reconstruction",
+    "Scoreboard",
+    "Similarity",
+    "Skewness",
+    "Tracker",
+    "Uniqueness",
+]

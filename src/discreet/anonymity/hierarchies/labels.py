@@ -4,8 +4,10 @@
     [20, 24]     a number within both ends; also 20-24, as ARX's files have it
     [0.5, 1[     a number from the lower end on and below the upper one; also [0.5, 1)
     < 40, ≥ 40   a number below, or from there on; also <=, >, >=, ≤
+    29           the number, however it is written: 29.0
     130**        five characters, the first three of them these; or fewer, as short codes are masked alike
     2023-05      a day of that month; quarters, years and decades alike; or the text itself
+    2023-05-17–2023-06-02   a day within both ends
     Asian        with the hierarchy at hand, a value that has this label at some level; else the text itself
 
 A label that can be read in several ways covers what any of them covers.
@@ -15,6 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -25,10 +29,57 @@ from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy
 Covers = Callable[[str], bool]
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
+PLAIN = re.compile(NUMBER)
 BETWEEN = re.compile(rf"\[{NUMBER}, ?{NUMBER}([\[\])])|{NUMBER}[-–]{NUMBER}")
 ONE_SIDED = re.compile(rf"(<=|>=|<|>|≤|≥) ?{NUMBER}")
 MASKED = re.compile(r"[^*]+\*+|\*+[^*]+|\*{2,}")
 PERIOD = re.compile(r"\d{4}(-(0[1-9]|1[0-2])|-Q[1-4])?|\d{3}0s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """Numbers from `low` to `high`, both among them unless they are open; None is no end."""
+
+    low: Decimal | None = None
+    high: Decimal | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def covers(self, value: str) -> bool:
+        found = number(value)
+        if found is None:
+            return False
+        above = self.low is None or self.low < found or (self.low == found and not self.low_open)
+        below = self.high is None or found < self.high or (self.high == found and not self.high_open)
+        return above and below
+
+
+@dataclass(frozen=True, kw_only=True)
+class Days:
+    """Days from `first` to `last`, and times within them."""
+
+    first: date
+    last: date
+
+    def covers(self, value: str) -> bool:
+        day = read_day(value)
+        return day is not None and self.first <= day <= self.last
+
+
+@dataclass(frozen=True, kw_only=True)
+class Affix:
+    """Texts of at most `longest` characters that begin with `text`; or that end with it."""
+
+    text: str
+    longest: int
+    at_end: bool = False
+
+    def covers(self, value: str) -> bool:
+        fits = value.endswith(self.text) if self.at_end else value.startswith(self.text)
+        return fits and len(value) <= self.longest
+
+
+Reading = Numbers | Days | Affix
 
 
 def read(label: str, hierarchy: Hierarchy | None = None) -> Covers:
@@ -39,9 +90,14 @@ def read(label: str, hierarchy: Hierarchy | None = None) -> Covers:
     """
     if label == TOP:
         return lambda value: True
-    readings = [reading for form in FORMS if (reading := form(label)) is not None]
+    found = readings(label)
     members = frozenset() if hierarchy is None else members_of(label, hierarchy)
-    return lambda value: value == label or value in members or any(reading(value) for reading in readings)
+    return lambda value: value == label or value in members or any(each.covers(value) for each in found)
+
+
+def readings(label: str) -> list[Reading]:
+    """What the text of a label may stand for beside itself; "*" is not asked for."""
+    return [reading for form in FORMS if (reading := form(label)) is not None]
 
 
 def members_of(label: str, hierarchy: Hierarchy) -> frozenset[str]:
@@ -53,72 +109,66 @@ def members_of(label: str, hierarchy: Hierarchy) -> frozenset[str]:
     return frozenset(found)
 
 
-def _between(label: str) -> Covers | None:
+def number(value: str) -> Decimal | None:
+    """The finite number that a text is."""
+    try:
+        found = Decimal(value)
+    except ArithmeticError:
+        return None
+    return found if found.is_finite() else None
+
+
+def _plain(label: str) -> Reading | None:
+    return Numbers(low=Decimal(label), high=Decimal(label)) if PLAIN.fullmatch(label) else None
+
+
+def _between(label: str) -> Reading | None:
     match = BETWEEN.fullmatch(label)
     if match is None:
         return None
     low, high = (Decimal(match[1] or match[4]), Decimal(match[2] or match[5]))
-    closed = match[3] in (None, "]")
-
-    def covers(value: str) -> bool:
-        number = _number(value)
-        return number is not None and low <= number and (number < high or (closed and number == high))
-
-    return covers
+    return Numbers(low=low, high=high, high_open=match[3] not in (None, "]"))
 
 
-def _one_sided(label: str) -> Covers | None:
+def _one_sided(label: str) -> Reading | None:
     match = ONE_SIDED.fullmatch(label)
     if match is None:
         return None
-    sign, bound = match[1], Decimal(match[2])
-
-    def covers(value: str) -> bool:
-        number = _number(value)
-        if number is None:
-            return False
-        beyond = number < bound if sign[0] in "<≤" else number > bound
-        return beyond or (number == bound and sign in ("<=", ">=", "≤", "≥"))
-
-    return covers
+    bound, is_open = Decimal(match[2]), match[1] in ("<", ">")
+    if match[1][0] in "<≤":
+        return Numbers(high=bound, high_open=is_open)
+    return Numbers(low=bound, low_open=is_open)
 
 
-def _masked(label: str) -> Covers | None:
+def _masked(label: str) -> Reading | None:
     if MASKED.fullmatch(label) is None:
         return None
     kept = label.strip(TOP)
-    begins = label.startswith(kept)
-
-    def covers(value: str) -> bool:
-        fits = value.startswith(kept) if begins else value.endswith(kept)
-        return fits and len(value) <= len(label)
-
-    return covers
+    return Affix(text=kept, longest=len(label), at_end=not label.startswith(kept))
 
 
-def _period(label: str) -> Covers | None:
+def _period(label: str) -> Reading | None:
     if PERIOD.fullmatch(label) is None or re.match("0000(?!s)", label):
         return None
     first, last = span(label)
-
-    def covers(value: str) -> bool:
-        day = read_day(value)
-        return day is not None and first <= day <= last
-
-    return covers
+    return Days(first=first, last=last)
 
 
-def _day(label: str) -> Covers | None:
-    day = read_day(label) if len(label) == 10 else None
-    return None if day is None else lambda value: read_day(value) == day
-
-
-def _number(value: str) -> Decimal | None:
-    try:
-        number = Decimal(value)
-    except ArithmeticError:
+def _days(label: str) -> Reading | None:
+    """One day, or those between two."""
+    if len(label) < 10 or not label[:4].isdigit():
         return None
-    return number if number.is_finite() else None
+    ends = [read_day(end) for end in label.split("–")] if "–" in label else [read_day(label)]
+    if len(ends) > 2 or ends[0] is None or ends[-1] is None or (len(ends) == 1 and len(label) != 10):
+        return None
+    return Days(first=ends[0], last=ends[-1])
 
 
-FORMS: tuple[Callable[[str], Covers | None], ...] = (_between, _one_sided, _masked, _period, _day)
+FORMS: tuple[Callable[[str], Reading | None], ...] = (
+    _plain,
+    _between,
+    _one_sided,
+    _masked,
+    _period,
+    _days,
+)

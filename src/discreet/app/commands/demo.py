@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from discreet.app import demo, demo_view
 from discreet.app.commands.progress import spinner
 
 
@@ -18,6 +17,8 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Sample data, one private answer, one attack, and what may now be believed."""
+    from discreet.app import demo, demo_view  # what it needs takes a second to load
+
     with spinner() as tell:
         shown = demo.run(folder, progress=tell)
     if as_json:

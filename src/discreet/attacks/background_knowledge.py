@@ -1,0 +1,160 @@
+"""Background knowledge: what is known from elsewhere makes some sensitive values of a victim unlikely.
+
+Knows       the victim's quasi-identifiers, that the victim is in the release, and facts: that people of a
+            kind have a value never, or `times` as often as others (Japanese and heart disease). Or, where no
+            fact is given, for every victim the `ruled_out` other values that help most.
+Learns      the value, from what is left of the match set: 50 with HIV, 49 with pneumonia and 1 with
+            bronchitis are a belief of 50 in 51 to who knows that it is not pneumonia.
+Score       how many people have the likeliest value of what is left, beside how many have the value that is
+            likeliest in the release under the same facts. With facts it is counted over those they are about.
+Stopped by  recursive (c, l)-diversity: with l - 2 values ruled out the belief stays below c / (c + 1).
+            Differential privacy, whatever is known of others.
+
+The belief is by Bayes' rule: each row of the match set is the victim's with a probability proportional to how
+often people of the victim's kind have its value; facts about others of the set are not taken into account.
+
+[MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.recoding import Floats
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import Claims, commonest, findings, ranked, right_of, said_values
+from discreet.attacks.match_sets import MatchSets
+from discreet.core.errors import RequestError
+from discreet.core.numbers import require_count, require_nonnegative
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """People with the known values of `where` have a sensitive value `times` as often as others; 0 is never.
+
+    Without `where` it is about everybody.
+    """
+
+    value: str
+    times: float = 0.0
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_nonnegative(self, "times", self.times)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackgroundKnowledge:
+    """The likeliest value of a column after facts, or after values were ruled out."""
+
+    column: str
+    facts: tuple[Fact, ...] = ()
+    ruled_out: int = 1
+
+    name: ClassVar[str] = "background knowledge"
+    knows: ClassVar[str] = "the quasi-identifiers of a person in the release, and what they do not have"
+    learns: ClassVar[str] = "a sensitive value, from what is left of the rows that may be the person's"
+    stopped_by: ClassVar[str] = "recursive (c, l)-diversity, for as many facts as it allows for"
+
+    def __post_init__(self) -> None:
+        require_count(self, "ruled_out", self.ruled_out)
+
+    def run(self, sets: MatchSets) -> Findings:
+        """Guess everybody's value by what is left."""
+        return self._by_facts(sets) if self.facts else self._by_ruling_out(sets)
+
+    def _by_facts(self, sets: MatchSets) -> Findings:
+        parts, weights = self._parts(sets)
+        divided = sets.refined(parts, len(weights))
+        kind = np.zeros(len(divided), np.int64)
+        kind[divided.group[divided.group >= 0]] = parts[divided.group >= 0]
+        left = csr_array(divided.counts(self.column).multiply(weights[kind]))
+        totals = left.sum(axis=1)
+        about = np.flatnonzero((kind > 0) & (totals > 0) & (divided.people > 0))
+        left, totals, kind = left[about], totals[about], kind[about]
+        values, most = commonest(left)
+        before = _normalized(weights * divided.shares(self.column))[kind]
+        posterior, usual = most / totals, before.argmax(axis=1)
+        right = right_of(divided, self.column, about, posterior, lambda i, value: value == values[i])
+        expected = before[np.arange(len(about)), usual]
+        guessed = right_of(divided, self.column, about, expected, lambda i, value: value == usual[i])
+        claims = Claims(
+            about=about,
+            prior=before[np.arange(len(about)), values],
+            posterior=posterior,
+            right=right,
+            said=said_values(self.column, divided.names(self.column), values),
+        )
+        people = int(divided.people[about].sum())
+        baseline = float(guessed.sum()) / people if people else 0.0
+        return findings(self, divided, claims, column=self.column, attempted=about, baseline=baseline)
+
+    def _parts(self, sets: MatchSets) -> tuple[Integers, Floats]:
+        """Which facts are about each known tuple, as a number (0: none), and the weights of values for it."""
+        names, known = sets.names(self.column), sets.known
+        applies = np.zeros((len(known.tuples), len(self.facts)), np.bool_)
+        for i, fact in enumerate(self.facts):
+            if fact.value not in names:
+                raise RequestError(
+                    f"attack: the release has no {self.column} {fact.value}.", hint="Name one that it shows."
+                )
+            applies[:, i] = True
+            for name, value in fact.where.items():
+                if name not in known.columns:
+                    raise RequestError(
+                        f"attack: a fact is about {name}, which is not known of people.",
+                        hint=f"Known are {', '.join(known.columns)}.",
+                    )
+                place = known.columns.index(name)
+                fits = np.array([each == value for each in known.values[place]], np.bool_)
+                applies[:, i] &= fits[known.tuples.codes[:, place]]
+        patterns, parts = np.unique(applies, axis=0, return_inverse=True)
+        weights = np.ones((len(patterns) + 1, len(names)))
+        for i, fact in enumerate(self.facts):
+            weights[1:, names.index(fact.value)] *= np.where(patterns[:, i], fact.times, 1.0)
+        about = np.asarray(patterns.any(axis=1))[parts.reshape(-1)]
+        return np.where(about, parts.reshape(-1) + 1, 0), weights
+
+    def _by_ruling_out(self, sets: MatchSets) -> Findings:
+        """Who has one of the `ruled_out` + 1 commonest values is found by ruling out the others of them."""
+        rows, columns, amounts = ranked(sets.counts(self.column))
+        firsts, shares = np.searchsorted(rows, np.arange(len(sets))), sets.shares(self.column)
+        near = np.arange(len(rows)) - firsts[rows] <= self.ruled_out
+        kept = np.bincount(rows[near], amounts[near], len(sets))
+        hidden = np.bincount(rows[near], shares[columns[near]], len(sets))
+        top, most = columns[firsts], amounts[firsts]
+        found, about = rows[near] * len(shares) + columns[near], np.flatnonzero(sets.people > 0)
+        claims = Claims(
+            about=about,
+            prior=(shares[top] / (1 - hidden + shares[top]))[about],
+            posterior=(most / (sets.rows - kept + most))[about],
+            right=right_of(
+                sets,
+                self.column,
+                about,
+                (kept / sets.rows)[about],
+                lambda i, value: np.isin(about[i] * len(shares) + value, found),
+            ),
+            said=said_values(self.column, sets.names(self.column), top[about]),
+        )
+        return findings(self, sets, claims, column=self.column, baseline=self._guessed(sets, about))
+
+    def _guessed(self, sets: MatchSets, about: Integers) -> float:
+        """How many would be found by ruling out values of the release as a whole."""
+        shares = sets.shares(self.column)
+        usual = np.argsort(-shares, kind="stable")[: self.ruled_out + 1]
+        expected = np.full(len(about), shares[usual].sum())
+        right = right_of(sets, self.column, about, expected, lambda _, value: np.isin(value, usual))
+        return float(right.sum()) / int(sets.people.sum()) if len(about) else float(shares[usual].sum())
+
+
+def _normalized(weights: Floats) -> Floats:
+    """Rows that add up to 1, or to nothing where everything is ruled out."""
+    totals = weights.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0))

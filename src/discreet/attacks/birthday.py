@@ -1,0 +1,106 @@
+"""Birthday: an update moves one person from a class to another, and the two releases differ by that person.
+
+Knows       everybody's quasi-identifiers at both releases, such as dates of birth, so who changed class; and
+            that sensitive values did not change.
+Learns      the values of those who joined a class that nobody left: what it has now and had not before. And
+            of those who left a class that nobody joined: what it had and has no more. Who moves alone is
+            found with certainty, however many values either class has.
+Score       how many of those who moved have the value that is believed most, beside the better of the two
+            releases alone.
+Stopped by  m-invariance of releases that are chained so; differential privacy. Not by any model of one
+            release.
+
+Only classes whose labels overlap with no other are compared: then who is in them is known.
+
+[XT07]      Xiao & Tao, m-Invariance: towards privacy preserving re-publication, SIGMOD 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from discreet.anonymity.classes import Integers
+from discreet.attacks.attack import Findings
+from discreet.attacks.intersection import combined
+from discreet.attacks.match_sets import MatchSets, Matrix
+from discreet.attacks.two_releases import TwoReleases
+
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Birthday:
+    """The values by which a class changed, for those who came or went."""
+
+    column: str
+
+    name: ClassVar[str] = "birthday"
+    knows: ClassVar[str] = "who changed class between two releases of the same people"
+    learns: ClassVar[str] = "the sensitive value of who came or went, from the difference of a class"
+    stopped_by: ClassVar[str] = "m-invariance, or differential privacy over all releases together"
+
+    def run(self, first: MatchSets, second: MatchSets) -> Findings:
+        """Guess the value of everybody who moved, where classes tell more than their shares."""
+        both = TwoReleases(first=first, second=second, column=self.column)
+        classes = both.classes()
+        was, now = _sole(first), _sole(second, classes)
+        moved, gone, come = _movers(both, was, now)
+        before, after = _by_class(both, classes)
+        left = csr_array(both.counts[0].minimum(both.counts[1]))
+        here, there = was[both.sets[0]], now[both.sets[1]]
+        left = _tightened(left, csr_array(after - before), np.where(moved & (gone[there] == 0), there, NONE))
+        left = _tightened(left, csr_array(before - after), np.where(moved & (come[here] == 0), here, NONE))
+        return combined(self, both, left, np.flatnonzero(moved & (np.diff(left.indptr) > 0)))
+
+
+def _sole(sets: MatchSets, classes: Integers | None = None) -> Integers:
+    """The class of each match set that is one class which no other set has; else -1."""
+    shared = np.bincount(sets.members, minlength=len(sets.published.classes))
+    heads = sets.members[sets.starts[:-1]]
+    single = (np.diff(sets.starts) == 1) & (shared[heads] == 1)
+    return np.where(single, heads if classes is None else classes[heads], NONE)
+
+
+def _movers(both: TwoReleases, was: Integers, now: Integers) -> tuple[NDArray[np.bool_], Integers, Integers]:
+    """Which pairs of match sets are of people who changed class; how many left each class, and joined it."""
+    people, number = both.first.known.tuples.counts, both.classes_in_all
+    old, new = (np.append(of, NONE)[sets.group] for of, sets in ((was, both.first), (now, both.second)))
+    changed = old != new
+    left, joined = (changed & (of >= 0) for of in (old, new))
+    here, there = was[both.sets[0]], now[both.sets[1]]
+    gone = np.bincount(old[left], people[left], number).astype(np.int64)
+    come = np.bincount(new[joined], people[joined], number).astype(np.int64)
+    return (here >= 0) & (there >= 0) & (here != there), gone, come
+
+
+def _by_class(both: TwoReleases, classes: Integers) -> tuple[Matrix, Matrix]:
+    """The values of every class at both times."""
+    before = both.first.by_class(both.column)
+    after = both.renamed(both.second.by_class(both.column))
+    shape = (both.classes_in_all, before.shape[1])
+    ones = np.ones(after.shape[0], np.int64)
+    moved = csr_array((ones, (classes, np.arange(len(classes)))), shape=(shape[0], len(classes)))
+    return csr_array((before.data, before.indices, _padded(before.indptr, shape[0])), shape=shape), csr_array(
+        moved @ after
+    )
+
+
+def _padded(starts: NDArray[Any], number: int) -> NDArray[Any]:
+    return np.concatenate([starts, np.full(number + 1 - len(starts), starts[-1])])
+
+
+def _tightened(left: Matrix, change: Matrix, classes: Integers) -> Matrix:
+    """At most what a class changed by, for the pairs that have one."""
+    having = np.flatnonzero(classes >= 0)
+    limits = csr_array(
+        change[classes[having]].maximum(csr_array((len(having), change.shape[1]), dtype=np.int64))
+    )
+    others = np.flatnonzero(classes < 0)
+    stacked = vstack([left[others], left[having].minimum(limits)], format="csr")
+    stacked.eliminate_zeros()
+    return csr_array(stacked[np.argsort(np.concatenate([others, having]))])

@@ -1,0 +1,63 @@
+"""Class inference: the commonest sensitive value among the rows that may be a victim's.
+
+Knows       the victim's quasi-identifiers, and that the victim is in the release.
+Learns      the value by its share of the match set: 98 of 100 rows with HIV are a belief of 98%.
+Score       how many people have the value that is commonest in their match set, beside how many have the one
+            that is commonest in the release. `confident` is the share of people of whom a value is believed
+            with `confidence` at least.
+Stopped by  probabilistic l-diversity, up to a belief of 1/l; t-closeness, up to t above the table's shares.
+            Not by distinct l-diversity: one row of each other value satisfies it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values, usually_right
+from discreet.attacks.match_sets import MatchSets
+from discreet.core.errors import require
+from discreet.core.numbers import is_real
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassInference:
+    """The likeliest value of a column for everybody."""
+
+    column: str
+    confidence: float = 0.9
+
+    name: ClassVar[str] = "class inference"
+    knows: ClassVar[str] = "the quasi-identifiers of a person in the release"
+    learns: ClassVar[str] = "a sensitive value, by its share of the rows that may be the person's"
+    stopped_by: ClassVar[str] = "probabilistic l-diversity or t-closeness"
+
+    def __post_init__(self) -> None:
+        holds = is_real(self.confidence) and 0 < self.confidence <= 1
+        require(holds, self, "confidence", self.confidence, "a probability above 0 and at most 1")
+
+    def run(self, sets: MatchSets) -> Findings:
+        """Guess the value of everybody whom some row fits."""
+        shares, (values, most) = sets.shares(self.column), commonest(sets.counts(self.column))
+        about = np.flatnonzero(sets.people > 0)
+        guess, posterior = values[about], (most / sets.rows)[about]
+        claims = Claims(
+            about=about,
+            prior=shares[guess],
+            posterior=posterior,
+            right=right_of(sets, self.column, about, posterior, lambda i, value: value == guess[i]),
+            said=said_values(self.column, sets.names(self.column), guess),
+        )
+        people = sets.people[about]
+        sure = people[posterior >= self.confidence].sum()
+        return findings(
+            self,
+            sets,
+            claims,
+            column=self.column,
+            baseline=usually_right(sets, self.column, about) / max(int(people.sum()), 1),
+            figures={"confident": int(sure) / sets.known.people},
+        )

@@ -1,0 +1,191 @@
+"""Which known values each label of a column covers, as places in an order of the values.
+
+In an order that suits how the column's labels are read (numbers by size, masks by text, periods by day,
+groups as siblings) nearly every label covers one run of places, so a class is a box. A label that covers
+scattered places has the run from its first to its last, and a row of a table that tells which are in it.
+`labels.read` is the definition; here it is turned from values to labels.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.compression import natural
+from discreet.anonymity.hierarchies.dates import read_day
+from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy
+from discreet.anonymity.hierarchies.labels import Affix, Days, Numbers, Reading, number, readings
+
+Run = tuple[int, int]
+EXACT = "exact"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Covering:
+    """Value v stands at `places[v]`; label i covers what stands from `low[i]` to `high[i]` (excluded).
+
+    Where `scattered[i]` is not -1 only those places of them that row of `inside` marks.
+    """
+
+    places: Integers
+    low: Integers
+    high: Integers
+    scattered: Integers
+    inside: NDArray[np.bool_]
+
+    @property
+    def sole(self) -> Integers | None:
+        """The one label of each value, -1 where it has none; None where labels overlap."""
+        filled = np.flatnonzero(self.high > self.low)
+        rising = filled[np.argsort(self.low[filled], kind="stable")]
+        if (self.scattered >= 0).any() or (self.high[rising[:-1]] > self.low[rising[1:]]).any():
+            return None
+        labels = np.full(len(self.places), -1, np.int64)
+        lengths = self.high[rising] - self.low[rising]
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        labels[np.repeat(self.low[rising], lengths) + within] = np.repeat(rising, lengths)
+        return labels[self.places]
+
+
+def covering(labels: Sequence[str], values: Sequence[str], hierarchy: Hierarchy | None = None) -> Covering:
+    """What each label covers of the values."""
+    index = _Index(values, hierarchy)
+    read = [[] if label == TOP else readings(label) for label in labels]
+    places = _ranked(index.sorted_by(_usual(read, index))[1], len(values))
+    low, high = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
+    scattered = np.full(len(labels), -1, np.int64)
+    inside: list[NDArray[np.bool_]] = []
+    for i, (label, found) in enumerate(zip(labels, read, strict=True)):
+        if label == TOP:
+            high[i] = len(values)
+            continue
+        covered = np.unique(places[index.covered(label, found)])
+        if not len(covered):
+            continue
+        low[i], high[i] = covered[0], covered[-1] + 1
+        if high[i] - low[i] != len(covered):
+            scattered[i] = len(inside)
+            inside.append(_marked(covered, len(values)))
+    marks = np.stack(inside) if inside else np.zeros((0, len(values)), np.bool_)
+    return Covering(places=places, low=low, high=high, scattered=scattered, inside=marks)
+
+
+def _ranked(order: Integers, number_of_values: int) -> Integers:
+    places = np.empty(number_of_values, np.int64)
+    places[order] = np.arange(number_of_values)
+    return places
+
+
+def _marked(covered: Integers, number_of_values: int) -> NDArray[np.bool_]:
+    marks = np.zeros(number_of_values, np.bool_)
+    marks[covered] = True
+    return marks
+
+
+def _kind(reading: Reading) -> str:
+    if isinstance(reading, Affix):
+        return "endings" if reading.at_end else "beginnings"
+    return "numbers" if isinstance(reading, Numbers) else "days"
+
+
+def _usual(read: Sequence[Sequence[Reading]], index: _Index) -> str:
+    """How most labels are read, of the ways in which the values can be read too."""
+    kinds = Counter(_kind(reading) for each in read for reading in each)
+    kinds = Counter({kind: count for kind, count in kinds.items() if index.sorted_by(kind)[0]})
+    if index.members and len(index.members) > kinds.total():
+        return "siblings"
+    return kinds.most_common(1)[0][0] if kinds else EXACT
+
+
+class _Index:
+    """Known values in the orders in which labels are looked up; each is made when it is first needed."""
+
+    def __init__(self, values: Sequence[str], hierarchy: Hierarchy | None) -> None:
+        self._values = values
+        self._hierarchy = hierarchy
+        self._orders: dict[str, tuple[list[Any], Integers]] = {}
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self._values)}
+
+    @cached_property
+    def members(self) -> dict[str, Integers]:
+        """The known values below every label of the hierarchy, but for labels that are values."""
+        if self._hierarchy is None:
+            return {}
+        known = np.array([self._place.get(value, -1) for value in self._hierarchy.values], np.int64)
+        found: dict[str, Integers] = {}
+        for names, codes in zip(self._hierarchy.labels[1:], self._hierarchy.maps[1:], strict=True):
+            order = np.argsort(codes, kind="stable")
+            ends = np.searchsorted(codes[order], np.arange(len(names) + 1))
+            for i, name in enumerate(names):
+                here = known[order[ends[i] : ends[i + 1]]]
+                found[name] = np.concatenate([found.get(name, here[:0]), here[here >= 0]])
+        return found
+
+    def sorted_by(self, kind: str) -> tuple[list[Any], Integers]:
+        """The keys of the values that have one, rising, and the values in this order; the others follow."""
+        if kind not in self._orders:
+            keys = [KEYS[kind](value) for value in self._values] if kind != "siblings" else self._siblings()
+            having = [place for place, key in enumerate(keys) if key is not None]
+            having.sort(key=lambda place: keys[place])
+            without = [place for place, key in enumerate(keys) if key is None]
+            self._orders[kind] = [keys[place] for place in having], np.array(having + without, np.int64)
+        return self._orders[kind]
+
+    def covered(self, label: str, found: Sequence[Reading]) -> Integers:
+        """The values that a label covers, some perhaps twice."""
+        parts = [self._read(reading) for reading in found]
+        if label in self._place:
+            parts.append(np.array([self._place[label]], np.int64))
+        if label in self.members:
+            parts.append(self.members[label])
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def _read(self, reading: Reading) -> Integers:
+        keys, order = self.sorted_by(_kind(reading))
+        if isinstance(reading, Numbers):
+            low, high = _between(keys, reading)
+        elif isinstance(reading, Days):
+            low, high = bisect_left(keys, reading.first), bisect_right(keys, reading.last)
+        else:
+            text = reading.text[::-1] if reading.at_end else reading.text
+            low, high = bisect_left(keys, text), bisect_left(keys, text + chr(0x10FFFF))
+            within = order[low:high]
+            fits = [len(self._values[place]) <= reading.longest for place in within.tolist()]
+            return within[np.array(fits, np.bool_)]
+        return order[low:high]
+
+    def _siblings(self) -> list[Any]:
+        if self._hierarchy is None:
+            return [None] * len(self._values)
+        maps = np.stack(self._hierarchy.maps[::-1], axis=1).tolist()
+        paths = dict(zip(self._hierarchy.values, maps, strict=True))
+        return [paths.get(value) for value in self._values]
+
+
+def _between(keys: list[Any], reading: Numbers) -> Run:
+    low, high = 0, len(keys)
+    if reading.low is not None:
+        low = (bisect_right if reading.low_open else bisect_left)(keys, reading.low)
+    if reading.high is not None:
+        high = (bisect_left if reading.high_open else bisect_right)(keys, reading.high)
+    return low, max(low, high)
+
+
+KEYS: dict[str, Callable[[str], Any]] = {
+    EXACT: natural,
+    "numbers": number,
+    "beginnings": lambda value: value,
+    "endings": lambda value: value[::-1],
+    "days": read_day,
+}

@@ -1,0 +1,102 @@
+"""The three criteria of the European guidance, from what the attacks found; and the three attackers.
+
+singling out   the share of people whose match set is one row.
+linkability    the share of people who are linked to their row by picking from their match set, beside picking
+               from all rows.
+inference      how many people's sensitive value is guessed rightly from their match set, beside guessing from
+               the release as a whole; and the share of people of whom a value is believed with `significant`
+               probability at least that the release as a whole does not give.
+
+Prosecutor, journalist and marketer are those of `discreet.anonymity.risk`, with the people of a register as
+the population.
+
+[WP216]        Article 29 Working Party, Opinion 05/2014 on anonymisation techniques.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.anonymity.risk.attackers import Risks, risks
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import commonest
+from discreet.attacks.class_inference import ClassInference
+from discreet.attacks.linkage import Linkage
+from discreet.attacks.match_sets import MatchSets
+from discreet.core.numbers import require_probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """One criterion: a share of people, what it would be without the release, and how it reads."""
+
+    name: str
+    share: float
+    baseline: float
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criteria:
+    """The guidance's three, one inference for each sensitive column, and the three attackers."""
+
+    singling_out: Criterion
+    linkability: Criterion
+    inference: tuple[Criterion, ...]
+    risks: Risks
+
+
+def criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.5) -> Criteria:
+    """What a release allows to who has this knowledge."""
+    require_probability("criteria", "significant", significant)
+    linked = Linkage().run(sets)
+    return Criteria(
+        singling_out=_singling_out(sets),
+        linkability=_linkability(linked),
+        inference=tuple(_inference(sets, column, significant) for column in columns),
+        risks=risks(sets.as_classes),
+    )
+
+
+def _singling_out(sets: MatchSets) -> Criterion:
+    alone = int(sets.people[sets.rows == 1].sum()) / sets.known.people
+    return Criterion(
+        name="singling out",
+        share=alone,
+        baseline=float(sets.published.rows == 1),
+        sentence=f"Of {_share(alone)} of the people who are known exactly one row may be theirs.",
+    )
+
+
+def _linkability(linked: Findings) -> Criterion:
+    share = linked.figures["recall"]
+    return Criterion(
+        name="linkability",
+        share=share,
+        baseline=linked.baseline,
+        sentence=f"{_share(share)} of them are linked to their own row by picking one that fits.",
+    )
+
+
+def _inference(sets: MatchSets, column: str, significant: float) -> Criterion:
+    shares, (values, most) = sets.shares(column), commonest(sets.counts(column))
+    learned = (most / sets.rows >= significant) & (shares[values] < significant) & (sets.people > 0)
+    share = int(sets.people[learned].sum()) / sets.known.people
+    guessed = ClassInference(column=column).run(sets)
+    return Criterion(
+        name=f"inference of {column}",
+        share=share,
+        baseline=0.0,
+        sentence=(
+            f"Of {_share(share)} of them a value of {column} is believed with {_share(significant)} or more "
+            f"that the release as a whole does not give; {_share(guessed.success)} are guessed rightly, "
+            f"{_share(guessed.baseline)} without knowing who they are."
+        ),
+    )
+
+
+def _share(share: float) -> str:
+    return f"{np.format_float_positional(100 * share, precision=3, fractional=False, trim='-')}%"

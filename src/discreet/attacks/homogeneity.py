@@ -1,0 +1,50 @@
+"""Homogeneity: all rows that may be a victim's have the same sensitive value.
+
+Knows       the victim's quasi-identifiers, and that the victim is in the release.
+Learns      the value, with certainty, although nobody knows which row is the victim's.
+Score       how many people are guessed rightly: by the value where it is certain, else by the commonest of
+            the release; beside guessing that one of everybody. `claimed` is the share of people whose value
+            is certain, `precision` how many of those have it, `recall` the share who are found so.
+Stopped by  l-diversity of every kind, for l of 2 at least. Not by k-anonymity, however large k.
+
+[MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values, usually_right
+from discreet.attacks.match_sets import MatchSets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Homogeneity:
+    """The match sets with one value of a column."""
+
+    column: str
+
+    name: ClassVar[str] = "homogeneity"
+    knows: ClassVar[str] = "the quasi-identifiers of a person in the release"
+    learns: ClassVar[str] = "a sensitive value, with certainty"
+    stopped_by: ClassVar[str] = "l-diversity"
+
+    def run(self, sets: MatchSets) -> Findings:
+        """Claim the value of everybody whose rows agree."""
+        shares, (values, most) = sets.shares(self.column), commonest(sets.counts(self.column))
+        about = np.flatnonzero((most == sets.rows) & (sets.people > 0) & (shares[values] < 1))
+        claimed, certain = values[about], np.ones(len(about))
+        claims = Claims(
+            about=about,
+            prior=shares[claimed],
+            posterior=certain,
+            right=right_of(sets, self.column, about, certain, lambda i, value: value == claimed[i]),
+            said=said_values(self.column, sets.names(self.column), claimed),
+        )
+        everyone = np.flatnonzero(sets.people > 0)
+        guessed = usually_right(sets, self.column, everyone) / max(int(sets.people.sum()), 1)
+        return findings(self, sets, claims, column=self.column, baseline=guessed)

@@ -1,0 +1,140 @@
+"""What an attacker knows of people: a register of tuples that can be named, and the truth where it is given.
+
+A register  a public table, such as a voter list, of which some columns are those of the release.
+Everybody   the people of the original table by all their quasi-identifiers: the strongest attacker of the
+            table's models, and the one whose guesses can be scored, as their sensitive values are at hand.
+A victim    the row or rows of a register that read as stated: name=Joe.
+
+An empty cell of a register says nothing, and fits whatever a release shows; of the original table it is a
+value like others, as a release shows it as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.compression import text_of
+from discreet.anonymity.grouping import chosen
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.attacks.counting import Values, columns_of, counted, require_columns
+from discreet.attacks.published import PublishedTable
+from discreet.core.engine import Publisher
+from discreet.core.errors import DataError, RequestError
+
+LOOKED_UP = "_discreet_looked_up"
+
+Naming = Callable[[Integers], list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Register:
+    """A table of the engine; `person` names people, `truth` are sensitive columns that are for scoring."""
+
+    table: str
+    person: str | None = None
+    truth: tuple[str, ...] = ()
+    victim: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known:
+    """`tuples.counts[i]` people have the values `values[j][tuples.codes[i, j]]`.
+
+    `tuples.sensitive` is their truth, where it is known.
+    """
+
+    columns: tuple[str, ...]
+    values: Values
+    tuples: Tuples
+    blank_is_unknown: bool = False
+    naming: Naming | None = None
+
+    @property
+    def people(self) -> int:
+        return self.tuples.rows
+
+    def names(self, places: Integers) -> list[str]:
+        """How one person of each tuple is called: by name, or by what is known."""
+        return self.described(places) if self.naming is None else self.naming(places)
+
+    def described(self, places: Integers) -> list[str]:
+        codes = self.tuples.codes[places].tolist()
+        return [
+            ", ".join(
+                f"{name} {values[code] or 'unknown'}"
+                for name, values, code in zip(self.columns, self.values, row, strict=True)
+            )
+            for row in codes
+        ]
+
+
+def from_register(engine: Publisher, register: Register, published: PublishedTable, *others: str) -> Known:
+    """The people of a register by the columns that it shares with a release, and `others` of its own."""
+    there = columns_of(engine, register.table)
+    shared = [name for name in published.columns if name in there]
+    columns = list(dict.fromkeys([*shared, *others]))
+    if not columns:
+        raise RequestError(
+            f"attack: {register.table} has no column of the release's quasi-identifiers.",
+            hint=f"Name one of its columns {', '.join(published.columns)}; it has {', '.join(there)}.",
+        )
+    require_columns(engine, register.table, [name for name in (register.person,) if name is not None])
+    values, tuples = counted(engine, register.table, columns, register.truth, where=register.victim)
+    if not len(tuples):
+        raise _nobody(register)
+    naming = None if register.person is None else _naming(engine, register, columns, values, tuples)
+    return Known(columns=tuple(columns), values=values, tuples=tuples, blank_is_unknown=True, naming=naming)
+
+
+def everybody(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> Known:
+    """The people of the original table; tuples that only a population has are nobody of it."""
+    return Known(
+        columns=tuple(hierarchy.name for hierarchy in hierarchies),
+        values=tuple(hierarchy.values for hierarchy in hierarchies),
+        tuples=chosen(tuples, np.flatnonzero(tuples.counts > 0)),
+    )
+
+
+def _nobody(register: Register) -> DataError:
+    if register.victim is None:
+        return DataError(f"attack: the register {register.table} is empty.", hint="Give one with people.")
+    asked = " and ".join(f"{name}={value}" for name, value in register.victim.items())
+    return DataError(
+        f"attack: nobody in {register.table} has {asked}.", hint="Check how the register writes it."
+    )
+
+
+def _naming(
+    engine: Publisher, register: Register, columns: Sequence[str], values: Values, tuples: Tuples
+) -> Naming:
+    """Looks up one name for each of a few tuples, in the engine."""
+
+    def names(places: Integers) -> list[str]:
+        lent = {
+            f"q{j}": pa.array([values[j][code] for code in tuples.codes[places, j]], pa.string())
+            for j in range(len(columns))
+        } | {"place": pa.array(np.arange(len(places)))}
+        matches = [
+            text_of(name, table="r").eq(exp.column(f"q{j}", table="l")) for j, name in enumerate(columns)
+        ]
+        wanted = [
+            text_of(name, table="r").eq(exp.Literal.string(value))
+            for name, value in (register.victim or {}).items()
+        ]
+        select = (
+            exp.select(exp.column("place", table="l"), exp.Min(this=text_of(register.person or "", "r")))
+            .from_(exp.alias_(exp.table_(register.table, quoted=True), "r", table=True))
+            .join(exp.alias_(exp.to_table(LOOKED_UP), "l", table=True), on=exp.and_(*matches, *wanted))
+            .group_by(exp.Literal.number(1))
+        )
+        found = engine.count(select.sql(dialect="duckdb"), {LOOKED_UP: pa.table(lent)}).secret
+        called = dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
+        return [called[place] for place in range(len(places))]
+
+    return names

@@ -1,0 +1,67 @@
+"""Linkage: a public register is joined with a release on the columns that they share.
+
+Knows       a register of people by name, with some of the release's quasi-identifiers; and that a victim is
+            in the release (`present`), or only that the register is the population it was drawn from.
+Learns      which rows may be a victim's: the match set. Of two rows each is theirs with one half; where it is
+            one row, the victim is singled out and all that the row says is known.
+Score       how many of those whom some row fits are linked to their own row by picking one of the match set
+            at random, beside picking one of all rows; `recall` is the same of everybody in the register.
+Stopped by  k-anonymity: every match set then has k rows at least. Not by leaving out names.
+
+[Sweeney02] Sweeney, k-Anonymity: a model for protecting privacy, 2002: the voter list of Massachusetts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import Claims, findings
+from discreet.attacks.match_sets import MatchSets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linkage:
+    """A row picked from each person's match set."""
+
+    present: bool = True
+
+    name: ClassVar[str] = "linkage"
+    knows: ClassVar[str] = "a register of people with some of the release's quasi-identifiers"
+    learns: ClassVar[str] = "which rows of the release may be a person's"
+    stopped_by: ClassVar[str] = "k-anonymity over the columns that are shared"
+
+    def run(self, sets: MatchSets) -> Findings:
+        """Link everybody who is known."""
+        rows, people = sets.rows, sets.people
+        candidates = rows if self.present else np.maximum(rows, people)
+        everyone = sets.published.rows if self.present else max(sets.published.rows, sets.known.people)
+        posterior, about = 1 / candidates, np.flatnonzero(people > 0)
+        claims = Claims(
+            about=about,
+            prior=np.full(len(about), 1 / everyone),
+            posterior=posterior[about],
+            right=(people * posterior)[about],
+            said=lambda i: _said(int(rows[about[i]])),
+        )
+        return findings(self, sets, claims, baseline=1 / everyone, figures=_figures(sets))
+
+
+def _said(rows: int) -> str:
+    return "one row of the release is theirs" if rows == 1 else f"one of {rows:,} rows is theirs"
+
+
+def _figures(sets: MatchSets) -> dict[str, float]:
+    people, rows = sets.people, sets.rows
+    order = np.argsort(rows, kind="stable")
+    ends = np.cumsum(people[order])
+    halfway = int(np.searchsorted(ends, (ends[-1] + 1) // 2)) if len(ends) and ends[-1] else -1
+    return {
+        "matched": int(people.sum()) / sets.known.people,
+        "unique": int(people[rows == 1].sum()) / sets.known.people,
+        "smallest match set": float(rows[people > 0].min(initial=sets.published.rows)),
+        "median match set": float(rows[order[halfway]]) if halfway >= 0 else 0.0,
+    }

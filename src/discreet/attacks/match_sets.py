@@ -1,0 +1,298 @@
+"""Match sets: the rows of a release that may be one person's, by all that is known of that person.
+
+A class may be a person's if it shows, in every column that is known, a label that covers the known value.
+Where labels do not overlap that is one class; where they do (local recoding, blanked cells) it is several.
+People with the same classes have the same match set, and an attacker cannot tell them apart.
+
+Belief      To an attacker who takes the person to be in the release, each row of the match set is theirs with
+            the same probability, so a sensitive value is believed by its share of those rows. This is what
+            the models of `discreet.anonymity.models` bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from discreet.anonymity.classes import Classes, Integers, Sensitive
+from discreet.anonymity.numbering import numbered
+from discreet.anonymity.recoding import Floats
+from discreet.attacks.boxes import Boxes, listed, summed, tree
+from discreet.attacks.covering import Covering, covering
+from discreet.attacks.known import Known
+from discreet.attacks.published import PublishedTable
+from discreet.core.errors import RequestError
+
+Matrix = csr_array
+UNMATCHED = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MatchSets:
+    """What an attacker has of people: tuple i of `known` has match set `group[i]`, or -1 if no row fits.
+
+    Set s is the classes `members[starts[s]:starts[s + 1]]` of the release.
+    """
+
+    published: PublishedTable
+    known: Known
+    group: Integers
+    starts: Integers
+    members: Integers
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def rows(self) -> Integers:
+        """How many rows each set has."""
+        sizes = np.concatenate([[0], np.cumsum(self.published.classes.counts[self.members])])
+        return np.asarray(sizes[self.starts[1:]] - sizes[self.starts[:-1]])
+
+    @cached_property
+    def people(self) -> Integers:
+        """How many people of the knowledge each set has."""
+        inside = self.group >= 0
+        return np.bincount(self.group[inside], self.known.tuples.counts[inside], len(self)).astype(np.int64)
+
+    @property
+    def unmatched(self) -> int:
+        """People whom no row of the release fits."""
+        return self.known.people - int(self.people.sum())
+
+    def counts(self, column: str) -> Matrix:
+        """How often each set's rows have each sensitive value."""
+        sets = csr_array(
+            (np.ones(len(self.members), np.int64), self.members, self.starts),
+            shape=(len(self), len(self.published.classes)),
+        )
+        return csr_array(sets @ self.by_class(column))
+
+    def by_class(self, column: str) -> Matrix:
+        """The same for the classes of the release."""
+        return _matrix(self._published(column), len(self.published.classes))
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """The values of a sensitive column that the release has."""
+        return self._published(column).names
+
+    def shares(self, column: str) -> Floats:
+        """What is believed of everybody from the release as a whole: each value's part of its rows."""
+        return np.asarray(self.totals(column) / self.published.rows)
+
+    def totals(self, column: str) -> Integers:
+        """How often each value occurs in the release."""
+        return self._published(column).totals
+
+    def truth(self, column: str) -> Matrix | None:
+        """How many people of each set have each value, of those that the release has; None if not known."""
+        given = self.known.tuples.sensitive.get(column)
+        if given is None:
+            return None
+        matched, inside = _matrix(_renamed(given, self.names(column)), len(self.group)), self.group >= 0
+        to_sets = csr_array(
+            (np.ones(int(inside.sum()), np.int64), (self.group[inside], np.flatnonzero(inside))),
+            shape=(len(self), len(self.group)),
+        )
+        return csr_array(to_sets @ matched)
+
+    def examples(self, sets: Integers) -> Integers:
+        """A known tuple of each set, one that most people have."""
+        inside = np.flatnonzero(self.group >= 0)
+        rising = inside[np.argsort(self.known.tuples.counts[inside], kind="stable")]
+        first = np.full(len(self), -1, np.int64)
+        first[self.group[rising]] = rising
+        return first[sets]
+
+    def refined(self, parts: Integers, number: int) -> MatchSets:
+        """Sets divided by something that is known of people: tuple i is in part `parts[i]` below `number`."""
+        inside = self.group >= 0
+        keys, many = numbered([self.group[inside], parts[inside]], [max(len(self), 1), number])
+        group = np.full(len(self.group), UNMATCHED, np.int64)
+        group[inside] = keys
+        parents = np.zeros(many, np.int64)
+        parents[keys] = self.group[inside]
+        starts, members = _picked(self.starts, self.members, parents)
+        return replace(self, group=group, starts=starts, members=members)
+
+    @cached_property
+    def as_classes(self) -> Classes:
+        """The release's classes, with how many people of the knowledge each may hold."""
+        return replace(self.published.as_classes, population=self._population)
+
+    @property
+    def _population(self) -> Integers:
+        per_member = np.repeat(self.people, np.diff(self.starts))
+        many = np.bincount(self.members, per_member, len(self.published.classes))
+        return many.astype(np.int64)
+
+    def _published(self, column: str) -> Sensitive:
+        found = self.published.classes.sensitive.get(column)
+        if found is None:
+            there = ", ".join(self.published.classes.sensitive) or "none"
+            raise RequestError(
+                f"attack: {column} is not among the sensitive columns of the release.",
+                hint=f"Those are {there}.",
+            )
+        return found
+
+
+def from_classes(published: PublishedTable) -> MatchSets:
+    """Everybody in the release, of whom no more is known than what their class shows."""
+    number = len(published.classes)
+    known = Known(columns=published.columns, values=published.labels, tuples=published.classes)
+    return MatchSets(
+        published=published,
+        known=known,
+        group=np.arange(number),
+        starts=np.arange(number + 1),
+        members=np.arange(number),
+    )
+
+
+def match(published: PublishedTable, known: Known, columns: Mapping[str, str] | None = None) -> MatchSets:
+    """The match sets of all that are known.
+
+    `columns` says under which name the knowledge has a column of the release; without it names are the same.
+    """
+    sides = _sides(published, known, columns or {})
+    return _by_label(published, known, sides) or _by_box(published, known, sides)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Side:
+    """One shared column: the label of each class, the value of each known tuple, and what labels cover."""
+
+    labels: Integers
+    values: Integers
+    unknown: NDArray[np.bool_]
+    covering: Covering
+
+
+def _by_label(published: PublishedTable, known: Known, sides: Sequence[_Side]) -> MatchSets | None:
+    """Where labels do not overlap a known tuple shows one label in every column, and is looked up by it."""
+    columns, sizes, number = [], [], len(published.classes)
+    for side in sides:
+        sole = None if side.unknown.any() else side.covering.sole
+        if sole is None:
+            return None
+        columns.append(np.concatenate([side.labels, sole[side.values]]) + 1)
+        sizes.append(len(side.covering.low) + 1)
+    keys, many = numbered(columns, sizes)
+    ids = numbered([keys[:number]], [max(many, 1)])[0]
+    order = np.argsort(ids, kind="stable")
+    place = np.full(many, UNMATCHED, np.int64)
+    place[keys[:number]] = ids
+    uncovered = np.any([column[number:] == 0 for column in columns], axis=0)
+    return MatchSets(
+        published=published,
+        known=known,
+        group=np.where(uncovered, UNMATCHED, place[keys[number:]]),
+        starts=np.searchsorted(ids[order], np.arange(ids.max() + 2)),
+        members=order,
+    )
+
+
+def _by_box(published: PublishedTable, known: Known, sides: Sequence[_Side]) -> MatchSets:
+    """Where they do, classes are boxes that may hold the same point."""
+    boxes, points, kept = _geometry(sides)
+    found = tree(boxes)
+    words = np.random.Generator(np.random.Philox(0)).integers(0, 2**64, len(kept), np.uint64)
+    number, sums = summed(found, points, words)
+    # Sums of 64 random bits: two different sets among a million are taken as one with less than 1e-7.
+    matched = np.flatnonzero(number > 0)
+    _, firsts, ids = np.unique(sums[matched], return_index=True, return_inverse=True)
+    group = np.full(len(points), UNMATCHED, np.int64)
+    group[matched] = ids
+    heads = matched[firsts]
+    starts, members = listed(found, points[heads], number[heads])
+    return MatchSets(published=published, known=known, group=group, starts=starts, members=kept[members])
+
+
+def _sides(published: PublishedTable, known: Known, columns: Mapping[str, str]) -> list[_Side]:
+    sides = []
+    for place, other in _pairs(published, known, columns):
+        values, hierarchy = known.values[other], published.hierarchies.get(published.columns[place])
+        blank = [known.blank_is_unknown and value == "" for value in values]
+        side = _Side(
+            labels=published.classes.codes[:, place].astype(np.int64),
+            values=known.tuples.codes[:, other].astype(np.int64),
+            unknown=np.array(blank, np.bool_),
+            covering=covering(published.labels[place], values, hierarchy),
+        )
+        sides.append(side)
+    return sides
+
+
+def _pairs(published: PublishedTable, known: Known, columns: Mapping[str, str]) -> list[tuple[int, int]]:
+    """The places of each shared column in the release and in the knowledge."""
+    for name, called in columns.items():
+        if name not in published.columns or called not in known.columns:
+            raise RequestError(
+                f"attack: {name} of the release cannot be compared with {called}.",
+                hint=f"The release has {', '.join(published.columns)}; known are {', '.join(known.columns)}.",
+            )
+    pairs = [
+        (place, known.columns.index(columns.get(name, name)))
+        for place, name in enumerate(published.columns)
+        if columns.get(name, name) in known.columns
+    ]
+    if not pairs:
+        raise RequestError(
+            "attack: what is known has no column of the release's quasi-identifiers.",
+            hint=f"The release has {', '.join(published.columns)}; known are {', '.join(known.columns)}.",
+        )
+    return pairs
+
+
+def _geometry(sides: Sequence[_Side]) -> tuple[Boxes, Integers, Integers]:
+    """Classes as boxes, known tuples as points, and which classes the boxes are."""
+    covers = [side.covering for side in sides]
+    low = np.stack([each.low[side.labels] for each, side in zip(covers, sides, strict=True)], axis=1)
+    high = np.stack([each.high[side.labels] for each, side in zip(covers, sides, strict=True)], axis=1)
+    points = np.stack(
+        [np.where(side.unknown, -1, side.covering.places)[side.values] for side in sides], axis=1
+    )
+    offsets = np.cumsum([0, *(each.inside.size for each in covers)])
+    marks = np.stack([_marks(side, int(offsets[j])) for j, side in enumerate(sides)], axis=1)
+    inside = np.concatenate([each.inside.ravel() for each in covers])
+    # a value that is not known fits a label that covers nothing of what is known
+    kept = np.arange(len(low)) if (points < 0).any() else np.flatnonzero((low < high).all(axis=1))
+    return Boxes(low=low[kept], high=high[kept], marks=marks[kept], inside=inside), points, kept
+
+
+def _marks(side: _Side, offset: int) -> Integers:
+    rows = side.covering.scattered[side.labels]
+    return np.where(rows >= 0, offset + rows * len(side.covering.places), -1)
+
+
+def _matrix(column: Sensitive, number: int) -> Matrix:
+    return csr_array((column.counts, column.values, column.starts), shape=(number, len(column.names)))
+
+
+def _renamed(column: Sensitive, names: tuple[str, ...]) -> Sensitive:
+    """The same under the codes of other names; values that are not among them are left out."""
+    place = {name: code for code, name in enumerate(names)}
+    codes = np.array([place.get(name, -1) for name in column.names], np.int32)[column.values]
+    owners = np.repeat(np.arange(len(column.starts) - 1), np.diff(column.starts))[codes >= 0]
+    starts = np.searchsorted(owners, np.arange(len(column.starts))).astype(np.int64)
+    return replace(
+        column,
+        starts=starts,
+        values=codes[codes >= 0],
+        counts=column.counts[codes >= 0],
+        totals=np.zeros(len(names), np.int64),
+        names=names,
+    )
+
+
+def _picked(starts: Integers, members: Integers, sets: Integers) -> tuple[Integers, Integers]:
+    lengths = np.diff(starts)[sets]
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    places = np.repeat(starts[sets] - ends[:-1], lengths) + np.arange(ends[-1])
+    return ends, members[places]

@@ -1,0 +1,135 @@
+"""Similarity: the sensitive values that may be a victim's differ, and mean much the same.
+
+Knows       the victim's quasi-identifiers, that the victim is in the release, and what values mean: the
+            groups of a hierarchy (stomach diseases), or the order of numbers (salaries).
+Learns      the group that all rows of the match set are in, the smallest such one below the top; or the range
+            from the least to the largest number, where it holds no more than `narrow` of the release's rows.
+Score       how many people are guessed rightly: by the group or range where there is one, else by the
+            commonest value of the release; beside what these guesses get by the release's shares.
+Stopped by  t-closeness, with a distance by the hierarchy or by the order. Not by l-diversity of any kind.
+
+[LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.labels import number
+from discreet.anonymity.models.counts import at_most
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import Claims, findings, right_of
+from discreet.attacks.match_sets import MatchSets
+from discreet.core.errors import DataError, RequestError, require
+from discreet.core.numbers import keep_fraction
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Similarity:
+    """The common group of a match set's values by a hierarchy of the column; or, without one, their range."""
+
+    column: str
+    hierarchy: Hierarchy | None = None
+    narrow: Fraction = Fraction(1, 3)
+
+    name: ClassVar[str] = "similarity"
+    knows: ClassVar[str] = "the quasi-identifiers of a person in the release, and what values mean"
+    learns: ClassVar[str] = "what all sensitive values that may be the person's have in common"
+    stopped_by: ClassVar[str] = "t-closeness with a distance by meaning"
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "narrow")
+        require(0 < self.narrow < 1, self, "narrow", self.narrow, "a fraction between 0 and 1")
+
+    def run(self, sets: MatchSets) -> Findings:
+        """Claim what everybody's possible values have in common."""
+        claims = self._ranges(sets) if self.hierarchy is None else self._groups(sets, self.hierarchy)
+        return findings(self, sets, claims, column=self.column)
+
+    def _groups(self, sets: MatchSets, hierarchy: Hierarchy) -> Claims:
+        totals, labels = sets.totals(self.column), self._labels(sets, hierarchy)
+        entries = sets.counts(self.column)
+        level, label = np.full(len(sets), -1), np.zeros(len(sets), np.int64)
+        for rising in range(hierarchy.height, -1, -1):
+            low, high = _ends(entries.indptr, labels[rising][entries.indices])
+            level, label = np.where(low == high, rising, level), np.where(low == high, low, label)
+        prior = np.zeros(len(sets))
+        for each in range(hierarchy.height + 1):
+            part = np.bincount(labels[each], totals, len(hierarchy.labels[each])) / sets.published.rows
+            prior[level == each] = part[label[level == each]]
+        about = np.flatnonzero((level >= 0) & (prior < 1) & (sets.people > 0))
+        table = np.stack(labels)
+        names = [hierarchy.labels[int(level[i])][int(label[i])] for i in about]
+        certain = np.ones(len(about))
+        return Claims(
+            about=about,
+            prior=prior[about],
+            posterior=certain,
+            right=right_of(
+                sets,
+                self.column,
+                about,
+                certain,
+                lambda i, value: table[level[about[i]], value] == label[about[i]],
+            ),
+            said=lambda i: f"{self.column} is {names[i]}",
+        )
+
+    def _labels(self, sets: MatchSets, hierarchy: Hierarchy) -> list[Integers]:
+        """The label of every value of the release at every level."""
+        places = np.array([hierarchy.places.get(name, -1) for name in sets.names(self.column)], np.int64)
+        if (places < 0).any():
+            raise DataError(
+                f"attack: the hierarchy {hierarchy.name} does not cover {int((places < 0).sum())} of the "
+                f"values of {self.column}.",
+                hint="Add them to it.",
+            )
+        return [codes[places].astype(np.int64) for codes in hierarchy.maps]
+
+    def _ranges(self, sets: MatchSets) -> Claims:
+        names = sets.names(self.column)
+        numbers = [number(name) for name in names]
+        if any(each is None for each in numbers):
+            raise RequestError(
+                f"attack: {self.column} has values that are no numbers, so there is no range of them.",
+                hint="Give a hierarchy of its values, as what is similar must be said.",
+            )
+        rank = np.argsort(np.argsort(np.array(numbers, object), kind="stable"), kind="stable")
+        order = np.argsort(rank)
+        entries = sets.counts(self.column)
+        low, high = _ends(entries.indptr, rank[entries.indices])
+        below = np.concatenate([[0], np.cumsum(sets.totals(self.column)[order])])
+        within = below[high + 1] - below[low]
+        prior = within / sets.published.rows
+        few = at_most(within, np.full(len(sets), sets.published.rows), self.narrow)
+        about = np.flatnonzero(few & (sets.people > 0))
+        certain = np.ones(len(about))
+        return Claims(
+            about=about,
+            prior=prior[about],
+            posterior=certain,
+            right=right_of(
+                sets,
+                self.column,
+                about,
+                certain,
+                lambda i, value: (low[about[i]] <= rank[value]) & (rank[value] <= high[about[i]]),
+            ),
+            said=lambda i: (
+                f"{self.column} is between {names[order[low[about[i]]]]} and {names[order[high[about[i]]]]}"
+            ),
+        )
+
+
+def _ends(starts: NDArray[Any], amounts: Integers) -> tuple[Integers, Integers]:
+    """The least and the largest amount of each row; every row has some."""
+    if not len(starts) - 1:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return np.minimum.reduceat(amounts, starts[:-1]), np.maximum.reduceat(amounts, starts[:-1])

@@ -1,0 +1,70 @@
+"""Skewness: a sensitive value is far commoner among the rows that may be a victim's than in the release.
+
+Knows       the victim's quasi-identifiers, that the victim is in the release, and the release's own shares.
+Learns      that a value is `factor` times as likely as for anybody else: in a class of half flu and half
+            cancer, 50% where 1% of all have the flu.
+Score       how many people are guessed rightly: by the value whose belief rose by the most, where it rose so
+            far, else by the commonest of the release; beside what these guesses get by the release's shares.
+            `precision` is how many have the value of those of whom it is said.
+Stopped by  t-closeness, β-likeness, δ-disclosure. Not by l-diversity, which may well bring it about.
+
+[LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.claims import Claims, findings, right_of, said_values
+from discreet.attacks.match_sets import MatchSets
+from discreet.core.errors import RequestError, require
+from discreet.core.numbers import is_real
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skewness:
+    """The value that gained the most, where it became `factor` times as likely; of `values`, or of all."""
+
+    column: str
+    factor: float = 2.0
+    values: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "skewness"
+    knows: ClassVar[str] = "the quasi-identifiers of a person in the release, and the release's shares"
+    learns: ClassVar[str] = "that a sensitive value is far likelier than for others"
+    stopped_by: ClassVar[str] = "t-closeness"
+
+    def __post_init__(self) -> None:
+        holds = is_real(self.factor) and self.factor > 1
+        require(holds, self, "factor", self.factor, "a number above 1")
+
+    def run(self, sets: MatchSets) -> Findings:
+        """Claim the value whose belief rose by the most."""
+        shares, names = sets.shares(self.column), sets.names(self.column)
+        unknown = [value for value in self.values if value not in names]
+        if unknown:
+            raise RequestError(
+                f"attack: the release has no {self.column} {unknown[0]}.", hint="Name values that it shows."
+            )
+        matter = np.array([not self.values or name in self.values for name in names])
+        entries = sets.counts(self.column).tocoo()
+        posterior = entries.data / sets.rows[entries.row]
+        gained = posterior >= self.factor * shares[entries.col]
+        rises = np.where(gained & matter[entries.col], posterior - shares[entries.col], -1.0)
+        order = np.lexsort((entries.col, -rises, entries.row))
+        best = order[np.searchsorted(entries.row[order], np.arange(len(sets)))]
+        best = best[(rises[best] > 0) & (sets.people > 0)]
+        about, values = entries.row[best].astype(np.int64), entries.col[best].astype(np.int64)
+        claims = Claims(
+            about=about,
+            prior=shares[values],
+            posterior=posterior[best],
+            right=right_of(sets, self.column, about, posterior[best], lambda i, value: value == values[i]),
+            said=said_values(self.column, names, values),
+        )
+        largest = float((claims.posterior / claims.prior).max(initial=1.0))
+        return findings(self, sets, claims, column=self.column, figures={"largest factor": largest})

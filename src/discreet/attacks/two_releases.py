@@ -1,0 +1,106 @@
+"""What two releases about the same people say together, person by person.
+
+Both are matched with the same knowledge, which may hold a column twice: as it was at each release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.numbering import numbered
+from discreet.attacks.claims import commonest, right_of
+from discreet.attacks.match_sets import MatchSets, Matrix
+from discreet.core.errors import RequestError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TwoReleases:
+    """People by both of their match sets; `pairs` are match sets whose first release is `first`'s."""
+
+    first: MatchSets
+    second: MatchSets
+    column: str
+
+    def __post_init__(self) -> None:
+        if self.first.known is not self.second.known:
+            raise RequestError(
+                "attack: the two releases were matched with different knowledge.",
+                hint="Match both with the same.",
+            )
+
+    @cached_property
+    def pairs(self) -> MatchSets:
+        """The people whom both releases show alike."""
+        both = (self.first.group >= 0) & (self.second.group >= 0)
+        seen = replace(self.first, group=np.where(both, self.first.group, -1))
+        return seen.refined(np.maximum(self.second.group, 0), max(len(self.second), 1))
+
+    @cached_property
+    def sets(self) -> tuple[Integers, Integers]:
+        """The match set of each pair in each release."""
+        inside = self.pairs.group >= 0
+        found = []
+        for one in (self.first, self.second):
+            of = np.zeros(len(self.pairs), np.int64)
+            of[self.pairs.group[inside]] = one.group[inside]
+            found.append(of)
+        return found[0], found[1]
+
+    @cached_property
+    def counts(self) -> tuple[Matrix, Matrix]:
+        """The sensitive values of each pair's rows in each release, under the names of the first."""
+        return (
+            csr_array(self.first.counts(self.column)[self.sets[0]]),
+            csr_array(self.renamed(self.second.counts(self.column))[self.sets[1]]),
+        )
+
+    def renamed(self, later: Matrix) -> Matrix:
+        """Counts of the second release under the names of the first; values that it has not are left out."""
+        place = {name: code for code, name in enumerate(self.first.names(self.column))}
+        codes = [place.get(name, -1) for name in self.second.names(self.column)]
+        kept = [i for i, code in enumerate(codes) if code >= 0]
+        moved = csr_array(
+            (np.ones(len(kept), np.int64), (kept, [codes[i] for i in kept])), shape=(len(codes), len(place))
+        )
+        return csr_array(later @ moved)
+
+    def single(self, about: Integers) -> tuple[float, float]:
+        """How many people of some pairs either release gives away alone, by its commonest value."""
+        one, two = (self._guessed(csr_array(counts[about]), about) for counts in self.counts)
+        return one, two
+
+    def _guessed(self, counts: Matrix, about: Integers) -> float:
+        values, most = commonest(counts)
+        posterior = most / counts.sum(axis=1)
+        right = right_of(self.pairs, self.column, about, posterior, lambda i, value: value == values[i])
+        return float(right.sum())
+
+    @property
+    def classes_in_all(self) -> int:
+        """More than the largest number of a class."""
+        return len(self.first.published.classes) + len(self.second.published.classes)
+
+    def classes(self) -> Integers:
+        """A number for each class of the second release: of the first's class that shows the same, or new."""
+        one, other = self.first.published, self.second.published
+        if one.columns != other.columns:
+            raise RequestError(
+                "attack: the two releases do not have the same quasi-identifiers.",
+                hint="Compare releases of one table.",
+            )
+        columns, sizes = [], []
+        for j, (ours, theirs) in enumerate(zip(one.labels, other.labels, strict=True)):
+            place = {label: code for code, label in enumerate(ours)}
+            codes = np.array([place.setdefault(label, len(place)) for label in theirs], np.int64)
+            columns.append(np.concatenate([one.classes.codes[:, j], codes[other.classes.codes[:, j]]]))
+            sizes.append(len(place))
+        keys, many = numbered(columns, sizes)
+        found = np.full(many, -1, np.int64)
+        found[keys[: len(one.classes)]] = np.arange(len(one.classes))
+        same = found[keys[len(one.classes) :]]
+        return np.where(same >= 0, same, len(one.classes) + np.arange(len(same)))

@@ -1,0 +1,64 @@
+"""Releases and registers as they are printed, and what an attacker makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.attacks.known import Known, Register, from_register
+from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.published import PublishedTable, from_release
+from discreet.engines.publishing import DuckDBPublisher
+
+
+def table(text: str) -> pa.Table:
+    """Columns by | and rows by line, the first of them the names; all are text."""
+    names, *rows = [[cell.strip() for cell in line.split("|")] for line in text.strip().splitlines()]
+    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+
+
+@contextmanager
+def engine(**tables: pa.Table) -> Iterator[DuckDBPublisher]:
+    with DuckDBPublisher({}, tables) as opened:
+        yield opened
+
+
+def release_of(
+    release: pa.Table,
+    sensitive: Sequence[str] = ("disease",),
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+) -> PublishedTable:
+    quasi = [name for name in release.column_names if name not in sensitive]
+    with engine(release=release) as opened:
+        return from_release(
+            opened, "release", quasi=quasi, sensitive=sensitive, hierarchies=hierarchies or {}
+        )
+
+
+def known_of(
+    register: pa.Table,
+    published: PublishedTable,
+    *others: str,
+    truth: Sequence[str] = (),
+    victim: Mapping[str, str] | None = None,
+) -> Known:
+    with engine(register=register) as opened:
+        asked = Register(table="register", truth=tuple(truth), victim=victim)
+        return from_register(opened, asked, published, *others)
+
+
+def against(
+    release: pa.Table,
+    register: pa.Table,
+    sensitive: Sequence[str] = ("disease",),
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+    *,
+    truth: Sequence[str] = (),
+    victim: Mapping[str, str] | None = None,
+) -> MatchSets:
+    """A register's people in a release."""
+    published = release_of(release, sensitive, hierarchies)
+    return match(published, known_of(register, published, truth=truth, victim=victim))
