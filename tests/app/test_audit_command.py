@@ -116,6 +116,11 @@ def test_the_command_audits_a_question_and_leaves_no_ledger(
     assert sorted(path.name for path in policy.parent.iterdir()) == ["privacy.yaml"]
 
 
+def test_an_epsilon_of_0_is_not_taken_for_none(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("audit", "SELECT COUNT(*) FROM people", "-p", str(policy), "--epsilon", "0") == 2
+    assert "epsilon must be a finite number above 0" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_question_that_is_refused_is_refused_here_too(policy: Path) -> None:
     with pytest.raises(RequestError, match="would show rows"):
         audit_question(load(policy), "SELECT patient FROM visits", epsilon=1, runs=200)

@@ -26,7 +26,7 @@ def test_table_1_of_lpb() -> None:
 
 
 def test_the_finding_is_the_claim_that_gained_the_most() -> None:
-    found = adversary(2).run([5.041], truth=10)
+    found = adversary(2).run([5.041], [10])
     (finding,) = found.victims
     assert finding.claim == "it is 10"
     assert finding.prior == pytest.approx(0.2)
@@ -38,7 +38,7 @@ def test_the_finding_is_the_claim_that_gained_the_most() -> None:
 def test_noise_by_the_promise_keeps_one_fifth_below_one_half() -> None:
     promise = Promise(0.2, 0.5)
     outputs = [r / 10 for r in range(-50, 150)]
-    reached = adversary(promise.epsilon).run(outputs, truth=10).figures["highest posterior"]
+    reached = adversary(promise.epsilon).run(outputs, [10] * len(outputs)).figures["highest posterior"]
     assert 0.4 < reached <= 0.5
 
 
@@ -50,6 +50,6 @@ def test_answers_add_up_in_odds() -> None:
 
 def test_a_true_world_that_is_not_possible_is_refused() -> None:
     with pytest.raises(RequestError, match="a true world among the worlds"):
-        adversary(1).run([5.0], truth=4)
+        adversary(1).run([5.0], [4])
     with pytest.raises(RequestError, match="but one world"):
         InformedAdversary(worlds={1: 1.0}, mechanism=adversary(1).mechanism)

@@ -76,11 +76,12 @@ def reconstruct(answerer: Answerer) -> Findings:
 
 
 def inform(epsilon: float) -> Findings:
-    """Ten values that a person may have; the count of one of ten groups differs by it."""
+    """A sum in which one person has one of ten values, each of them equally often."""
     noise = DiscreteLaplace(epsilon=Fraction(epsilon), sensitivity=9)
     worlds: dict[object, float] = {value: float(value) for value in range(10)}
-    outputs = np.asarray(draws(noise, 7, seeded(1))(2_000), np.float64).tolist()
-    return InformedAdversary(worlds=worlds, mechanism=Whole(noise)).run(outputs, 7)
+    truths = [value for value in range(10) for _ in range(200)]
+    outputs = [float(each) for value in range(10) for each in draws(noise, value, seeded(value))(200)]  # type: ignore[arg-type]
+    return InformedAdversary(worlds=worlds, mechanism=Whole(noise)).run(outputs, truths)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _question(
     return audit_question(
         policy,
         sql,
-        epsilon=epsilon or policy.epsilon or 1.0,
+        epsilon=(policy.epsilon or 1.0) if epsilon is None else epsilon,
         runs=RUNS if runs is None else runs,
         confidence=confidence,
         progress=tell,
@@ -121,7 +121,7 @@ def as_object(found: Audited) -> dict[str, object]:
 
 def show(console: Console, audited: str, found: Audited) -> None:
     """Claim and bound, each with the belief that it allows, and the verdict."""
-    console.print(f"[bold]{audited}[/bold]" if audited.isidentifier() else audited, highlight=False)
+    console.print(audited, style="bold", markup=False, highlight=False, soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     for title in ("", "epsilon", f"a belief of {percent(PRIOR)} can become"):
         table.add_column(title, justify="right" if title else "left")
