@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.sql import compile as compiled
 from discreet.sql import emit
 from discreet.sql.plan import plan
+from discreet.sql.refusal import Refusal
 from tests.sql.claims import Claims, World, engine
 from tests.sql.example import POLICY, PROMISE
 from tests.sql.questions import Namer, Writer, drawn_source, question
@@ -67,7 +69,10 @@ def checked(seed: int, folder: Path, missing: tuple[str | None, ...] = ()) -> tu
     """How many expressions are taken to be never NULL, and how many of these are so."""
     random, terms = Random(seed), strict(policy(str(folder)))
     with engine(complete(random, missing), folder, terms) as over:
-        found = [counted((drawn(random), terms), over) for _ in range(QUESTIONS)]
+        found: list[tuple[bool, int, int]] = []
+        while len(found) < QUESTIONS:
+            with suppress(Refusal):  # a key that is a numeral is a place, which may hold an aggregate
+                found.append(counted((drawn(random), terms), over))
     never = [(rows, known) for nullable, rows, known in found if not nullable]
     return len(never), sum(rows == known for rows, known in never)
 
