@@ -28,6 +28,7 @@ from discreet.sql.types import grid_step
 
 WIDEST = 1 << 40
 MOST = 1 << 61
+SMALL = 1 << 14  # times fewer than 2**48 rows stays below 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,15 @@ class Grid:
     @property
     def text(self) -> str:
         return steps(self.argument, self.step, self.low, self.high)
+
+    @property
+    def sum(self) -> str:
+        """The sum of it: in 64 bits where no number of rows that an engine can read passes them, else in 128.
+
+        Without statistics DuckDB would sum in 128 bits throughout, in twice the time.
+        """
+        name = "sum_no_overflow" if max(abs(self.low), abs(self.high)) <= SMALL else "sum"
+        return f"{name}({self.text})"
 
     @property
     def centred(self) -> str:
@@ -107,7 +117,7 @@ class Reader:
         return Primitive(text=text, sensitivity=contribution.count(one_cell=self.one_cell))
 
     def total(self, measure: Measure, on: Grid) -> Primitive:
-        text = _cut(f"sum({on.text}){_where(measure)}")
+        text = _cut(f"{on.sum}{_where(measure)}")
         moved = self.contribution.sum(low=on.low, high=on.high, one_cell=self.one_cell)
         return Primitive(text=text, sensitivity=moved, unit=on.step)
 
@@ -116,7 +126,7 @@ class Reader:
         # a NULL that the policy rules out would move it by c, which no bound holds
         where = _where(measure)
         rows = f"CAST(count({on.text}){where} AS HUGEINT)"
-        text = _cut(f"2 * sum({on.text}){where} - {on.low + on.high} * {rows}")
+        text = _cut(f"2 * {on.sum}{where} - {on.low + on.high} * {rows}")
         moved = self.contribution.centred_sum(low=on.low, high=on.high, one_cell=self.one_cell)
         return Primitive(text=text, sensitivity=moved, unit=on.step / 2)
 
