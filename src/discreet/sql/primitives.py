@@ -28,7 +28,7 @@ from discreet.sql.types import grid_step
 
 WIDEST = 1 << 40
 MOST = 1 << 61
-SMALL = 1 << 14  # times fewer than 2**48 rows stays below 2**62
+SMALL = 1 << 18  # times fewer than 2**44 rows, hours of reading, stays below 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
