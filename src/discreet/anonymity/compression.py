@@ -56,45 +56,56 @@ def counting(subject: Subject, columns: Sequence[str], table: str | None = None)
     return grouped.sql(dialect="duckdb")
 
 
-def values(engine: Publisher, subject: Subject) -> dict[str, list[str]]:
-    """The values of every quasi-identifier, in the table and the population: what hierarchies must cover."""
-    found: dict[str, set[str]] = {name: set() for name in subject.quasi}
-    for table in filter(None, (subject.table, subject.population)):
-        for name in subject.quasi:
-            select = exp.select(text_of(name).as_("c0")).distinct()
-            text = select.from_(exp.to_identifier(table, quoted=True)).sql(dialect="duckdb")
-            found[name].update(engine.count(text).secret.column(0).to_pylist())
-    return {
-        name: sorted(each, key=lambda value: (value is None, value or "")) for name, each in found.items()
-    }
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Combinations:
+    """The combinations of quasi-identifiers with their counts, of the table and of the population."""
+
+    subject: Subject
+    table: pa.Table
+    population: pa.Table | None
+
+    def values(self) -> dict[str, list[str]]:
+        """The values of every quasi-identifier: what hierarchies must cover."""
+        known = [self.table, *([] if self.population is None else [self.population])]
+        return {
+            name: sorted({value for each in known for value in each.column(place).unique().to_pylist()})
+            for place, name in enumerate(self.subject.quasi)
+        }
 
 
-def compress(engine: Publisher, subject: Subject, hierarchies: Sequence[Hierarchy]) -> Tuples:
+def combine(engine: Publisher, subject: Subject) -> Combinations:
+    """Have the engine count every combination, once."""
+    _require_one_tuple_each(engine, subject)
+    table = engine.count(counting(subject, subject.quasi)).secret
+    population = None
+    if subject.population is not None:
+        population = engine.count(counting(subject, subject.quasi, subject.population)).secret
+    return Combinations(subject=subject, table=table, population=population)
+
+
+def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hierarchy]) -> Tuples:
     """The distinct tuples with their counts, sensitive values and population.
 
     Rows with a value that its hierarchy leaves out, as a missing one may be, are no part of it.
     """
-    _require_one_tuple_each(engine, subject)
-    codes, counts, _ = _read(engine, counting(subject, subject.quasi), hierarchies)
+    subject = found.subject
+    codes, counts, _ = _read(found.table, hierarchies)
     population = None
-    if subject.population is not None:
-        people = _read(engine, counting(subject, subject.quasi, subject.population), hierarchies)
+    if found.population is not None:
+        people = _read(found.population, hierarchies)
         codes, counts, population = _with_population(codes, counts, *people[:2])
     keys = _Keys(codes)
     sensitive = {}
     for name in subject.sensitive:
-        pairs = _read(engine, counting(subject, (*subject.quasi, name)), hierarchies)
+        pairs = _read(engine.count(counting(subject, (*subject.quasi, name))).secret, hierarchies)
         sensitive[name] = _sensitive(keys.places(pairs[0]), len(codes), pairs[2], pairs[1])
     if not counts.any():
         raise DataError("anonymize: the table is empty.", hint="Give a table with rows.")
     return Tuples(codes=codes, counts=counts, sensitive=sensitive, population=population)
 
 
-def _read(
-    engine: Publisher, sql: str, hierarchies: Sequence[Hierarchy]
-) -> tuple[Codes, Integers, pa.ChunkedArray]:
+def _read(table: pa.Table, hierarchies: Sequence[Hierarchy]) -> tuple[Codes, Integers, pa.ChunkedArray]:
     """Codes of the quasi-identifiers, counts, and the column after them (the counts, where there is none)."""
-    table = engine.count(sql).secret
     codes = _coded(table, hierarchies)
     counts: Integers = table.column(COUNT).to_numpy().astype(np.int64)
     known = (codes >= 0).all(axis=1)

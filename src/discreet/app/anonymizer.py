@@ -22,7 +22,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from discreet.anonymity.classes import Classes, Tuples
-from discreet.anonymity.compression import Subject, compress, values
+from discreet.anonymity.compression import Combinations, Subject, combine, compress
 from discreet.anonymity.grouping import classes_of_recoding
 from discreet.anonymity.hierarchies import Hierarchy, over_column, spec_of
 from discreet.anonymity.models import Model, judge_all
@@ -230,8 +230,9 @@ class Anonymizer:
         self._tell("counting distinct combinations")
         with sources.open() as engine:
             state = engine.state
-            hierarchies = hierarchies_of(engine, subject, declared, self.policy)
-            tuples = compress(engine, subject, hierarchies)
+            found = combine(engine, subject)
+            hierarchies = hierarchies_of(found, declared, self.policy)
+            tuples = compress(engine, found, hierarchies)
         goal = self.goal
         if self._posterior is not None:
             goal = replace(goal, models=(*goal.models, *of_posterior(self._posterior, tuples.sensitive)))
@@ -331,12 +332,10 @@ def subject_of(
     )
 
 
-def hierarchies_of(
-    engine: DuckDBPublisher, subject: Subject, table: Table, policy: Policy
-) -> tuple[Hierarchy, ...]:
+def hierarchies_of(combinations: Combinations, table: Table, policy: Policy) -> tuple[Hierarchy, ...]:
     """The hierarchy of every quasi-identifier over the values that occur, under the name of its column."""
     made = []
-    for name, found in values(engine, subject).items():
+    for name, found in combinations.values().items():
         spec, missing = spec_of(name, table.columns[name], policy), table.columns[name].missing
         made.append(replace(over_column(spec, found, missing=missing, column=name), name=name))
     return tuple(made)

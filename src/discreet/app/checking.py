@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from discreet.anonymity.classes import Classes, Tuples
-from discreet.anonymity.compression import compress, values
+from discreet.anonymity.compression import combine, compress
 from discreet.anonymity.grouping import grouped
 from discreet.anonymity.hierarchies import Flat
 from discreet.anonymity.models import Measured, Worst, strongest, worst
@@ -78,8 +78,9 @@ def check(named: Named, models: Sequence[Measured], *, unit: str | None = None) 
     subject = subject_of(named.name, table, models, unit=unit, population=named.population)
     tables = {name: named.policy.tables[name] for name in (named.name, named.population) if name}
     with DuckDBPublisher(tables) as engine:
-        flat = [Flat(name=name, values=()).over(found) for name, found in values(engine, subject).items()]
-        tuples = compress(engine, subject, flat)
+        combinations = combine(engine, subject)
+        flat = [Flat(name=name, values=()).over(each) for name, each in combinations.values().items()]
+        tuples = compress(engine, combinations, flat)
     classes = _as_classes(tuples)
     found = [(model, worst(classes, model)) for model in models]
     families: list[tuple[str, str | None]] = [
