@@ -17,7 +17,7 @@ from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.app.policies import load, promise_of
 from discreet.attacks.audit import Draw, audit, epsilon_lower_bound
 from discreet.attacks.events import is_fine
-from discreet.attacks.pairs import PAIRS, named, pair
+from discreet.attacks.pairs import PAIRS, pair
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError, InvalidParameterError, RequestError
 from discreet.core.guarantees import Guarantee, PureDP
@@ -25,7 +25,7 @@ from discreet.core.randomness import Randomness
 from discreet.core.values import Exact
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
-from discreet.mechanisms import MECHANISMS
+from discreet.mechanisms import MECHANISMS, named
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from tests.attacks.answerers import write_policy
 from tests.conftest import seeded

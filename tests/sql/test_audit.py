@@ -7,19 +7,17 @@ the mechanisms and what follows them. The twin's engine keeps more of a person's
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import pyarrow as pa
 import pytest
 
+from discreet.app.question_audit import Remembering
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.belief import Promise
-from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.sql.answer import answer
 from discreet.sql.plan import Plan, plan
 from tests.conftest import seeded
@@ -29,28 +27,6 @@ from tests.statistical import FALSE_ALARM
 
 RUNS = 6_000
 Event = Callable[[dict[str, dict[str, Any]]], bool]
-
-
-@dataclass(frozen=True)
-class Remembering:
-    """An engine that counts each statement once."""
-
-    engine: Engine
-    known: dict[str, Exact[pa.Table]] = field(default_factory=dict)
-
-    def count(self, sql: str) -> Exact[pa.Table]:
-        if sql not in self.known:
-            self.known[sql] = self.engine.count(sql)
-        return self.known[sql]
-
-    def close(self) -> None:
-        self.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from discreet.core.numbers import Real, is_real, require_positive
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
-from discreet.mechanisms import MECHANISMS
+from discreet.mechanisms import MECHANISMS, named
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
@@ -102,15 +102,6 @@ def pair(name: str, *, epsilon: Real, delta: Real = DELTA) -> Pair:
             return PAIRS[kind](Fraction(epsilon), Fraction(delta))
     known = ", ".join(named(kind) for kind in MECHANISMS)
     raise RequestError(f"audit: there is no mechanism {name}.", hint=f"There are {known}.")
-
-
-def named(kind: type) -> str:
-    """The name of a mechanism on the command line.
-
-    >>> named(DiscreteLaplace)
-    'discrete-laplace'
-    """
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
 
 
 def _plain(output: object) -> object:

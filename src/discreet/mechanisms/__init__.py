@@ -3,6 +3,8 @@
 Being listed in `MECHANISMS` earns the family's conformance suite (tests/conformance/test_mechanisms.py).
 """
 
+import re
+
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
@@ -28,3 +30,12 @@ MECHANISMS = (
     SmoothMedian,
     GroupSelection,
 )
+
+
+def named(kind: type) -> str:
+    """The name of a mechanism on the command line.
+
+    >>> named(DiscreteLaplace)
+    'discrete-laplace'
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
