@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import pyarrow as pa
 
+from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.app import fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
@@ -31,7 +32,7 @@ from discreet.app.proposals import Proposal, expected
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, EngineFault, RequestError
-from discreet.core.guarantees import PureDP
+from discreet.core.guarantees import Guarantee, PureDP
 from discreet.core.numbers import Real, require_probability
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -43,6 +44,7 @@ from discreet.sql.answer import answer
 from discreet.sql.plan import CONFIDENCE, Plan, plan
 
 MEMORY = ":memory:"
+T = TypeVar("T")
 
 
 class Curator:
@@ -187,19 +189,39 @@ class Curator:
             table, intervals = unpacked(stored.answer)
             return self._answer(proposal, table, intervals, stored.entry.id, repeated=True)
         try:
-            entry = self.ledger.reserve(self.analyst, proposal.key, proposal.text, proposal.plan.guarantee)
+            release, entry = self.charged(
+                proposal.key,
+                proposal.text,
+                proposal.plan.guarantee,
+                lambda engine, random: answer(proposal.plan, engine, random, run_released),
+                lambda release: packed(release.table, release.intervals),
+                {"confidence": proposal.plan.confidence},
+            )
         except BudgetError as refusal:
             message = refusal.message.replace("reserve:", "ask:", 1)
             raise BudgetError(message, hint=self._smaller(proposal) or refusal.hint) from None
+        return self._answer(proposal, release.table, release.intervals, entry.id, repeated=False)
+
+    def charged(
+        self,
+        key: str,
+        text: str,
+        guarantee: Guarantee,
+        work: Callable[[Engine, Randomness], T],
+        kept: Callable[[T], bytes],
+        metadata: Mapping[str, object] | None = None,
+    ) -> tuple[T, Entry]:
+        """What `work` releases under a guarantee that is reserved before it sees the engine.
+
+        `kept` is how the ledger stores it. Whatever `work` does, the charge stays.
+        """
+        entry = self.ledger.reserve(self.analyst, key, text, guarantee)
         try:
-            release = guarded(lambda: answer(proposal.plan, self._engine, self._random, run_released))
+            released = guarded(lambda: work(self._engine, self._random))
         except EngineFault as fault:
             self.ledger.fault(entry, fault.incident)
             raise
-        self.ledger.settle(
-            entry, packed(release.table, release.intervals), {"confidence": proposal.plan.confidence}
-        )
-        return self._answer(proposal, release.table, release.intervals, entry.id, repeated=False)
+        return released, self.ledger.settle(entry, kept(released), metadata)
 
     def _answer(
         self,
