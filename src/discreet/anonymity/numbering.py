@@ -25,7 +25,7 @@ def number(keys: Integers, numbers: Integers) -> int:
         bits += 1
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
-    slots = np.full(1 << bits, -1, np.int64)
+    slots = np.full(1 << bits, -1, np.int32)
     firsts = np.empty(len(keys), np.int64)
     found = 0
     for i in range(len(keys)):
