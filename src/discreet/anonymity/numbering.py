@@ -29,6 +29,9 @@ def number(keys: Integers, numbers: Integers) -> int:
     firsts = np.empty(len(keys), np.int64)
     found = 0
     for i in range(len(keys)):
+        if i > 0 and keys[i] == keys[i - 1]:
+            numbers[i] = numbers[i - 1]
+            continue
         slot = np.int64((np.uint64(keys[i]) * MIXER) >> shift)
         while slots[slot] >= 0 and firsts[slots[slot]] != keys[i]:
             slot = (slot + 1) & mask
