@@ -25,8 +25,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 from discreet.core import lattice
 from discreet.core.errors import RequestError, require
@@ -200,6 +198,8 @@ class GaussianDP:
         mu = float(self.mu)
         if mu == 0:
             return max(0.0, -math.expm1(epsilon))
+        from scipy.special import log_ndtr  # slow to load, and pure guarantees do without
+
         above = float(log_ndtr(mu / 2 - epsilon / mu))
         if above < -745:
             return 0.0  # below the least float; the difference that follows would be one of rounding errors
@@ -367,6 +367,7 @@ def _log_delta(order: float, divergence: float, epsilon: float) -> float:
 
 def _best_order(rho: float, epsilon: float) -> float:
     """Where `_log_delta` at divergence order * rho, convex in the order, has its minimum."""
+    from scipy.optimize import brentq  # slow to load, and nothing else here needs it
 
     def slope(log_excess: float) -> float:
         excess = math.exp(log_excess)

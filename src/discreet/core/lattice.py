@@ -12,7 +12,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import log_ndtr
 
 TERMWISE = 1000.0
 REACH = 40.0
@@ -46,6 +45,8 @@ def tail(variance: Fraction, m: int) -> tuple[float, float]:
 
 
 def _trapezoid(sigma: float, m: int) -> tuple[float, float]:
+    from scipy.special import log_ndtr  # slow to load, and pure guarantees do without
+
     x = m / sigma
     norm = sigma * math.sqrt(2 * math.pi)
     here = math.exp(-x * x / 2)

@@ -21,7 +21,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from scipy.optimize import brentq
 
 from discreet.core.errors import require
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
@@ -45,6 +44,8 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
     >>> round(exact_sigma(1, 1e-5), 3)
     3.731
     """
+    from scipy.optimize import brentq  # slow to load, and nothing else here needs it
+
     _check("exact_sigma", epsilon, delta, sensitivity)
 
     def excess(log_mu: float) -> float:
