@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.classes import Codes, Integers
 from discreet.anonymity.compiled import kernel
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel
-def number(keys: Integers, numbers: Integers) -> int:
+def number(keys: Integers, numbers: Integers | Codes) -> int:
     """Give equal keys one number, in the order of their first appearance; returns how many there are.
 
     Open addressing with multiplicative hashing, in a table at most half full.

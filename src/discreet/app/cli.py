@@ -38,7 +38,7 @@ def verbs() -> None:
 
 
 def command_line(words: Sequence[str]) -> typer.Typer:
-    """The verb that the words begin with, or all of them where there is none: the others take time to load."""
+    """The verb that the words begin with, or all where there is none: the others would take time to load."""
     app = typer.Typer(
         name="discreet",
         help="Ask a table anything; learn about no one.",

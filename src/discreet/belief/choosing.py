@@ -25,6 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 
 from discreet.belief.choice import Choice, WhatIf
 from discreet.belief.promise import Promise
@@ -230,9 +231,7 @@ def _geometric_rate(k: int, beta: float) -> float:
 
 def _root(f: Callable[[float], float], start: float) -> float:
     """Where a monotone function of a logarithm crosses 0."""
-    from scipy.optimize import brentq  # slow to load, and nothing else here needs it
-
     low = high = start
     while (f(low) > 0) == (f(high) > 0):
         low, high = low - 1, high + 1
-    return float(brentq(f, low, high, xtol=1e-14))
+    return float(scipy.optimize.brentq(f, low, high, xtol=1e-14))

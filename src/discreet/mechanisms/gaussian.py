@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import scipy
 
 from discreet.core.errors import require
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
@@ -44,8 +45,6 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
     >>> round(exact_sigma(1, 1e-5), 3)
     3.731
     """
-    from scipy.optimize import brentq  # slow to load, and nothing else here needs it
-
     _check("exact_sigma", epsilon, delta, sensitivity)
 
     def excess(log_mu: float) -> float:
@@ -54,7 +53,7 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
     low, high = -30.0, 10.0 + math.log1p(float(epsilon))
     reachable = excess(low) < 0 < excess(high)
     require(reachable, "exact_sigma", "delta", delta, f"a probability that fits epsilon = {float(epsilon):g}")
-    return float(sensitivity) / math.exp(brentq(excess, low, high, xtol=1e-13))
+    return float(sensitivity) / math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
 
 def textbook_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:

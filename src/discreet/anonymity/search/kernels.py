@@ -87,7 +87,7 @@ def roll_up(
     sums[:found] = 0
     for i in range(len(keys)):
         sums[np.uint32(inverse[i])] += counts[i]
-    return found
+    return int(found)
 
 
 @kernel
