@@ -14,7 +14,7 @@ from discreet.anonymity.hierarchies.hierarchy import Floats
 from discreet.anonymity.search.kernels import Truths, added, pack
 
 WORD = 63  # the bits of a key that is one integer
-TAIL = 12  # the bits of a key that an array is indexed by: one that fits into the fastest memory
+DENSE = 12  # the bits of a key that an array is indexed by: one that fits into the fastest memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,10 +88,10 @@ def packed(
     return tuple(columns), order, words[0] if len(words) == 1 else np.stack(words, axis=1)
 
 
-def tail(columns: Sequence[Column], order: Sequence[int]) -> int:
-    """How many of the lowest bits hold the last columns of the order, as many as fit into TAIL bits."""
+def dense(columns: Sequence[Column], order: Sequence[int]) -> int:
+    """How many of the lowest bits hold dense columns: the last of the order, as many as fit into DENSE."""
     ends = [shift + mask.bit_length() for _, shift, mask in (columns[j].field for j in order)]
-    return max((end for end in ends if end <= TAIL), default=0)
+    return max((end for end in ends if end <= DENSE), default=0)
 
 
 def _occurring(codes: Codes, hierarchy: Hierarchy) -> Truths:

@@ -1,9 +1,10 @@
 """The inner loops of grouping: integers alone, linear in what they read.
 
 A row of a table is a key and a count. The key holds one label number for each column, in fields of fixed
-bits; one column is made coarser by exchanging its field, and rows whose keys are then equal become one, by
-open addressing, in the order in which they first appear. Keys of up to 63 bits are one integer; wider ones
-are several, in a second dimension.
+bits; one column is made coarser by exchanging its field, and rows whose keys are then equal become one. Keys
+of up to 63 bits are one integer: the dense columns are its lowest bits, the stem is the rest. Rows of one
+stem stand together, so an array that the dense bits are the index of tells equal ones. Wider keys are
+several integers, in a second dimension, and are told apart by open addressing.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ def members(inverse: Codes, groups: int) -> tuple[Integers, Codes]:
 
 
 @kernel
-def together(keys: Integers, field: tuple[int, int, int], labels: Codes, tail: int) -> Codes:
-    """An order of the rows in which those stand together that have equal heads under the labels."""
+def together(keys: Integers, field: tuple[int, int, int], labels: Codes, dense: int) -> Codes:
+    """An order of the rows in which those stand together that have equal stems under the labels."""
     _, shift, mask = field
     others = ~(mask << shift)
-    heads = np.empty(len(keys), np.int64)
+    stems = np.empty(len(keys), np.int64)
     for i in range(len(keys)):
         key = (keys[i] & others) | (np.int64(labels[(keys[i] >> shift) & mask]) << shift)
-        heads[i] = key >> tail
+        stems[i] = key >> dense
     groups = np.empty(len(keys), np.int32)
-    return members(groups, number(heads, groups))[1]
+    return members(groups, number(stems, groups))[1]
 
 
 @kernel
@@ -56,29 +57,29 @@ def roll_up(
     order: Codes,
     field: tuple[int, int, int],
     labels: Codes,
-    tail: int,
+    dense: int,
     merged: Integers,
     sums: Integers,
     inverse: Codes,
 ) -> int:
     """Write the keys and counts to `merged` and `sums` after `labels` replaces what stands in a field.
 
-    A field is a word, a shift and a mask. Rows of equal heads stand together in the `order`, or as they are
+    A field is a word, a shift and a mask. Rows of equal stems stand together in the `order`, or as they are
     where it is empty. `inverse` receives the new row of every old one. Returns how many rows there are.
     """
-    shift, mask, high = np.uint64(field[1]), np.uint64(field[2]), np.uint64(tail)
+    shift, mask, high = np.uint64(field[1]), np.uint64(field[2]), np.uint64(dense)
     others, low = ~(mask << shift), (ONE << high) - ONE
-    rows = np.full(1 << tail, -1, np.int32)
-    head, start, found = ~ONE, np.int32(0), np.int32(0)
+    rows = np.full(1 << dense, -1, np.int32)
+    stem, start, found = ~ONE, np.int32(0), np.int32(0)
     # no branch on what cannot be foretold, and no sums yet: a row that was just written is slow to read
     for n in range(len(keys)):
         i = order[n] if len(order) > 0 else n
         key = np.uint64(keys[i])
         key = (key & others) | (np.uint64(labels[(key >> shift) & mask]) << shift)
-        start = found if key >> high != head else start
-        head = key >> high
+        start = found if key >> high != stem else start
+        stem = key >> high
         row = rows[key & low]
-        new = row < start  # that row is of another head
+        new = row < start  # that row is of another stem
         row = found if new else row
         rows[key & low] = row
         inverse[i] = row

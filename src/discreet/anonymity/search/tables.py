@@ -3,7 +3,9 @@
 Roll-up     Columns have an order, the one with most values first, because it merges most. The table of a node
             is made from the one whose last coarser column is a level lower (or lower still, where that was
             not made yet), and is kept for the nodes that need it. A column at level 0 costs nothing.
-Numbers     Labels are renumbered to those that occur and packed into the bits of one key a row.
+Numbers     Labels are renumbered to those that occur and packed into the bits of one key a row. Most nodes
+            differ in the last columns alone, which are dense: together they have so few combinations that an
+            array finds equal rows. Where an earlier column changes, rows are first ordered by their stem.
 Memory      Kept tables hold LEAST_KEPT bytes, or four times the first table, up to MOST_KEPT; the one longest
             unused goes first.
 """
@@ -18,7 +20,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Codes, Integers, Sensitive, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.search.columns import Column, packed, tail
+from discreet.anonymity.search.columns import Column, dense, packed
 from discreet.anonymity.search.kernels import added, roll_up, roll_up_wide, together, united
 
 LEAST_KEPT = 64 << 20
@@ -86,7 +88,7 @@ class Tables:
     def __init__(self, tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> None:
         self.rows = tuples.rows
         self.columns, self.order, keys = packed(tuples, hierarchies)
-        self._tail = tail(self.columns, self.order)
+        self._dense = dense(self.columns, self.order)
         self._traced = bool(tuples.sensitive) or tuples.population is not None
         self._inverse = np.empty(0 if self._traced else len(tuples), np.int32)
         self._kept: OrderedDict[Levels, Table] = OrderedDict()
@@ -144,10 +146,10 @@ class Tables:
         if keys.ndim > 1:
             size = roll_up_wide(table.keys, table.sizes, column.field, labels, *made)
         else:
-            # only a first table, and one whose heads change, has to be brought into order
-            apart = table is self.bottom or column.field[1] >= self._tail
-            order = together(table.keys, column.field, labels, self._tail) if apart else AS_IT_IS
-            size = roll_up(table.keys, table.sizes, order, column.field, labels, self._tail, *made)
+            # only a first table, and one whose stems change, has to be brought into order
+            apart = table is self.bottom or column.field[1] >= self._dense
+            order = together(table.keys, column.field, labels, self._dense) if apart else AS_IT_IS
+            size = roll_up(table.keys, table.sizes, order, column.field, labels, self._dense, *made)
         people = table.population
         return Table(
             keys=keys[:size],
@@ -166,9 +168,9 @@ class Tables:
 
 
 def _trimmed(part: Integers) -> Integers:
-    """A copy, where more of the whole array is unused than used."""
+    """A copy, where more than a quarter of the whole array is unused."""
     whole = part.base
-    return part.copy() if isinstance(whole, np.ndarray) and 2 * len(part) < len(whole) else part
+    return part.copy() if isinstance(whole, np.ndarray) and 4 * len(part) < 3 * len(whole) else part
 
 
 def _without_zeros(levels: Levels) -> Levels:
