@@ -96,7 +96,8 @@ def rows(progress: Progress) -> list[Row]:
 def compressed(name: str, folder: str, stem: str, sensitive: str = "") -> Table:
     """Counted and coded as a release is; a sensitive column is not among the quasi-identifiers."""
     place = DATA / folder
-    frame = duckdb.sql(f"FROM read_csv('{place / stem}.csv', delim=';', all_varchar=true)").to_arrow_table()
+    reading = f"FROM read_csv('{place / stem}.csv', delim=';', all_varchar=true)"
+    frame = duckdb.connect().sql(reading).to_arrow_table()
     columns = tuple(column for column in frame.column_names if column != sensitive)
     listings = [read_csv(column, place / f"{stem}_hierarchy_{column}.csv") for column in columns]
     hierarchies = [listing.over(listing.domain()) for listing in listings]
