@@ -7,10 +7,8 @@ prototype took. Data: DISCREET_DATA, else ../shared/data beside the repository.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -21,18 +19,22 @@ from pathlib import Path
 from typing import ClassVar
 
 import duckdb
-import numpy as np
 
+from benchmarks import anonymity_peers, releases, searching
+from benchmarks.peers.environments import Progress
 from discreet.anonymity.classes import Classes, Tuples
+from discreet.anonymity.compression import Subject, combine, compress, counting
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.listing import read_csv
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.models.model import Verdicts
-from discreet.anonymity.search import classes_of, minimal, search
+from discreet.anonymity.recodings.local import recode_locally
+from discreet.anonymity.search import minimal, search
+from discreet.anonymity.utility.measures import granularity
+from discreet.engines.publishing import DuckDBPublisher
 
 DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FIVE = KAnonymity(k=5)
-LARGE = 5_000_000
 
 Row = tuple[str, str, str]
 
@@ -61,14 +63,19 @@ class Table:
     hierarchies: list[Hierarchy]
     grouping: float
 
+    @property
+    def data(self) -> tuple[Tuples, list[Hierarchy]]:
+        return self.tuples, self.hierarchies
 
-def rows() -> list[Row]:
+
+def rows(progress: Progress) -> list[Row]:
     if not (DATA / "adult_arx").is_dir():
         return [("full-domain generalization", f"not measured: no microdata at {DATA}", "")]
     adult, fars, cup = (
         compressed(*place)
         for place in (("Adult", "adult_arx", "adult"), ("FARS", "fars", "fars_int"), ("CUP", "cup", "cup"))
     )
+    with_job = compressed("Adult", "adult_arx", "adult", anonymity_peers.JOB)
     return [
         _optimum(adult, 0, 0.035),
         _optimum(adult, 2, 0.147),
@@ -77,31 +84,28 @@ def rows() -> list[Row]:
         _optimum(cup, 2, 0.8),
         _every_node(adult),
         _minimal(adult),
+        _local(adult),
         _second_process(),
+        *releases.rows(DATA / "adult_arx", progress),
         *_large(),
         _huge(),
+        *anonymity_peers.rows(DATA / "adult_arx", adult.data, with_job.data, progress),
     ]
 
 
-def compressed(name: str, folder: str, stem: str) -> Table:
+def compressed(name: str, folder: str, stem: str, sensitive: str = "") -> Table:
+    """Counted and coded as a release is; a sensitive column is not among the quasi-identifiers."""
     place = DATA / folder
-    con = duckdb.connect()
-    source = f"read_csv('{place / stem}.csv', delim=';', all_varchar=true)"
-    con.execute(f"CREATE TABLE t AS SELECT * FROM {source}")
-    columns = [column[0] for column in con.sql("DESCRIBE t").fetchall()]
-    names = ", ".join(f'"{column}"' for column in columns)
-    grouped = con.sql(f"SELECT {names}, COUNT(*) AS n FROM t GROUP BY ALL")
-    seconds = _best(grouped.to_arrow_table)
-    found = grouped.to_arrow_table().to_pydict()
-    hierarchies = [_hierarchy(column, place / f"{stem}_hierarchy_{column}.csv") for column in columns]
-    codes = np.stack([[h.places[value] for value in found[h.name]] for h in hierarchies], axis=1)
-    tuples = Tuples(codes=codes.astype(np.int32), counts=np.asarray(found["n"], np.int64))
+    reading = f"FROM read_csv('{place / stem}.csv', delim=';', all_varchar=true)"
+    frame = duckdb.connect().sql(reading).to_arrow_table()
+    columns = tuple(column for column in frame.column_names if column != sensitive)
+    listings = [read_csv(column, place / f"{stem}_hierarchy_{column}.csv") for column in columns]
+    hierarchies = [listing.over(listing.domain()) for listing in listings]
+    subject = Subject(table=stem, quasi=columns, sensitive=(sensitive,) if sensitive else ())
+    with DuckDBPublisher({}, {stem: frame}) as engine:
+        seconds = _best(lambda: engine.count(counting(subject, columns)))
+        tuples = compress(engine, combine(engine, subject), hierarchies)
     return Table(name=name, tuples=tuples, hierarchies=hierarchies, grouping=seconds)
-
-
-def _hierarchy(name: str, path: Path) -> Hierarchy:
-    with path.open(newline="") as file:
-        return listed(name, [row for row in csv.reader(file, delimiter=";") if row])
 
 
 def _optimum(table: Table, percent: int, bar: float) -> Row:
@@ -129,6 +133,14 @@ def _minimal(table: Table) -> Row:
     return name, f"{1000 * seconds:.0f} ms", ""
 
 
+def _local(table: Table) -> Row:
+    recoding = recode_locally(*table.data, [FIVE])
+    seconds = _best(lambda: recode_locally(*table.data, [FIVE]), times=1)
+    kept = granularity(*table.data, recoding)
+    name = f"{table.name}, 5-anonymity by local recoding, nothing suppressed: granularity"
+    return name, f"{kept:.3f} in {seconds:.1f} s", "at least 0.932"
+
+
 def _second_process() -> Row:
     """Import, compile or load the kernels, and one small search."""
     _child("small")
@@ -139,7 +151,11 @@ def _second_process() -> Row:
 def _large() -> list[Row]:
     found = _child("large")
     return [
-        (f"{2 * LARGE:,} rows, {LARGE:,} distinct tuples", f"{float(found['seconds']):.0f} s", ""),
+        (
+            f"{2 * searching.LARGE:,} rows, {searching.LARGE:,} distinct tuples",
+            f"{float(found['seconds']):.0f} s",
+            "",
+        ),
         ("most memory used for it", f"{float(found['gib']):.2f} GiB", "under 1.5 GiB"),
     ]
 
@@ -152,28 +168,9 @@ def _huge() -> Row:
     return name, f"loss {found.best.loss:.3f} after {found.checked:,} nodes", "not proven"
 
 
-def small() -> None:
-    hierarchies, tuples = _drawn(1000)
-    search(tuples, hierarchies, [FIVE], suppress=Fraction(2, 100))
-
-
-def large() -> None:
-    hierarchies, tuples = _drawn(LARGE)
-    found = search(tuples, hierarchies, [FIVE], suppress=Fraction(2, 100))
-    assert found.best is not None
-    classes_of(tuples, hierarchies, found.best.levels)
-
-
-def _drawn(tuples: int) -> tuple[list[Hierarchy], Tuples]:
-    labels = [(str(v), f"{v // 4} of 16", f"{v // 16} of 4", "*") for v in range(64)]
-    draws = np.random.default_rng(1).binomial(63, 0.5, size=(tuples, 6))
-    drawn = Tuples(codes=draws.astype(np.int32), counts=np.full(tuples, 2))
-    return [listed(f"column {j}", labels) for j in range(6)], drawn
-
-
 def _child(what: str) -> dict[str, float]:
-    """One of the above in a process of its own, with what it took."""
-    run = [sys.executable, "-m", "benchmarks.anonymize", what]
+    """A search over made-up tuples in a process of its own, with what it took."""
+    run = [sys.executable, "-m", "benchmarks.searching", what]
     done = subprocess.run(run, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -186,13 +183,3 @@ def _best(run: Callable[[], object], times: int = 5) -> float:
         run()
         taken.append(time.process_time() - start)
     return min(taken)
-
-
-if __name__ == "__main__":
-    if sys.argv[1:]:
-        {"small": small, "large": large}[sys.argv[1]]()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(json.dumps({"seconds": time.process_time(), "gib": peak}))
-    else:
-        for row in rows():
-            print("  ".join(row))

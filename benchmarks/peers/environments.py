@@ -57,6 +57,10 @@ DIFFPRIVLIB = Peer(
     # later versions of scikit-learn have dropped what it imports
     requires=("diffprivlib==0.6.6", "scikit-learn==1.6.1", "pyarrow==26.0.1"),
 )
+ANJANA = Peer(name="anjana", module="anjana", requires=("anjana==1.2.3",))
+PYCANON = Peer(name="pycanon", module="pycanon", requires=("pycanon==1.3.6",))
+ANONYPY = Peer(name="anonypy", module="anonypy", requires=("anonypy==0.2.1", "pandas==2.3.3"))
+CROWDS = Peer(name="crowds", module="crowds", requires=("crowds==0.0.1", "pandas==2.3.3"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,28 +35,31 @@ ADULT = (
 
 def records(path: Path) -> list[list[str]]:
     with path.open(newline="") as file:
-        return list(csv.reader(file, delimiter=";"))
+        return [row for row in csv.reader(file, delimiter=";") if row]
 
 
 @cache
-def adult(sensitive: str = "") -> tuple[Tuples, tuple[Hierarchy, ...]]:
-    """ARX's Adult; a sensitive column is not among the quasi-identifiers."""
-    folder = DATA / "adult_arx"
-    if not (folder / "adult.csv").exists():
-        pytest.skip(f"no Adult data at {folder}: set DISCREET_DATA to a folder with adult_arx")
-    names = [name for name in ADULT if name != sensitive]
-    hierarchies = tuple(listed(name, records(folder / f"adult_hierarchy_{name}.csv")) for name in names)
-    head, *rows = records(folder / "adult.csv")
+def published(folder: str, stem: str, sensitive: str = "") -> tuple[Tuples, tuple[Hierarchy, ...]]:
+    """A table with ARX's hierarchies; a sensitive column is not among the quasi-identifiers."""
+    place = DATA / folder
+    if not (place / f"{stem}.csv").exists():
+        pytest.skip(f"no microdata at {place}: set DISCREET_DATA to a folder with {folder}")
+    head, *rows = records(place / f"{stem}.csv")
+    names = [name for name in head if name != sensitive]
+    hierarchies = tuple(listed(name, records(place / f"{stem}_hierarchy_{name}.csv")) for name in names)
     places = [head.index(name) for name in names]
-    target = head.index(sensitive) if sensitive else -1
-    coded = [
-        (
-            tuple(h.places[row[place]] for h, place in zip(hierarchies, places, strict=True)),
-            row[target] if sensitive else "",
-        )
-        for row in rows
-    ]
-    return tuples_of(coded, sensitive), hierarchies
+    codes = coded(hierarchies, [[row[place] for place in places] for row in rows])
+    values = [row[head.index(sensitive)] if sensitive else "" for row in rows]
+    return tuples_of(list(zip(codes, values, strict=True)), sensitive), hierarchies
+
+
+def adult(sensitive: str = "") -> tuple[Tuples, tuple[Hierarchy, ...]]:
+    return published("adult_arx", "adult", sensitive)
+
+
+def coded(hierarchies: Sequence[Hierarchy], rows: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
+    """The places of a row's values in their hierarchies."""
+    return [tuple(h.places[value] for h, value in zip(hierarchies, row, strict=True)) for row in rows]
 
 
 def tuples_of(rows: Sequence[tuple[tuple[int, ...], str]], sensitive: str = "") -> Tuples:

@@ -31,7 +31,7 @@ from decimal import ROUND_DOWN, ROUND_UP, Context
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy.optimize import brentq
+import scipy
 
 from discreet.belief import Belief, Promise, belief, smallest_gamma, tail
 from discreet.core.errors import BudgetError, RequestError, require
@@ -203,7 +203,7 @@ def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
         low -= 1
     while excess(high) <= 0:
         high += 1
-    rho = math.exp(brentq(excess, low, high, xtol=1e-10))
+    rho = math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-10))
     while not promise.admits(total(rho)):
         rho *= 1 - 1e-9
     return total(rho)

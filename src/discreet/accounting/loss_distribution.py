@@ -27,8 +27,8 @@ from functools import cached_property
 from itertools import count as numbers
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft
 
 from discreet.accounting.inversion import FURTHEST
 from discreet.accounting.loss_laws import law, reach
@@ -217,6 +217,7 @@ def _on_grid(losses: Floats, masses: Floats, interval: float) -> tuple[int, Floa
 def _convolved(one: Floats, two: Floats) -> Floats:
     """The law of the sum. (`scipy.signal` has this too, and takes a second to load.)"""
     size = one.size + two.size - 1
+    fft = scipy.fft
     length = fft.next_fast_len(size, real=True)
     return np.asarray(fft.irfft(fft.rfft(one, length) * fft.rfft(two, length), length)[:size])
 

@@ -17,8 +17,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -93,11 +93,11 @@ def _gaussian(mu: float, interval: float) -> LossLaw:
     here, there = _normal(edges, middle, mu), _normal(edges, -middle, mu)
     losses = _cells(edges, here, there)
     # what lies below the first edge is moved up to it
-    below = float(ndtr((edges[0] - middle) / mu))
+    below = float(scipy.special.ndtr((edges[0] - middle) / mu))
     return LossLaw(
         losses=np.append(losses, edges[0]),
         masses=np.append(here, below),
-        leak=float(ndtr((middle - edges[-1]) / mu)),
+        leak=float(scipy.special.ndtr((middle - edges[-1]) / mu)),
     )
 
 
@@ -128,7 +128,7 @@ def _edges(low: float, high: float, interval: float) -> Floats:
 def _normal(edges: Floats, mean: float, deviation: float) -> Floats:
     """The mass of each cell, from the tails that are nearer to its edges."""
     z = (edges - mean) / deviation
-    beyond = ndtr(-np.abs(z))
+    beyond = scipy.special.ndtr(-np.abs(z))
     between = np.abs(np.diff(beyond))
     middle = np.flatnonzero((z[:-1] < 0) & (z[1:] > 0))
     between[middle] = 1 - beyond[middle] - beyond[middle + 1]

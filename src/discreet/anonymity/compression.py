@@ -107,7 +107,7 @@ def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hiera
 def _read(table: pa.Table, hierarchies: Sequence[Hierarchy]) -> tuple[Codes, Integers, pa.ChunkedArray]:
     """Codes of the quasi-identifiers, counts, and the column after them (the counts, where there is none)."""
     codes = _coded(table, hierarchies)
-    counts: Integers = table.column(COUNT).to_numpy().astype(np.int64)
+    counts = _integers(table.column(COUNT).combine_chunks())
     known = (codes >= 0).all(axis=1)
     if known.all():
         return codes, counts, table.column(len(hierarchies))
@@ -145,8 +145,12 @@ def _places(column: pa.ChunkedArray, hierarchy: Hierarchy) -> Codes:
     encoded = column.combine_chunks().dictionary_encode()
     words = encoded.dictionary.to_pylist()
     places = np.array([hierarchy.places.get(word, -1) for word in words], np.int32)
-    indices: Integers = encoded.indices.to_numpy(zero_copy_only=False)
-    return places[indices] if len(places) else np.zeros(0, np.int32)
+    return places[_integers(encoded.indices)] if len(places) else np.zeros(0, np.int32)
+
+
+def _integers(array: pa.Array) -> Integers:
+    """An array without gaps, not by `to_numpy`: that loads all of pandas where it is there."""
+    return np.from_dlpack(array).astype(np.int64, copy=False)
 
 
 def _with_population(
@@ -185,7 +189,7 @@ def _sensitive(rows: Integers, tuples: int, column: pa.ChunkedArray, counts: Int
     rank = np.empty(len(names), np.int32)
     order = sorted(range(len(names)), key=lambda place: natural(names[place]))
     rank[order] = np.arange(len(names))
-    codes = rank[encoded.indices.to_numpy(zero_copy_only=False)]
+    codes = rank[_integers(encoded.indices)]
     sort = np.lexsort((codes, rows))
     starts = np.searchsorted(rows[sort], np.arange(tuples + 1)).astype(np.int64)
     totals = np.bincount(codes, weights=counts, minlength=len(names)).astype(np.int64)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.classes import Codes, Integers
 from discreet.anonymity.compiled import kernel
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel
-def number(keys: Integers, numbers: Integers) -> int:
+def number(keys: Integers, numbers: Integers | Codes) -> int:
     """Give equal keys one number, in the order of their first appearance; returns how many there are.
 
     Open addressing with multiplicative hashing, in a table at most half full.
@@ -25,10 +25,13 @@ def number(keys: Integers, numbers: Integers) -> int:
         bits += 1
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
-    slots = np.full(1 << bits, -1, np.int64)
+    slots = np.full(1 << bits, -1, np.int32)
     firsts = np.empty(len(keys), np.int64)
     found = 0
     for i in range(len(keys)):
+        if i > 0 and keys[i] == keys[i - 1]:
+            numbers[i] = numbers[i - 1]
+            continue
         slot = np.int64((np.uint64(keys[i]) * MIXER) >> shift)
         while slots[slot] >= 0 and firsts[slots[slot]] != keys[i]:
             slot = (slot + 1) & mask

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.anonymity.classes import Tuples
+from discreet.anonymity.classes import Codes, Tuples
 from discreet.anonymity.compression import COUNT, MISSING, Subject, text_of
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.recoding import Recoding
@@ -109,6 +109,14 @@ def _recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: 
     return pa.table(columns) if columns else pa.table({"q": np.zeros(len(kept), np.int8)})
 
 
-def _encoded(codes: np.ndarray, labels: Sequence[str]) -> pa.DictionaryArray:
-    """As a dictionary, which engines read, group and write several times faster than text."""
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(labels, pa.string()))
+def _encoded(codes: Codes, labels: Sequence[str]) -> pa.DictionaryArray:
+    """As a dictionary, which engines read, group and write several times faster than text.
+
+    Made from buffers: `pa.array` loads all of pandas where it is there.
+    """
+    texts = [label.encode() for label in labels]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    words = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
+    places = np.ascontiguousarray(codes, np.int32)
+    numbers = pa.Array.from_buffers(pa.int32(), len(places), [None, pa.py_buffer(places)])
+    return pa.DictionaryArray.from_arrays(numbers, words)

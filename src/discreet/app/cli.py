@@ -11,39 +11,46 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 from rich.console import Console
 
-from discreet.app.commands import anonymize, ask, audit, demo, hierarchy, init, ledger, promise
 from discreet.core.errors import DiscreetError
 
-app = typer.Typer(
-    name="discreet",
-    help="Ask a table anything; learn about no one.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-VERBS: dict[str, Callable[..., None]] = {
-    "anonymize": anonymize.run,
-    "ask": ask.run_ask,
-    "audit": audit.run,
-    "demo": demo.run,
-    "hierarchy": hierarchy.run,
-    "init": init.run,
-    "ledger": ledger.run,
-    "plan": ask.run_plan,
-    "promise": promise.run,
+VERBS = {
+    "anonymize": "anonymize.run",
+    "ask": "ask.run_ask",
+    "audit": "audit.run",
+    "demo": "demo.run",
+    "hierarchy": "hierarchy.run",
+    "init": "init.run",
+    "ledger": "ledger.run",
+    "plan": "ask.run_plan",
+    "promise": "promise.run",
 }
-for name, run in VERBS.items():
-    app.command(name)(run)
+"""Each verb, and the module and function of `discreet.app.commands` that carry it out."""
 
 
-@app.callback()
 def verbs() -> None:
     """Ask a table anything; learn about no one."""
+
+
+def command_line(words: Sequence[str]) -> typer.Typer:
+    """The verb that the words begin with, or all where there is none: the others would take time to load."""
+    app = typer.Typer(
+        name="discreet",
+        help="Ask a table anything; learn about no one.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(verbs)
+    for name in VERBS.keys() & words[:1] or VERBS:
+        module, _, function = VERBS[name].partition(".")
+        app.command(name)(getattr(import_module(f"discreet.app.commands.{module}"), function))
+    return app
 
 
 def main() -> None:
@@ -52,7 +59,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+        words = sys.argv[1:] or ["--help"]
+        code = command_line(words)(args=words, standalone_mode=False)
         sys.stdout.flush()
     except DiscreetError as error:
         code = _refuse(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)

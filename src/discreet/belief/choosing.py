@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from discreet.belief.choice import Choice, WhatIf
 from discreet.belief.promise import Promise
@@ -234,4 +234,4 @@ def _root(f: Callable[[float], float], start: float) -> float:
     low = high = start
     while (f(low) > 0) == (f(high) > 0):
         low, high = low - 1, high + 1
-    return float(brentq(f, low, high, xtol=1e-14))
+    return float(scipy.optimize.brentq(f, low, high, xtol=1e-14))

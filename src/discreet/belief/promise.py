@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import ndtri
+import scipy
 
 from discreet.belief.odds import gamma, log_gamma
 from discreet.belief.tails import tail_beyond
@@ -153,7 +153,7 @@ class Promise:
 
 def _largest_mu(loss: float, tail: float) -> float:
     """The largest Gaussian mu whose tail beyond `loss` is at most `tail`, by bisection on what was tried."""
-    z = -float(ndtri(tail))
+    z = -float(scipy.special.ndtri(tail))
     root = math.sqrt(z * z + 2 * loss)
     # where Pr[loss of the raw output > loss] is `tail`; post-processing can only demand less
     high = 2 * loss / (root + z) if z > 0 else root - z

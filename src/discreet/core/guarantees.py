@@ -25,8 +25,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
+import scipy
 
 from discreet.core import lattice
 from discreet.core.errors import RequestError, require
@@ -200,10 +199,10 @@ class GaussianDP:
         mu = float(self.mu)
         if mu == 0:
             return max(0.0, -math.expm1(epsilon))
-        above = float(log_ndtr(mu / 2 - epsilon / mu))
+        above = float(scipy.special.log_ndtr(mu / 2 - epsilon / mu))
         if above < -745:
             return 0.0  # below the least float; the difference that follows would be one of rounding errors
-        below = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+        below = epsilon + float(scipy.special.log_ndtr(-mu / 2 - epsilon / mu))
         # the two tails are close for a small mu: what rounding them may change is added
         cover = 2.0**-50 * (1 + abs(above) + abs(below))
         return min(1.0, max(0.0, math.exp(above) * (cover - math.expm1(below - above))))
@@ -375,4 +374,6 @@ def _best_order(rho: float, epsilon: float) -> float:
     most = 2 + max(epsilon, 0.0) / rho + 1 / math.sqrt(rho)
     # every order above 1 is valid; an excess below 1e-9 would be rounded away
     least = math.log(1e-9)
-    return 1 + math.exp(brentq(slope, least, math.log(most), xtol=1e-9) if slope(least) < 0 else least)
+    return 1 + math.exp(
+        scipy.optimize.brentq(slope, least, math.log(most), xtol=1e-9) if slope(least) < 0 else least
+    )

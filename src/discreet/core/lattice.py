@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import log_ndtr
+import scipy
 
 TERMWISE = 1000.0
 REACH = 40.0
@@ -49,6 +49,6 @@ def _trapezoid(sigma: float, m: int) -> tuple[float, float]:
     x = m / sigma
     norm = sigma * math.sqrt(2 * math.pi)
     here = math.exp(-x * x / 2)
-    middle = math.exp(float(log_ndtr(-x))) + here / (2 * norm)
+    middle = math.exp(float(scipy.special.log_ndtr(-x))) + here / (2 * norm)
     wobble = (x * here / sigma if x >= 1 else 3 * math.exp(-0.5) / sigma) / 8 / norm
     return middle * (1 - COVER) - wobble, middle * (1 + COVER) + wobble

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from scipy.special import ndtri
+import scipy
 
 from discreet.core import lattice
 from discreet.core.errors import require
@@ -95,7 +95,7 @@ class DiscreteGaussian:
     def half_width(self, confidence: float) -> int:
         """The least h with Pr[|Z| <= h] >= confidence."""
         require_probability(self, "confidence", confidence)
-        reach = math.sqrt(self.variance) * float(ndtri((1 + confidence) / 2))
+        reach = math.sqrt(self.variance) * float(scipy.special.ndtri((1 + confidence) / 2))
         return least(lambda h: self.beta(h) <= 1 - confidence, around=math.ceil(reach - 0.5))
 
     def release(self, count: Exact[int], random: Randomness) -> Released[int]:

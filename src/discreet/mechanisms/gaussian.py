@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from scipy.optimize import brentq
+import scipy
 
 from discreet.core.errors import require
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
@@ -53,7 +53,7 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
     low, high = -30.0, 10.0 + math.log1p(float(epsilon))
     reachable = excess(low) < 0 < excess(high)
     require(reachable, "exact_sigma", "delta", delta, f"a probability that fits epsilon = {float(epsilon):g}")
-    return float(sensitivity) / math.exp(brentq(excess, low, high, xtol=1e-13))
+    return float(sensitivity) / math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
 
 def textbook_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
-import numpy as np
 import pytest
 
-from discreet.anonymity.classes import Classes, Sensitive
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import (
     DistinctDiversity,
     EqualCloseness,
@@ -25,51 +21,20 @@ from discreet.anonymity.models import (
     judge_all,
     strongest,
 )
-from tests.conftest import SHARED
+from discreet.anonymity.search import classes_of
+from tests.anonymity.data import adult
 
-FOLDER = Path(os.environ.get("DISCREET_DATA", SHARED / "data")) / "adult_arx"
-COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "salary-class")
 OCCUPATION = "occupation"
-
-pytestmark = pytest.mark.skipif(
-    not FOLDER.is_dir(), reason=f"no Adult with hierarchies at {FOLDER}: set DISCREET_DATA"
-)
-
-
-def lines(name: str) -> list[list[str]]:
-    with (FOLDER / name).open(newline="") as file:
-        return list(csv.reader(file, delimiter=";"))
-
-
-@cache
-def hierarchy(column: str) -> Hierarchy:
-    return listed(column, lines(f"adult_hierarchy_{column}.csv"))
-
-
-@cache
-def columns() -> dict[str, list[str]]:
-    header, *rows = lines("adult.csv")
-    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
 
 
 @cache
 def at(levels: str) -> Classes:
     """The classes of a generalization, given as in the golden results, with occupation sensitive."""
-    codes = [
-        hierarchy(column).maps[int(level)][[hierarchy(column).places[each] for each in columns()[column]]]
-        for column, level in zip(COLUMNS, levels, strict=True)
-    ]
-    _, owner, sizes = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True, return_counts=True)
-    names, value = np.unique(columns()[OCCUPATION], return_inverse=True)
-    keys, counts = np.unique(owner.ravel() * len(names) + value, return_counts=True)
-    sensitive = Sensitive(
-        starts=np.searchsorted(keys // len(names), np.arange(len(sizes) + 1)),
-        values=(keys % len(names)).astype(np.int32),
-        counts=counts,
-        totals=np.bincount(value),
-        names=tuple(names.tolist()),
-    )
-    return Classes(sizes=sizes, rows=len(value), sensitive={OCCUPATION: sensitive})
+    return classes_of(*adult(OCCUPATION), list(map(int, levels)))
+
+
+def of_occupations() -> Hierarchy:
+    return next(hierarchy for hierarchy in adult()[1] if hierarchy.name == OCCUPATION)
 
 
 def below(levels: str) -> Iterator[str]:
@@ -103,13 +68,13 @@ def closeness(distance: str, t: Fraction) -> Model:
         return EqualCloseness(column=OCCUPATION, t=t)
     if distance == "ordered":
         return OrderedCloseness(column=OCCUPATION, t=t)
-    return HierarchicalCloseness(column=OCCUPATION, t=t, hierarchy=hierarchy(OCCUPATION))
+    return HierarchicalCloseness(column=OCCUPATION, t=t, hierarchy=of_occupations())
 
 
 @pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
 def test_strongest_t_holds_and_a_little_less_does_not(distance: str) -> None:
     classes = at("14113221")
-    t = Fraction(strongest(classes, distance, OCCUPATION, hierarchy=hierarchy(OCCUPATION)))
+    t = Fraction(strongest(classes, distance, OCCUPATION, hierarchy=of_occupations()))
     assert 0 < t <= Fraction(1, 5)
     assert closeness(distance, t).judge(classes).all()
     assert not closeness(distance, t - Fraction(1, 10**9)).judge(classes).all()

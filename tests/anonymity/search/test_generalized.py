@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,10 +15,10 @@ from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.hierarchies.hierarchy import listed
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.search import classes_of, recoding_of, search
+from discreet.anonymity.search import classes_of, minimal, recoding_of, search
 from tests.anonymity.search import by_hand
-from tests.anonymity.search.judges import Present
-from tests.anonymity.search.worlds import ILLNESS, World, tuples_of, worlds
+from tests.anonymity.search.judges import Even, Present
+from tests.anonymity.search.worlds import ILLNESS, World, without_illness, worlds
 
 
 @given(worlds(), st.data())
@@ -61,13 +63,34 @@ def wide(columns: int, values: int) -> list[Hierarchy]:
     return [listed(f"column {j}", rows) for j in range(columns)]
 
 
+@pytest.mark.parametrize(("columns", "values"), [(1, 64), (2, 64), (3, 64), (4, 9), (3, 4000)])
+def test_every_node_is_grouped_alike_whether_few_or_many_tuples_are_possible(
+    columns: int, values: int
+) -> None:
+    """Rows come twice, so the classes of a node are even, and odd where one row more is in them."""
+    hierarchies = wide(columns, values)
+    draws = np.random.default_rng(11).integers(0, values, size=(300, columns)) // 3
+    rows = [tuple(map(str, row)) for row in [*draws.tolist(), *draws.tolist(), draws[0].tolist()]]
+    nodes = list(product(range(3), repeat=columns))
+    labels = [{value: (value, str(int(value) // 8), "*") for value in h.values} for h in hierarchies]
+    odd = Counter[int]()
+    for node in nodes:
+        shown = Counter(tuple(labels[j][value][node[j]] for j, value in enumerate(row)) for row in rows)
+        odd[sum(count for count in shown.values() if count % 2)] += 1
+    tuples = without_illness(hierarchies, rows)
+    for limit in sorted(odd):
+        found = minimal(tuples, hierarchies, [Even()], suppress=Fraction(limit, len(rows)))
+        assert found.checked == len(nodes)
+        assert found.valid == sum(count for least, count in odd.items() if least <= limit)
+
+
 def test_tables_of_more_than_63_bits_a_row_are_grouped_as_others_are() -> None:
     hierarchies = wide(13, 64)
     draws = np.random.default_rng(7).integers(0, 64, size=(400, 13))
     draws[:, 1:] = draws[:, :1]
     draws[:200, 12] = 63 - draws[:200, 12]
     rows = [[str(value) for value in row] for row in draws.tolist()]
-    tuples = tuples_of(hierarchies, rows, {})
+    tuples = without_illness(hierarchies, rows)
     levels = (1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
     expected = Counter((row[1], row[0] // 8, row[12] // 8) for row in draws.tolist())
     assert sorted(classes_of(tuples, hierarchies, levels).sizes.tolist()) == sorted(expected.values())

@@ -1,25 +1,17 @@
-"""Tables to search: small ones that can be searched by hand, and the published ones where they are there."""
+"""Tables to search, so small that they can be searched by hand."""
 
 from __future__ import annotations
 
-import csv
-import os
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-import numpy as np
-import pytest
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Sensitive, Tuples
+from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.hierarchies.hierarchy import listed
-from tests.conftest import SHARED
+from tests.anonymity.data import coded, tuples_of
 
-DATA = Path(os.environ.get("DISCREET_DATA", SHARED / "data"))
 ILLNESS = "illness"
 
 Labels = tuple[tuple[str, ...], ...]
@@ -40,38 +32,12 @@ class World:
     @property
     def tuples(self) -> Tuples:
         rows, ills = zip(*self.rows, strict=True)
-        return tuples_of(self.hierarchies, rows, {ILLNESS: ills})
+        return tuples_of(list(zip(coded(self.hierarchies, rows), ills, strict=True)), ILLNESS)
 
 
-def tuples_of(
-    hierarchies: Sequence[Hierarchy],
-    rows: Sequence[Sequence[str]],
-    sensitive: Mapping[str, Sequence[str]],
-) -> Tuples:
-    """Rows, counted by their distinct tuples."""
-    codes = [tuple(h.places[value] for h, value in zip(hierarchies, row, strict=True)) for row in rows]
-    counts = Counter(codes)
-    place = {code: number for number, code in enumerate(counts)}
-    owners = [place[code] for code in codes]
-    return Tuples(
-        codes=np.array(list(counts), np.int32).reshape(len(counts), len(hierarchies)),
-        counts=np.array(list(counts.values()), np.int64),
-        sensitive={name: _sensitive(owners, values, len(counts)) for name, values in sensitive.items()},
-    )
-
-
-def _sensitive(owners: Sequence[int], values: Sequence[str], tuples: int) -> Sensitive:
-    names = tuple(sorted(set(values)))
-    pairs = sorted(Counter(zip(owners, (names.index(value) for value in values), strict=True)).items())
-    lengths = np.bincount([owner for (owner, _), _ in pairs], minlength=tuples)
-    totals = Counter(values)
-    return Sensitive(
-        starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        values=np.array([value for (_, value), _ in pairs], np.int32),
-        counts=np.array([count for _, count in pairs], np.int64),
-        totals=np.array([totals[name] for name in names], np.int64),
-        names=names,
-    )
+def without_illness(hierarchies: Sequence[Hierarchy], rows: Sequence[Sequence[str]]) -> Tuples:
+    """Rows of text, counted by their distinct tuples."""
+    return tuples_of([(codes, "") for codes in coded(hierarchies, rows)])
 
 
 @st.composite
@@ -93,21 +59,3 @@ def worlds(draw: st.DrawFn) -> World:
     row = st.tuples(*(st.sampled_from([value[0] for value in column]) for column in columns))
     rows = draw(st.lists(st.tuples(row, st.sampled_from("abc")), min_size=1, max_size=16))
     return World(columns=columns, rows=tuple(rows))
-
-
-def records(path: Path) -> list[list[str]]:
-    with path.open(newline="") as file:
-        return [row for row in csv.reader(file, delimiter=";") if row]
-
-
-@cache
-def published(folder: str, stem: str, sensitive: str = "") -> tuple[Tuples, list[Hierarchy]]:
-    """A table of the shared data with ARX's hierarchies; a sensitive column is not a quasi-identifier."""
-    if not (DATA / folder / f"{stem}.csv").exists():
-        pytest.skip(f"no microdata at {DATA}: set DISCREET_DATA to a folder with {folder}")
-    head, *rows = records(DATA / folder / f"{stem}.csv")
-    names = [name for name in head if name != sensitive]
-    hierarchies = [listed(name, records(DATA / folder / f"{stem}_hierarchy_{name}.csv")) for name in names]
-    places = [head.index(name) for name in names]
-    kept = {sensitive: [row[head.index(sensitive)] for row in rows]} if sensitive else {}
-    return tuples_of(hierarchies, [[row[place] for place in places] for row in rows], kept), hierarchies

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TypeGuard
 
 import numpy as np
 
@@ -27,9 +29,12 @@ def judge_all(classes: Classes, models: Sequence[Model], standing: Verdicts | No
     an average that a table meets may be broken by leaving out one of its large classes.
     """
     kept = np.ones(len(classes), np.bool_) if standing is None else standing
-    for model in by_class(models):
-        kept = kept & model.judge(classes)
-    averages = [model for model in models if isinstance(model, TableModel)]
+    averages: list[TableModel] = []
+    for model in models:
+        if _is_of_tables(model):
+            averages.append(model)
+        else:
+            kept = kept & model.judge(classes)
     before = -1
     while averages and before != (before := int(kept.sum())):
         for average in averages:
@@ -39,7 +44,17 @@ def judge_all(classes: Classes, models: Sequence[Model], standing: Verdicts | No
 
 def by_class(models: Sequence[Model]) -> list[Model]:
     """The models whose verdict on a class depends on that class alone."""
-    return [model for model in models if not isinstance(model, TableModel)]
+    return [model for model in models if not _is_of_tables(model)]
+
+
+def _is_of_tables(model: Model | TableModel) -> TypeGuard[TableModel]:
+    return _are_of_tables(type(model))
+
+
+@cache
+def _are_of_tables(kind: type) -> bool:
+    """Remembered, because a search asks at every node and the answer takes longer than most verdicts."""
+    return issubclass(kind, TableModel)
 
 
 def worst(classes: Classes, model: Measured) -> Worst | None:

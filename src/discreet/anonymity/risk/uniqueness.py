@@ -25,8 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares, minimize
-from scipy.special import expit, gammaln
+import scipy
 
 from discreet.anonymity.classes import Classes, Integers
 from discreet.anonymity.recoding import Floats
@@ -79,6 +78,7 @@ def one_of(sizes: Integers, drawn: int, people: int) -> Floats:
 
 
 def _log_choose(n: Integers, k: int) -> Floats:
+    gammaln = scipy.special.gammaln
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
@@ -91,12 +91,14 @@ def pitman(sizes: Integers, often: Integers, fraction: float) -> float:
 
 def expected_uniques(theta: float, alpha: float, people: int) -> float:
     """The expected number of classes of one person among `people`."""
+    gammaln = scipy.special.gammaln
     logs = gammaln(theta + 1) + gammaln(theta + alpha + people - 1)
     return float(people * np.exp(logs - gammaln(theta + alpha) - gammaln(theta + people)))
 
 
 def log_likelihood(theta: float, alpha: float, sizes: Integers, often: Integers) -> float:
     """The logarithm of Pitman's sampling formula, but for a constant of the sizes."""
+    gammaln = scipy.special.gammaln
     number, rows = float(often.sum()), float((sizes * often).sum())
     classes = (number - 1) * np.log(alpha) + gammaln(theta / alpha + number) - gammaln(theta / alpha + 1)
     people = gammaln(theta + rows) - gammaln(theta + 1)
@@ -108,12 +110,13 @@ def fitted(sizes: Integers, often: Integers) -> tuple[float, float]:
     """The θ and α of greatest likelihood, from several beginnings."""
 
     def parameters(point: Floats) -> tuple[float, float]:
-        alpha = float(np.clip(expit(point[0]), 1e-9, 1 - 1e-9))
+        alpha = float(np.clip(scipy.special.expit(point[0]), 1e-9, 1 - 1e-9))
         return float(np.exp(np.clip(point[1], -30, 60))) - alpha, alpha
 
     def cost(point: Floats) -> float:
         return -log_likelihood(*parameters(point), sizes, often)
 
+    minimize = scipy.optimize.minimize
     tries = [
         minimize(cost, [a, np.log(b)], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-10})
         for a in (-2.0, 1.0)
@@ -140,7 +143,7 @@ def shifted_negative_binomial(number: float, single: float, double: float, fract
     """Population uniques under the shifted negative binomial law."""
 
     def law(point: Floats) -> tuple[float, float]:
-        return float(np.exp(point[0])), float(expit(point[1]))
+        return float(np.exp(point[0])), float(scipy.special.expit(point[1]))
 
     def misses(point: Floats) -> Floats:
         seen, once, twice = expected_counts(*law(point), fraction)
@@ -148,6 +151,7 @@ def shifted_negative_binomial(number: float, single: float, double: float, fract
 
     starts = [(x, y) for x in (-2.0, 0.0, 2.0) for y in (-4.0, -1.0, 2.0)]
     bounds = ([-12.0, -18.0], [12.0, 18.0])
+    least_squares = scipy.optimize.least_squares
     tries = [least_squares(misses, start, bounds=bounds, xtol=1e-14, ftol=1e-14) for start in starts]
     best = min(tries, key=lambda found: float(found.cost))
     if np.abs(best.fun).max() > 1e-6:

@@ -11,9 +11,10 @@ import numpy as np
 from discreet.anonymity.classes import Codes, Integers, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.hierarchies.hierarchy import Floats
-from discreet.anonymity.search.kernels import added, pack
+from discreet.anonymity.search.kernels import Truths, added, pack
 
 WORD = 63  # the bits of a key that is one integer
+DENSE = 12  # the bits of a key that an array is indexed by: one that fits into the fastest memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,32 +60,51 @@ class Column:
         return (one >> shift) & mask
 
 
-def packed(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> tuple[tuple[Column, ...], Integers]:
-    """The columns of a search, and the key of every tuple."""
-    columns: list[Column] = []
+def packed(
+    tuples: Tuples, hierarchies: Sequence[Hierarchy]
+) -> tuple[tuple[Column, ...], list[int], Integers]:
+    """The columns of a search, their order by falling number of values, and the key of every tuple.
+
+    The last column in the order has the lowest bits.
+    """
+    codes = [np.ascontiguousarray(tuples.codes[:, j]) for j in range(len(hierarchies))]
+    occurs = [_occurring(codes[j], hierarchy) for j, hierarchy in enumerate(hierarchies)]
+    order = sorted(range(len(hierarchies)), key=lambda j: -int(np.count_nonzero(occurs[j])))
+    fields: dict[int, tuple[int, int, int]] = {}
     words: list[Integers] = []
     shift = WORD
-    for j, hierarchy in enumerate(hierarchies):
-        codes = np.ascontiguousarray(tuples.codes[:, j])
-        size = len(hierarchy.values)
-        occurs = np.zeros(size, np.bool_)
-        occurs[codes] = True
-        present, counts = np.flatnonzero(occurs), added(codes, tuples.counts, size)
-        bits = max(1, int(len(present) - 1).bit_length())
+    for j in reversed(order):
+        bits = max(1, int(np.count_nonzero(occurs[j]) - 1).bit_length())
         if shift + bits > WORD:
             words.append(np.zeros(len(tuples), np.int64))
             shift = 0
-        pack(words[-1], np.cumsum(occurs, dtype=np.int32) - np.int32(1), codes, shift)
-        columns.append(_column(hierarchy, present, counts[present], (len(words) - 1, shift, (1 << bits) - 1)))
+        pack(words[-1], np.cumsum(occurs[j], dtype=np.int32) - np.int32(1), codes[j], shift)
+        fields[j] = (len(words) - 1, shift, (1 << bits) - 1)
         shift += bits
-    return tuple(columns), words[0] if len(words) == 1 else np.stack(words, axis=1)
+    columns = []
+    for j, hierarchy in enumerate(hierarchies):
+        counts = added(codes[j], tuples.counts, len(hierarchy.values))
+        columns.append(_column(hierarchy, np.flatnonzero(occurs[j]), counts, fields[j]))
+    return tuple(columns), order, words[0] if len(words) == 1 else np.stack(words, axis=1)
+
+
+def dense(columns: Sequence[Column], order: Sequence[int]) -> int:
+    """How many of the lowest bits hold dense columns: the last of the order, as many as fit into DENSE."""
+    ends = [shift + mask.bit_length() for _, shift, mask in (columns[j].field for j in order)]
+    return max((end for end in ends if end <= DENSE), default=0)
+
+
+def _occurring(codes: Codes, hierarchy: Hierarchy) -> Truths:
+    occurs = np.zeros(len(hierarchy.values), np.bool_)
+    occurs[codes] = True
+    return occurs
 
 
 def _column(hierarchy: Hierarchy, present: Integers, counts: Integers, field: tuple[int, int, int]) -> Column:
     found = [np.unique(level[present], return_inverse=True) for level in hierarchy.maps]
     return Column(
         hierarchy=hierarchy,
-        counts=counts,
+        counts=counts[present],
         labels=tuple(numbers.astype(np.int32) for _, numbers in found),
         places=tuple(places.astype(np.int64) for places, _ in found),
         field=field,

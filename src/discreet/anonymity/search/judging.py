@@ -48,7 +48,7 @@ class Judge:
         ]
         others = [model for model in models if model not in sure and model not in merging]
         self._sure = sure
-        self._rest = tuple((some, some is merging) for some in (merging, others) if some)
+        self._panels = tuple((some, some is not others) for some in (sure, merging, others) if some)
         self._minding = tuple(model for model in models if getattr(model, "minds_absent", False))
         self.tells = bool(sure or merging)
         """Whether a verdict on one node can rule out others."""
@@ -58,15 +58,14 @@ class Judge:
     def judge(self, classes: Classes) -> Verdict:
         if self._minding and self._minded(classes):
             return Verdict(suppressed=0, hopeless=True)
-        certain = kept = judge_all(classes, self._sure, classes.sizes > 0)
-        suppressed = suppressed_rows(classes.sizes, kept) if self._sure else 0
-        if suppressed > self.limit:
-            return Verdict(suppressed=suppressed, hopeless=True)
-        for models, hopeless in self._rest:
+        suppressed, kept = 0, classes.sizes > 0
+        certain = kept
+        for models, hopeless in self._panels:
             kept = judge_all(classes, models, kept)
             suppressed = suppressed_rows(classes.sizes, kept)
             if suppressed > self.limit:
                 return Verdict(suppressed=suppressed, hopeless=hopeless)
+            certain = kept if models is self._sure else certain
         return Verdict(suppressed=suppressed, kept=kept, certain=certain)
 
     def _minded(self, classes: Classes) -> bool:

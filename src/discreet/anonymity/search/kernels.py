@@ -1,9 +1,10 @@
 """The inner loops of grouping: integers alone, linear in what they read.
 
 A row of a table is a key and a count. The key holds one label number for each column, in fields of fixed
-bits; one column is made coarser by exchanging its field, and rows whose keys are then equal become one, by
-open addressing, in the order in which they first appear. Keys of up to 63 bits are one integer; wider ones
-are several, in a second dimension.
+bits; one column is made coarser by exchanging its field, and rows whose keys are then equal become one. Keys
+of up to 63 bits are one integer: the dense columns are its lowest bits, the stem is the rest. Rows of one
+stem stand together, so an array that the dense bits are the index of tells equal ones. Wider keys are
+several integers, in a second dimension, and are told apart by open addressing.
 """
 
 from __future__ import annotations
@@ -13,54 +14,81 @@ from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Codes, Integers
 from discreet.anonymity.compiled import kernel
+from discreet.anonymity.numbering import number
 
 Truths = NDArray[np.bool_]
 
 MIX = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: neighbours land far apart
 HALF = np.uint64(32)
-NEXT = np.uint64(1)
+ONE = np.uint64(1)
+
+
+@kernel
+def members(inverse: Codes, groups: int) -> tuple[Integers, Codes]:
+    """The members of each group, group after group, and where each begins: a counting sort."""
+    starts = np.zeros(groups + 1, np.int64)
+    for i in range(len(inverse)):
+        starts[inverse[i] + 1] += 1
+    starts = np.cumsum(starts)
+    filled, ordered = starts[:-1].copy(), np.empty(len(inverse), np.int32)
+    for i in range(len(inverse)):
+        ordered[filled[inverse[i]]] = i
+        filled[inverse[i]] += 1
+    return starts, ordered
+
+
+@kernel
+def together(keys: Integers, field: tuple[int, int, int], labels: Codes, dense: int) -> Codes:
+    """An order of the rows in which those stand together that have equal stems under the labels."""
+    _, shift, mask = field
+    others = ~(mask << shift)
+    stems = np.empty(len(keys), np.int64)
+    for i in range(len(keys)):
+        key = (keys[i] & others) | (np.int64(labels[(keys[i] >> shift) & mask]) << shift)
+        stems[i] = key >> dense
+    groups = np.empty(len(keys), np.int32)
+    return members(groups, number(stems, groups))[1]
 
 
 @kernel
 def roll_up(
     keys: Integers,
     counts: Integers,
+    order: Codes,
     field: tuple[int, int, int],
     labels: Codes,
+    dense: int,
     merged: Integers,
     sums: Integers,
-    slots: Codes,
     inverse: Codes,
 ) -> int:
     """Write the keys and counts to `merged` and `sums` after `labels` replaces what stands in a field.
 
-    A field is a word, a shift and a mask. `slots` are a power of two and more than there are rows; what they
-    held is overwritten. `inverse` receives the new row of every old one, unless it is empty. Returns how many
-    rows there are.
+    A field is a word, a shift and a mask. Rows of equal stems stand together in the `order`, or as they are
+    where it is empty. `inverse` receives the new row of every old one. Returns how many rows there are.
     """
-    _, shift, mask = field
-    others = ~(mask << shift)
-    last = np.uint64(len(slots) - 1)
-    slots[:] = 0
-    found = 0
+    shift, mask, high = np.uint64(field[1]), np.uint64(field[2]), np.uint64(dense)
+    others, low = ~(mask << shift), (ONE << high) - ONE
+    rows = np.full(1 << dense, -1, np.int32)
+    stem, start, found = ~ONE, np.int32(0), np.int32(0)
+    # no branch on what cannot be foretold, and no sums yet: a row that was just written is slow to read
+    for n in range(len(keys)):
+        i = order[n] if len(order) > 0 else n
+        key = np.uint64(keys[i])
+        key = (key & others) | (np.uint64(labels[(key >> shift) & mask]) << shift)
+        start = found if key >> high != stem else start
+        stem = key >> high
+        row = rows[key & low]
+        new = row < start  # that row is of another stem
+        row = found if new else row
+        rows[key & low] = row
+        inverse[i] = row
+        merged[np.uint32(found)] = np.int64(key)
+        found = np.int32(found + new)
+    sums[:found] = 0
     for i in range(len(keys)):
-        key = (keys[i] & others) | (np.int64(labels[(keys[i] >> shift) & mask]) << shift)
-        mixed = np.uint64(key) * MIX
-        place = (mixed ^ (mixed >> HALF)) & last
-        row = slots[place] - 1
-        while row >= 0 and merged[row] != key:
-            place = (place + NEXT) & last
-            row = slots[place] - 1
-        if row < 0:
-            row = found
-            found += 1
-            slots[place] = found
-            merged[row], sums[row] = key, counts[i]
-        else:
-            sums[row] += counts[i]
-        if len(inverse) > 0:
-            inverse[i] = row
-    return found
+        sums[np.uint32(inverse[i])] += counts[i]
+    return int(found)
 
 
 @kernel
@@ -71,15 +99,17 @@ def roll_up_wide(
     labels: Codes,
     merged: Integers,
     sums: Integers,
-    slots: Codes,
     inverse: Codes,
 ) -> int:
     """The same for keys of several words."""
     word, shift, mask = field
     others = ~(mask << shift)
     size, words = keys.shape
+    bits = 1
+    while (1 << bits) < 2 * size:
+        bits += 1
+    slots = np.zeros(1 << bits, np.int32)
     last = np.uint64(len(slots) - 1)
-    slots[:] = 0
     found = 0
     for i in range(size):
         mixed = np.uint64(0)
@@ -93,7 +123,7 @@ def roll_up_wide(
         place = mixed & last
         row = slots[place] - 1
         while row >= 0 and not np.array_equal(merged[row], merged[found]):
-            place = (place + NEXT) & last
+            place = (place + ONE) & last
             row = slots[place] - 1
         if row < 0:
             row = found
@@ -102,8 +132,7 @@ def roll_up_wide(
             sums[row] = counts[i]
         else:
             sums[row] += counts[i]
-        if len(inverse) > 0:
-            inverse[i] = row
+        inverse[i] = row
     return found
 
 
@@ -132,15 +161,7 @@ def united(
     Members are ordered by group (a counting sort); a group's values are then summed in an array as wide as
     the column has values, and read from it by rising code.
     """
-    ends = np.zeros(groups + 1, np.int64)
-    for i in range(len(inverse)):
-        ends[inverse[i] + 1] += 1
-    ends = np.cumsum(ends)
-    filled, members = ends[:-1].copy(), np.empty(len(inverse), np.int32)
-    for i in range(len(inverse)):
-        members[filled[inverse[i]]] = i
-        filled[inverse[i]] += 1
-
+    ends, ordered = members(inverse, groups)
     begins = np.zeros(groups + 1, np.int64)
     merged_values, merged_counts = np.empty(len(values), np.int32), np.empty(len(values), np.int64)
     sums, seen = np.zeros(width, np.int64), np.empty(width, np.int32)
@@ -148,7 +169,7 @@ def united(
     for group in range(groups):
         held = 0
         for m in range(ends[group], ends[group + 1]):
-            for e in range(starts[members[m]], starts[members[m] + 1]):
+            for e in range(starts[ordered[m]], starts[ordered[m] + 1]):
                 if sums[values[e]] == 0:
                     seen[held] = values[e]
                     held += 1

@@ -7,9 +7,10 @@ an array with one axis a column, so those below a node, or above it, are a slice
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +62,11 @@ class Lattice:
         """How many are above each one, itself among them."""
         return self.below[::-1]
 
-    def walk(self, order: Sequence[int]) -> Integers:
-        """All places, so that the level of the last column in an order changes first."""
-        places: Integers = np.arange(self.size).reshape(self.shape).transpose(order).reshape(-1)
-        return places
+    def walk(self, order: Sequence[int]) -> Iterator[Levels]:
+        """All nodes, so that the level of the last column in an order changes first."""
+        ranks = [order.index(j) for j in range(len(order))]
+        for levels in product(*(range(self.shape[j]) for j in order)):
+            yield tuple([levels[rank] for rank in ranks])
 
     def minimal(self, valid: Truths) -> Truths:
         """Which valid nodes have no other valid one below them."""

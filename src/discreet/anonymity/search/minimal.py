@@ -77,15 +77,17 @@ class _Census:
 
     def _judge_all(self) -> bool:
         """Whether all are known in time."""
-        known, order = self._known.reshape(-1), self._survey.tables.order
         decide = self._bisect if self._survey.judge.monotone else self._judge
-        for place in self._lattice.walk(order).tolist():
-            if not known[place]:
+        for node in self._lattice.walk(self._survey.tables.order):
+            if not self._known[node]:
                 if self._survey.over:
                     return False
-                self._survey.report(lambda: int((~known).sum()))
-                decide(self._lattice.levels(place))
+                self._survey.report(self._left)
+                decide(node)
         return True
+
+    def _left(self) -> int:
+        return int((~self._known).sum())
 
     def _bisect(self, node: Levels) -> None:
         path = self._path(node)

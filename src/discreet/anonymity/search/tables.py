@@ -3,7 +3,9 @@
 Roll-up     Columns have an order, the one with most values first, because it merges most. The table of a node
             is made from the one whose last coarser column is a level lower (or lower still, where that was
             not made yet), and is kept for the nodes that need it. A column at level 0 costs nothing.
-Numbers     Labels are renumbered to those that occur and packed into the bits of one key a row.
+Numbers     Labels are renumbered to those that occur and packed into the bits of one key a row. Most nodes
+            differ in the last columns alone, which are dense: together they have so few combinations that an
+            array finds equal rows. Where an earlier column changes, rows are first ordered by their stem.
 Memory      Kept tables hold LEAST_KEPT bytes, or four times the first table, up to MOST_KEPT; the one longest
             unused goes first.
 """
@@ -18,12 +20,13 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Codes, Integers, Sensitive, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.search.columns import Column, packed
-from discreet.anonymity.search.kernels import added, roll_up, roll_up_wide, united
+from discreet.anonymity.search.columns import Column, dense, packed
+from discreet.anonymity.search.kernels import added, roll_up, roll_up_wide, together, united
 
 LEAST_KEPT = 64 << 20
 MOST_KEPT = 384 << 20
 
+AS_IT_IS: Codes = np.empty(0, np.int32)
 NOTHING: Mapping[str, Sensitive] = {}
 
 Levels = tuple[int, ...]
@@ -67,11 +70,10 @@ class Table:
         return len(self.sizes)
 
     def settled(self) -> Table:
-        """The same with everything counted and in arrays of its own, so that it needs no other."""
+        """The same with everything counted, so that it needs no other, in arrays not much longer than it."""
         held = {name: self.sensitive[name] for name in self.sensitive} if self.sensitive else NOTHING
-        return Table(
-            keys=self.keys.copy(), sizes=self.sizes.copy(), sensitive=held, population=self.population
-        )
+        keys, sizes = _trimmed(self.keys), _trimmed(self.sizes)
+        return Table(keys=keys, sizes=sizes, sensitive=held, population=self.population)
 
     @property
     def bytes(self) -> int:
@@ -85,11 +87,10 @@ class Tables:
 
     def __init__(self, tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> None:
         self.rows = tuples.rows
-        self.columns, keys = packed(tuples, hierarchies)
-        self.order = sorted(range(len(hierarchies)), key=lambda j: -len(self.columns[j].counts))
+        self.columns, self.order, keys = packed(tuples, hierarchies)
+        self._dense = dense(self.columns, self.order)
         self._traced = bool(tuples.sensitive) or tuples.population is not None
-        self._slots = np.empty(1 << (2 * len(tuples)).bit_length(), np.int32)
-        self._keys, self._sizes = np.empty_like(keys), np.empty(len(tuples), np.int64)
+        self._inverse = np.empty(0 if self._traced else len(tuples), np.int32)
         self._kept: OrderedDict[Levels, Table] = OrderedDict()
         self._kept_bytes = 0
         self.bottom = Table(
@@ -98,7 +99,7 @@ class Tables:
         self._room = min(max(LEAST_KEPT, 4 * self.bottom.bytes), MOST_KEPT)
 
     def at(self, levels: Sequence[int]) -> Table:
-        """The classes of a node; what is not settled is overwritten when the next one is asked for."""
+        """The classes of a node."""
         return self._at(_without_zeros(tuple([levels[j] for j in self.order])))
 
     def partition(self, levels: Sequence[int]) -> tuple[Integers, Codes]:
@@ -121,36 +122,38 @@ class Tables:
         """The table of levels in the order of roll-up, those after the last coarser column left out."""
         if not wanted:
             return self.bottom
-        if wanted in self._kept:
+        kept = self._kept.get(wanted)
+        if kept is not None:
             self._kept.move_to_end(wanted)
-            return self._kept[wanted]
-        *before, level = wanted
-        for low in range(level - 1, 0, -1):
-            if (*before, low) in self._kept:
-                table = self._kept[*before, low]
-                break
-        else:
-            low, table = 0, self._at(_without_zeros(tuple(before)))
-        inverse = np.empty(len(table) if self._traced else 0, np.int32)
+            return kept
+        before, level = wanted[:-1], wanted[-1]
+        low, table = self._source(before, level)
+        inverse = np.empty(len(table), np.int32) if self._traced else self._inverse
         made = self._rolled_up(table, self.columns[self.order[len(before)]], low, level, inverse)
         return made if len(wanted) == len(self.columns) else self._keep(wanted, made)
 
+    def _source(self, before: Levels, level: int) -> tuple[int, Table]:
+        """The table to roll up from, and the level that its last column has."""
+        for low in range(level - 1, 0, -1):
+            kept = self._kept.get((*before, low))
+            if kept is not None:
+                return low, kept
+        return 0, self._at(_without_zeros(before))
+
     def _rolled_up(self, table: Table, column: Column, low: int, high: int, inverse: Codes) -> Table:
-        run = roll_up if table.keys.ndim == 1 else roll_up_wide
-        size = run(
-            table.keys,
-            table.sizes,
-            column.field,
-            column.climb(low, high),
-            self._keys,
-            self._sizes,
-            self._slots[: 1 << (2 * len(table)).bit_length()],
-            inverse,
-        )
+        keys, sizes = np.empty(table.keys.shape, np.int64), np.empty(len(table), np.int64)
+        labels, made = column.climb(low, high), (keys, sizes, inverse)
+        if keys.ndim > 1:
+            size = roll_up_wide(table.keys, table.sizes, column.field, labels, *made)
+        else:
+            # only a first table, and one whose stems change, has to be brought into order
+            apart = table is self.bottom or column.field[1] >= self._dense
+            order = together(table.keys, column.field, labels, self._dense) if apart else AS_IT_IS
+            size = roll_up(table.keys, table.sizes, order, column.field, labels, self._dense, *made)
         people = table.population
         return Table(
-            keys=self._keys[:size],
-            sizes=self._sizes[:size],
+            keys=keys[:size],
+            sizes=sizes[:size],
             sensitive=Occurring(table.sensitive, inverse, size) if self._traced else NOTHING,
             population=None if people is None else added(inverse, people, size),
         )
@@ -162,6 +165,12 @@ class Tables:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.bytes
         return kept
+
+
+def _trimmed(part: Integers) -> Integers:
+    """A copy, where more than a quarter of the whole array is unused."""
+    whole = part.base
+    return part.copy() if isinstance(whole, np.ndarray) and 4 * len(part) < 3 * len(whole) else part
 
 
 def _without_zeros(levels: Levels) -> Levels:
