@@ -72,8 +72,12 @@ def of_all_levels(hierarchy: Hierarchy) -> tuple[tuple[str, ...], list[Integers]
 
 
 def of_intervals(hierarchy: Hierarchy, low: Integers, high: Integers) -> Extents:
-    """The extents of intervals of an ordered column, by the places of their ends (`high` excluded)."""
+    """The extents of intervals of an ordered column, by the places of their ends (`high` excluded).
+
+    Where the values are only some of the domain, at even distances, an interval has its part of them.
+    """
     before = np.concatenate([[0.0], np.cumsum(hierarchy.shares[0][hierarchy.maps[0]])])
+    before /= before[-1] or 1.0
     levels = np.zeros(len(low), np.int64)
     for level in range(hierarchy.height):
         changes = np.concatenate([[0], np.cumsum(np.diff(hierarchy.maps[level]) != 0)])
@@ -89,12 +93,12 @@ def of_intervals(hierarchy: Hierarchy, low: Integers, high: Integers) -> Extents
 
 
 def interval_label(hierarchy: Hierarchy, low: int, high: int) -> str:
-    """How an interval of values reads: a value, first–last, or the top."""
+    """How an interval of values reads, as in hierarchies: a value, [first, last], or the top."""
     if high - low == 1:
         return hierarchy.values[low]
     if low == 0 and high == len(hierarchy.values):
         return TOP
-    return f"{hierarchy.values[low]}–{hierarchy.values[high - 1]}"
+    return f"[{hierarchy.values[low]}, {hierarchy.values[high - 1]}]"
 
 
 def extents_of(recoding: Recoding, hierarchies: Sequence[Hierarchy]) -> tuple[Extents, ...]:
