@@ -31,7 +31,7 @@ tables:
       age:     {type: integer, low: 0, high: 99, role: quasi, hierarchy: ages}
       zipcode: {role: quasi, missing: category}
       disease: {role: sensitive}
-      note:    {}
+      note:    {role: other}
 hierarchies:
   ages: {widths: [10, 50]}
   zipcode: {mask: right}
@@ -235,7 +235,7 @@ def test_people_are_counted_not_their_rows(tmp_path: Path, capsys: pytest.Captur
     lines = ["name,age,zipcode,disease", *(",".join(map(str, row)) for row in rows)]
     (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
     text = POLICY.replace("    columns:", "    person: name\n    rows_per_person: 9\n    columns:")
-    (tmp_path / "privacy.yaml").write_text(text.replace("      note:    {}\n", ""))
+    (tmp_path / "privacy.yaml").write_text(text.replace("      note:    {role: other}\n", ""))
     assert publish(tmp_path, "-k", "3") == 4
     assert publish(tmp_path, "-k", "2") == 0
     assert publish(tmp_path, "-k", "10", "--unit", "row") == 0
@@ -276,11 +276,11 @@ def test_errors_of_the_library_are_those_of_the_command(folder: Path) -> None:
 
 def test_the_help_names_every_objective_and_method() -> None:
     from discreet.anonymity.search import OBJECTIVES
-    from discreet.app.anonymizer import Method
+    from discreet.app.anonymize_options import METHODS
 
     source = Path(anonymize.__file__).read_text()
     assert "|".join(each.name for each in OBJECTIVES) in source
-    assert "|".join(Method) in source
+    assert "|".join(METHODS) in source
 
 
 def test_the_sample_is_published_as_the_documentation_says(

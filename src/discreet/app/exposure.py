@@ -1,0 +1,37 @@
+"""What a release would show as it is, and whether somebody said that it may.
+
+A column without a role was never looked at. One whose name says that it identifies people directly (a name,
+an email address, free text) is then refused; one whose name says that others may know it (a date of birth, a
+place) is published with a warning, also where its role is other: quasi-identifiers that are missing from the
+list are what linking starts from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.app.roles import likely_role
+from discreet.core.errors import RequestError
+from discreet.core.policy import Role, Table
+
+
+def require_declared(name: str, table: Table, columns: Sequence[str]) -> None:
+    """Refuse to publish what is called like an identifier unless the policy says that it is none."""
+    for column in columns:
+        declared = "role" in table.columns[column].model_fields_set
+        if not declared and likely_role(column) is Role.IDENTIFIER:
+            raise RequestError(
+                f"anonymize: {column} of {name} would be published as it is, and is called like something "
+                "that identifies a person.",
+                hint="Give it role: identifier to leave it out, or role: other if it tells of nobody.",
+            )
+
+
+def warnings(table: Table, columns: Sequence[str]) -> list[str]:
+    """One sentence for each column that is shown as it is and may be known to others."""
+    return [
+        f"{column} is published as it is, and its name says that others may know it of a person: consider "
+        "role: quasi."
+        for column in columns
+        if table.columns[column].role is Role.OTHER and likely_role(column) is Role.QUASI
+    ]
