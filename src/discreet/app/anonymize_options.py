@@ -18,7 +18,7 @@ from discreet.anonymity.recodings.pseudonyms import Pseudonyms, key_in
 from discreet.anonymity.search import OBJECTIVES, Objective
 from discreet.app.anonymizer import Anonymizer
 from discreet.app.goals import Method
-from discreet.app.private_release import PrivateGeneralizer
+from discreet.app.private_generalizer import PrivateGeneralizer
 from discreet.app.releasing import SIGNATURES
 from discreet.app.subjects import Named, Wanted
 from discreet.app.wanted_models import Options, Posterior, models_of

@@ -13,6 +13,7 @@ from discreet.app.anonymize_options import PRIVATE, Request, anonymizer, private
 from discreet.app.anonymize_report import report, write_report
 from discreet.app.certificates import write_certificate
 from discreet.app.commands.progress import spinner
+from discreet.app.counted import Sources
 from discreet.app.exposure import warnings
 from discreet.app.releasing import publish
 from discreet.app.subjects import Named, resolve
@@ -68,17 +69,18 @@ def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None
             "anonymize: a private release is charged when it is made, so it must be kept.",
             hint="Name a file with -o.",
         )
+    target = Target.of(request.output)
+    Sources(tables={named.name: named.policy.tables[named.name]}, frames={}).require_elsewhere(target)
     with spinner() as tell:
         release = private(request, named, tell).fit(named.name).release
         tell("writing")
         release.write(request.output)
-        certificate = write_certificate(private_view.certificate(release), Target.of(request.output))
         written = [
             request.output,
-            certificate,
+            write_certificate(private_view.certificate(release), target),
             write_report(private_view.report(release), request.output),
         ]
-    _warn(release.table, tuple(release.levels))
+    _warn(release.table, release.as_they_are)
     if as_json:
         print(json.dumps(private_view.as_object(release) | {"files": [str(path) for path in written]}))
         return

@@ -17,7 +17,7 @@ from discreet.app.goals import Goal, Method
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchies import Missing
 from discreet.core.policy import Kind, Policy, Role, Table
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.publishing import DuckDBPublisher, Target
 
 NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 Tell = Callable[[str], None]
@@ -32,6 +32,14 @@ class Sources:
 
     def open(self) -> DuckDBPublisher:
         return DuckDBPublisher(self.tables, self.frames)
+
+    def require_elsewhere(self, target: Target) -> None:
+        """Refuse to overwrite what is read."""
+        with self.open() as engine:
+            if engine.is_read(target):
+                raise RequestError(
+                    f"anonymize: {target.name} is what is being published.", hint="Write to another file."
+                )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

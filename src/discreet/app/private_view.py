@@ -84,7 +84,7 @@ def as_object(release: PrivateRelease) -> dict[str, object]:
         "belief": release.sentence or guarantee_text(release),
         "entry": release.entry,
         "risk": {"after": of_classes(Classes(sizes=sizes, rows=int(sizes.sum())))},
-        "warnings": warnings(release.table, tuple(release.levels)),
+        "warnings": warnings(release.table, release.as_they_are),
         "seconds": round(release.seconds, 3),
     }
 

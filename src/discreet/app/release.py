@@ -93,18 +93,10 @@ class Release(Counted):
     def write(self, path: str | Path) -> None:
         """The published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
         target = Target.of(path)
-        self.require_elsewhere(target)
+        self.sources.require_elsewhere(target)
         with arriving(target) as file, self._unchanged() as engine:
             made = self._statement(engine)
             engine.write(made.sql, file, made.lent)
-
-    def require_elsewhere(self, target: Target) -> None:
-        """Refuse to overwrite the table that is published."""
-        with self.sources.open() as engine:
-            if engine.is_read(target):
-                raise RequestError(
-                    f"anonymize: {target.name} is what is being published.", hint="Write to another file."
-                )
 
     def write_signatures(self, path: Path) -> None:
         """What a later release has to know of this one, in a file that only its owner can read."""

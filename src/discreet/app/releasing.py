@@ -24,7 +24,7 @@ def publish(release: Release, policy: Policy, path: Path) -> list[Path]:
     A release that later ones are to be chained to leaves its signatures beside it, for the custodian.
     """
     target = Target.of(path)
-    release.require_elsewhere(target)
+    release.sources.require_elsewhere(target)
     _enter(release, policy, target)
     release.write(path)
     written = [path, write_certificate(certificate(release), target)]
