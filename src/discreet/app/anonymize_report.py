@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import altair as alt
+import numpy as np
 
 from discreet.anonymity.models.model import MEANINGS
 from discreet.anonymity.ordering import ordered
@@ -71,7 +72,8 @@ def _summary(release: Release) -> Section:
 
 
 def _columns(release: Release) -> Section:
-    kept = 1 - column_losses(release.tuples, release.hierarchies, release.recoding)
+    # rounding may leave a little less than nothing
+    kept = np.clip(1 - column_losses(release.tuples, release.hierarchies, release.recoding), 0, 1)
     rows = tuple(
         (name, release.how(place), percent(float(kept[place])), examples(release, place))
         for place, name in enumerate(release.subject.quasi)

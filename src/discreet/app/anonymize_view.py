@@ -66,7 +66,7 @@ def show(console: Console, release: Release, written: list[Path]) -> None:
         highlight=False,
     )
     for path in written:
-        console.print(f"wrote {path}", highlight=False, markup=False)
+        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 
 
 def plain() -> Table:

@@ -86,7 +86,7 @@ def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None
         return
     private_view.show(Console(), release)
     for path in written:
-        Console().print(f"wrote {path}", highlight=False, markup=False)
+        Console().print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> None:

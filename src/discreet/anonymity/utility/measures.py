@@ -64,7 +64,7 @@ def loss(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -
 def granularity(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
     least = float(least_shares(hierarchies).mean())
     shares = float(mean_column_shares(tuples, hierarchies, recoding).mean())
-    return 1 - (shares - least) / (1 - least) if least < 1 else 1.0
+    return max(0.0, 1 - (shares - least) / (1 - least)) if least < 1 else 1.0
 
 
 def certainty_penalty(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
