@@ -37,7 +37,7 @@ def chained(
     count = exp.Count(this=exp.Distinct(expressions=[person.copy()])).as_(COUNT)
     text = (
         exp.select(*quasi, known.as_(EARLIER), count)
-        .from_(exp.alias_(exp.to_identifier(subject.table, quoted=True), "c", table=True))
+        .from_(_rows(subject))
         .join(
             exp.alias_(exp.to_table(SIGNATURES), "s", table=True),
             on=exp.EQ(this=exp.cast(person.copy(), "text"), expression=exp.column(PERSON, table="s")),
@@ -69,7 +69,7 @@ def remembered(
     now = (
         exp.select(person.as_(PERSON), exp.column(SIGNATURE, table="r"))
         .distinct()
-        .from_(exp.alias_(exp.to_identifier(subject.table, quoted=True), "c", table=True))
+        .from_(_rows(subject))
         .join(exp.alias_(exp.to_table(RECODING), "r", table=True), on=matching(subject))
         .where(person.copy().is_(exp.null()).not_())
     ).sql(dialect="duckdb")
@@ -79,6 +79,11 @@ def remembered(
         f"WHERE {PERSON} NOT IN (SELECT {PERSON} FROM now) ORDER BY {PERSON}"
     )
     return Statement(sql=sql, lent=lent)
+
+
+def _rows(subject: Subject) -> exp.Expr:
+    table = exp.Table(this=exp.to_identifier(subject.table, quoted=True))
+    return exp.alias_(table, "c", table=True)
 
 
 def _person(subject: Subject) -> str:
