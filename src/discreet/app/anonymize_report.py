@@ -30,6 +30,17 @@ NOTICE = (
     "certificate, not this."
 )
 QUERIES = 500
+SAYS = {
+    "loss": "how much of its domain a value leaves open: 0 nothing, 1 everything",
+    "granularity": "how much detail is kept: 1 all, 0 none",
+    "certainty": "the mean part of a domain that a cell stands for, 0 where it shows one value",
+    "precision": "how high labels stand in their hierarchies: 0 at the bottom, 1 at the top",
+    "class-size": "rows for every class",
+    "discernibility": "with how many rows all rows together can be confused",
+    "entropy": "the bits that a reader lacks to tell values from labels",
+    "ambiguity": "how many combinations of values all rows together may stand for",
+    "height": "the sum of levels",
+}
 
 
 def write_report(document: Document, published: Path) -> Path:
@@ -127,12 +138,12 @@ def _belief(release: Release) -> Section:
 def _utility(release: Release) -> Section:
     measured = (release.tuples, release.hierarchies, release.recoding)
     measures = MEASURES if release.recoding.levels is None else {**MEASURES, "height": height}
-    rows = tuple((name, number(float(measure(*measured)))) for name, measure in measures.items())
+    rows = tuple((name, number(float(measure(*measured))), SAYS[name]) for name, measure in measures.items())
     random, rising = Randomness(), ordered(release.hierarchies, release.numeric)
     queries = random_workload(*measured[:2], random, queries=QUERIES, ordered=rising)
     workload = workload_error(*measured, queries)
     parts: list[Part] = [
-        Grid(head=("measure", "value"), rows=rows, numbers=(1,)),
+        Grid(head=("measure", "value", "which says"), rows=rows, numbers=(1,)),
         Paragraph(
             text=f"{workload.queries:,} random counts of two quasi-identifiers and a sensitive value are "
             f"wrong by {percent(workload.median)} in the median, {percent(workload.mean)} on average."

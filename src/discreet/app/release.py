@@ -16,6 +16,7 @@ from discreet.anonymity.classes import Classes
 from discreet.anonymity.grouping import classes_of_recoding
 from discreet.anonymity.models import MInvariance
 from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.risk.discovery import Identifying, discover, engine_counting
 from discreet.anonymity.search import Found
 from discreet.anonymity.writing import Statement, distinct, publishing
 from discreet.app.counted import Counted
@@ -115,6 +116,13 @@ class Release(Counted):
                 engine.write(made.sql, path, made.lent)
         finally:
             os.umask(before)
+
+    def plain(self) -> list[Identifying]:
+        """How far each column that is published as it is tells rows apart."""
+        stand_in = {each.column for each in self.goal.pseudonyms}
+        names = [name for name in self.columns if name not in self.subject.quasi and name not in stand_in]
+        with self._unchanged() as engine:
+            return discover(names, engine_counting(engine, self.subject.table), most=1)
 
     def to_arrow(self) -> pa.Table:
         with self._unchanged() as engine:

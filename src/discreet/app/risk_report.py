@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import numpy as np
 
-from discreet.anonymity.risk.discovery import counting, discover
+from discreet.anonymity.risk.discovery import Identifying, counting, discover
 from discreet.anonymity.risk.special_uniques import special_uniques
 from discreet.app import anonymize_risk
 from discreet.app.charts import FAINT, SUSPECTED, as_svg, styled
@@ -40,33 +42,35 @@ def risk_section(release: Release) -> Section:
 def identifying_section(release: Release) -> Section:
     """Which few columns single people out, in the table as it was."""
     few = WIDEST if len(release.tuples) <= MOST_TUPLES else WIDEST - 1
-    found = discover(release.subject.quasi, counting(release.tuples, release.subject.quasi), most=few)
-    sets = tuple(
-        (", ".join(each.columns), percent(each.distinction), percent(each.separation))
-        for each in found[:SETS]
-    )
+    quasi = release.subject.quasi
+    found = discover(quasi, counting(release.tuples, quasi), most=few)
     single = special_uniques(release.tuples, most=few)
-    columns = tuple(
-        (name, f"{count:,}") for name, count in zip(release.subject.quasi, single.columns, strict=True)
-    )
-    sizes = ", ".join(f"{count:,} by {size}" for size, count in enumerate(single.sizes.tolist(), 1))
-    return Section(
-        title="What tells people apart",
-        parts=(
-            Grid(
-                head=("columns", "distinction", "separation"),
-                rows=sets,
-                caption="Distinction: different combinations for every row. Separation: pairs of rows that "
-                "differ.",
-                numbers=(1, 2),
-            ),
-            Paragraph(
-                text="Special uniques: combinations of few columns that single out a row, and of which no "
-                f"smaller part does. Of columns: {sizes}."
-            ),
-            Grid(head=("column", "in so many special uniques"), rows=columns, numbers=(1,)),
+    columns = tuple((name, f"{count:,}") for name, count in zip(quasi, single.columns, strict=True))
+    sizes = "; ".join(f"of {size}: {count:,}" for size, count in enumerate(single.sizes.tolist(), 1))
+    parts: list[Part] = [
+        Paragraph(
+            text="In the table as it was. Distinction is how many different combinations there are for every "
+            "row, separation how many pairs of rows differ."
         ),
+        _sets("quasi-identifiers", found[:SETS]),
+    ]
+    if plain := release.plain():
+        parts.append(_sets("published as it is", plain))
+    parts += [
+        Paragraph(
+            text="Special uniques are combinations of few columns that single out a row, no part of which "
+            f"does. By the number of columns, {sizes}."
+        ),
+        Grid(head=("column", "in so many special uniques"), rows=columns, numbers=(1,)),
+    ]
+    return Section(title="What tells people apart", parts=tuple(parts))
+
+
+def _sets(heading: str, found: Sequence[Identifying]) -> Grid:
+    rows = tuple(
+        (", ".join(each.columns), percent(each.distinction), percent(each.separation)) for each in found
     )
+    return Grid(head=(heading, "distinction", "separation"), rows=rows, numbers=(1, 2))
 
 
 def _sizes(release: Release) -> alt.LayerChart:

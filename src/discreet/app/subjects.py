@@ -7,12 +7,12 @@ column is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.app.policies import load
-from discreet.app.roles import likely_role
+from discreet.app.roles import is_code, likely_role
 from discreet.core.errors import RequestError
 from discreet.core.hierarchies import Missing
 from discreet.core.policy import WORD, Column, Kind, Policy, Role, Table
@@ -83,7 +83,7 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
         raise RequestError(
             f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
         )
-    table = _table(wanted.table, roles)
+    table = _table(wanted.table, roles, wanted.hierarchies)
     _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
     entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
     declared = {} if policy is None else policy.hierarchies
@@ -91,9 +91,10 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
     return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
 
 
-def _table(file: str, roles: Mapping[str, Role]) -> Table:
-    """Every column of a file; text where a policy would need bounds, missing values as a group of their own.
+def _table(file: str, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
+    """Every column of a file, missing values as a group of their own.
 
+    Numbers and dates are text, as nobody said what their bounds are, unless a hierarchy of theirs is given.
     Nobody said of a column without a role that it may leave: what is called like an identifier does not.
     """
     schema = _schema(file)
@@ -105,13 +106,19 @@ def _table(file: str, roles: Mapping[str, Role]) -> Table:
         )
     columns = {
         name: Column(
-            type=Kind.TEXT if kind is None or kind in BOUNDED else kind,
+            type=_kind(name, kind, listed=name in hierarchies),
             role=roles.get(name, Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else Role.OTHER),
             missing=Missing.CATEGORY,
         )
         for name, kind in schema.columns
     }
     return Table(source=schema.source, columns=columns)
+
+
+def _kind(name: str, kind: Kind | None, *, listed: bool) -> Kind:
+    if kind is None or (kind in BOUNDED and (not listed or is_code(name))):
+        return Kind.TEXT
+    return kind
 
 
 def _schema(file: str) -> Schema:
