@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ ROWS = [(f"person {i}", i % 60, f"130{i % 4}{i % 7}", ("flu", "cancer")[i % 2]) 
 
 
 def write_people(
-    folder: Path, rows: list[tuple[str, object, str, str]], policy: str = PROMISE + POLICY
+    folder: Path, rows: Sequence[tuple[str, object, str, str]], policy: str = PROMISE + POLICY
 ) -> None:
     lines = ["name,age,zipcode,disease", *(",".join(map(str, row)) for row in rows)]
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
@@ -171,7 +172,8 @@ def test_a_row_shows_the_same_whoever_else_is_in_the_table(tmp_path: Path) -> No
         ("empty", "", "13001", "flu"),
     ]
     shown = []
-    for rows in (ROWS, [*ROWS, *odd]):
+    everybody: list[list[tuple[str, object, str, str]]] = [[*ROWS], [*ROWS, *odd]]
+    for rows in everybody:
         write_people(tmp_path, rows, POLICY)
         levels = {"age": 2, "zipcode": 4}
         found = PrivateGeneralizer(tmp_path / "privacy.yaml", epsilon=1, delta=1e-6, levels=levels)
