@@ -124,6 +124,22 @@ def test_a_column_that_nobody_declared_and_that_names_people_is_refused(
         write_people(folder, ROWS)
 
 
+def test_a_column_whose_values_look_like_identifiers_is_refused_unless_it_was_declared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "\n".join(f"{20 + i % 3},ann{i}@example.org" for i in range(30))
+    (tmp_path / "people.csv").write_text(f"age,contact\n{rows}\n")
+    options = ("--quasi", "age", "-k", "5", "-o", str(tmp_path / "release.csv"))
+    assert discreet("anonymize", str(tmp_path / "people.csv"), *options) == 2
+    told = capsys.readouterr().err
+    assert "contact" in told
+    assert "email addresses" in told
+    assert "example.org" not in told
+    columns = "{age: {role: quasi}, contact: {role: other}}"
+    (tmp_path / "privacy.yaml").write_text(f"tables: {{people: {{source: people.csv, columns: {columns}}}}}")
+    assert publish(tmp_path, "-k", "5") == 0
+
+
 @pytest.mark.parametrize("entry", ["{}", "{role: other}"])
 def test_a_plain_column_that_others_may_know_is_published_with_a_warning(
     folder: Path, entry: str, capsys: pytest.CaptureFixture[str]

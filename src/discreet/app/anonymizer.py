@@ -95,7 +95,7 @@ class Anonymizer:
         declared = self.policy.tables[name]
         columns = published_columns(declared, tuple(each.column for each in self.goal.pseudonyms))
         require_declared(name, declared, columns)
-        counted = self._counted(name, frames)
+        counted = self._counted(name, frames, shown=columns)
         self._tell("searching")
         recoding, found = recode(counted, self._tell)
         seen = {each: held for each, held in counted.tuples.sensitive.items() if each != EARLIER}
@@ -118,7 +118,7 @@ class Anonymizer:
         counted = self._counted(*named(self.policy, table))
         return listed(counted, self._tell, top=number), counted.subject.quasi
 
-    def _counted(self, name: str, frames: dict[str, pa.Table]) -> Counted:
+    def _counted(self, name: str, frames: dict[str, pa.Table], *, shown: tuple[str, ...] = ()) -> Counted:
         found = counted(
             self.policy,
             name,
@@ -126,6 +126,7 @@ class Anonymizer:
             self.goal,
             unit=self._unit,
             population=self._population,
+            shown=shown,
             tell=self._tell,
         )
         if self._posterior is None:

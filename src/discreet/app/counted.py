@@ -13,6 +13,7 @@ from discreet.anonymity.compression import Combinations, Subject, combine, compr
 from discreet.anonymity.hierarchies import Hierarchy, Spec, over_column, spec_of
 from discreet.anonymity.hierarchies.labels import number
 from discreet.anonymity.models import MInvariance, Model
+from discreet.app.exposure import require_harmless
 from discreet.app.goals import Goal, Method
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchies import Missing
@@ -73,9 +74,10 @@ def counted(
     *,
     unit: str | None = None,
     population: str | None = None,
+    shown: Sequence[str] = (),
     tell: Tell = lambda _: None,
 ) -> Counted:
-    """Have the engine count the table; nothing else of it is looked at."""
+    """Have the engine count the table; refuses columns to be `shown` that look like identifiers."""
     declared = policy.tables[name]
     subject = subject_of(name, declared, goal.models, unit=unit, population=population)
     _require_people(subject, goal)
@@ -86,6 +88,7 @@ def counted(
     tell("counting distinct combinations")
     with sources.open() as engine:
         state = engine.state
+        require_harmless(engine, name, declared, shown)
         found = combine(engine, subject)
         spanned = goal.method in (Method.MONDRIAN, Method.RELAXED)
         hierarchies = hierarchies_of(found, declared, policy, spanned=spanned)

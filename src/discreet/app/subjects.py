@@ -104,11 +104,13 @@ def _table(file: str, roles: Mapping[str, Role], hierarchies: Collection[str] = 
             f"The name of column {unnamed[0]} of {file} must be letters, digits, blanks and . - _.",
             hint="Give the column another name.",
         )
+    hidden = {name: Role.IDENTIFIER for name, _ in schema.columns if likely_role(name) is Role.IDENTIFIER}
+    said = hidden | dict(roles)
     columns = {
         name: Column(
             type=_kind(name, kind, listed=name in hierarchies),
-            role=roles.get(name, Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else Role.OTHER),
             missing=Missing.CATEGORY,
+            **({"role": said[name]} if name in said else {}),
         )
         for name, kind in schema.columns
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ import pyarrow as pa
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.core.values import Exact
-from discreet.engines import sources
+from discreet.engines import patterns, sources
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.faults import guarded
 
@@ -101,6 +101,13 @@ class DuckDBPublisher:
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
+
+    def matching(
+        self, table: str, columns: Sequence[str], wanted: Mapping[str, str]
+    ) -> dict[str, dict[str, float]]:
+        """As `patterns.matching`, of a table that is read here."""
+        found = self.count(patterns.counting(quoted(table), columns, wanted)).secret.to_pylist()[0]
+        return patterns.shares(list(found.values()), columns, wanted)
 
     def is_read(self, target: Target) -> bool:
         """Whether writing there would overwrite what is read here."""
