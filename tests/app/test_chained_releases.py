@@ -32,7 +32,7 @@ def run(folder: Path, rows: list[tuple[str, int, str]], name: str, *options: str
     lines = ["name,age,disease", *(",".join(map(str, row)) for row in rows)]
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
     (folder / "privacy.yaml").write_text(POLICY)
-    words = ("--policy", str(folder / "privacy.yaml"), "--m-invariance", "disease:2", "--method", "local")
+    words = ("--policy", str(folder / "privacy.yaml"), "--m-invariance", "disease:2")
     output = str(folder / f"{name}.csv")
     return discreet("anonymize", "people", *words, "--suppress", "60%", *options, "-o", output)
 
@@ -73,6 +73,7 @@ def test_the_signatures_are_private_and_remember_who_was_left_out(tmp_path: Path
         (("--earlier", "nothing.csv"), "no signatures of an earlier release"),
         (("--unit", "row", "--earlier", "first.csv"), "does not name its people"),
         (("--m-invariance", "disease:2.5"), "--m-invariance must be"),
+        (("--method", "local", "--earlier", "first.csv"), "may overlap"),
     ],
 )
 def test_a_chain_that_cannot_be_followed_is_refused(

@@ -259,3 +259,34 @@ def test_types_survive_where_nothing_was_changed(folder: Path) -> None:
     assert found.to_arrow().schema.field("age").type == pa.int64()
     found.write(folder / "out.parquet")
     assert pq.read_schema(folder / "out.parquet").field("age").type == pa.int64()
+
+
+def test_a_value_that_its_hierarchy_lacks_is_counted_and_not_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_people(folder, [("x", 130, "13053", "flu", "n"), *ROWS[1:]])
+    for method in ("generalize", "local", "mondrian", "cells", "microaggregate"):
+        assert publish(folder, "-k", "5", "--method", method, "--suppress", "10%") == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert "The hierarchy ages does not cover one value in the data" in told
+        assert "130" not in told
+
+
+def test_more_than_all_rows_cannot_be_asked_for_by_any_method(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for method in ("generalize", "local", "mondrian", "mondrian-relaxed", "cells"):
+        assert publish(folder, "-k", "61", "--method", method, "--suppress", "10%") == 4
+        told = " ".join(capsys.readouterr().err.split())
+        assert "61-anonymity" in told
+        assert "at most 60" in told
+    assert publish(folder, "-k", "61", "--method", "microaggregate") == 2
+    assert "fewer than k = 61" in capsys.readouterr().err
+
+
+def test_a_column_of_a_file_cannot_be_known_and_sensitive(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(folder / "people.csv")
+    assert discreet("anonymize", file, "--quasi", "age,disease", "--sensitive", "disease", "-k", "2") == 2
+    assert "disease is both a quasi-identifier and sensitive" in capsys.readouterr().err

@@ -52,7 +52,7 @@ class Request:
     centres: Sequence[str] = ()
     pseudonyms: Sequence[str] = ()
     key: Path | None = None
-    earlier: Path | None = None
+    chain: Path | None = None
     epsilon: float | None = None
     delta: float | None = None
     analyst: str | None = None
@@ -106,7 +106,7 @@ def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
         levels=_levels(request.levels) if request.levels else None,
         centres=dict(_centre(each) for each in request.centres),
         pseudonyms=_pseudonyms(request.pseudonyms, request.key),
-        earlier=None if request.earlier is None else _signatures(request.earlier),
+        earlier=None if request.chain is None else _signatures(request.chain),
         seconds=request.seconds,
         sampling=None if request.sampling is None else parse_probability("--sampling", request.sampling),
         unit=request.unit,
@@ -126,7 +126,7 @@ def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
             ("--weight", bool(request.weights)),
             ("--centre", bool(request.centres)),
             ("--pseudonym", bool(request.pseudonyms)),
-            ("--earlier", request.earlier is not None),
+            ("--earlier", request.chain is not None),
             ("--population", request.population is not None),
             ("--sampling", request.sampling is not None),
             ("--seconds", request.seconds is not None),

@@ -32,11 +32,7 @@ def require_declared(name: str, table: Table, columns: Sequence[str]) -> None:
 
 def require_harmless(engine: DuckDBPublisher, name: str, table: Table, columns: Sequence[str]) -> None:
     """Refuse to publish what looks like an identifier, unless the policy says that it is none."""
-    texts = [
-        column
-        for column in undeclared(table, columns)
-        if table.columns[column].type in (Kind.TEXT, Kind.CATEGORY)
-    ]
+    texts = [each for each in undeclared(table, columns) if table.columns[each].type in TEXTS]
     if not texts:
         return
     for column, shares in engine.matching(name, texts, PATTERNS).items():

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from discreet.anonymity.models import KAnonymity, Model
+from discreet.anonymity.models import KAnonymity, MInvariance, Model
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
@@ -44,6 +44,10 @@ MEANINGS = {
 }
 
 
+APART = (Method.GENERALIZE, Method.MONDRIAN)
+"""The methods under which everybody matches one class at most."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Goal:
     """What is asked of a release.
@@ -75,6 +79,12 @@ class Goal:
             require_positive("anonymize", "seconds", self.seconds)
             if not searched:
                 raise self._idle("seconds", "generalize, without levels")
+        if self.method not in APART and any(isinstance(model, MInvariance) for model in self.models):
+            raise RequestError(
+                f"anonymize: m-invariance compares one class of a person with one, and classes of the method "
+                f"{self.method.value} may overlap.",
+                hint=f"Use the method {' or '.join(APART)}.",
+            )
         if self.sampling is not None:
             require_probability("anonymize", "sampling", self.sampling)
         if self.method is Method.MICROAGGREGATE and self.k is None:

@@ -104,17 +104,18 @@ def _table(file: str, roles: Mapping[str, Role], hierarchies: Collection[str] = 
             f"The name of column {unnamed[0]} of {file} must be letters, digits, blanks and . - _.",
             hint="Give the column another name.",
         )
-    hidden = {name: Role.IDENTIFIER for name, _ in schema.columns if likely_role(name) is Role.IDENTIFIER}
-    said = hidden | dict(roles)
     columns = {
-        name: Column(
-            type=_kind(name, kind, listed=name in hierarchies),
-            missing=Missing.CATEGORY,
-            **({"role": said[name]} if name in said else {}),
-        )
+        name: _column(name, _kind(name, kind, listed=name in hierarchies), roles.get(name))
         for name, kind in schema.columns
     }
     return Table(source=schema.source, columns=columns)
+
+
+def _column(name: str, kind: Kind, role: Role | None) -> Column:
+    """A column with the role that was said, or the one of its name where that is to be left out."""
+    column = Column(type=kind, missing=Missing.CATEGORY)
+    said = role or (Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else None)
+    return column if said is None else column.model_copy(update={"role": said})
 
 
 def _kind(name: str, kind: Kind | None, *, listed: bool) -> Kind:

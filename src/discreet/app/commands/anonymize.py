@@ -27,8 +27,8 @@ def run(
     m_invariance: Annotated[
         Texts, typer.Option(help="COLUMN:3: the same m values for whoever stays, with --earlier.")
     ] = None,
-    earlier: Annotated[
-        Path | None, typer.Option(help="The release before, with its signatures beside it.")
+    chain: Annotated[
+        Path | None, typer.Option("--earlier", help="The release before, with its signatures beside it.")
     ] = None,
     risk: Annotated[Texts, typer.Option(help="prosecutor:0.2, or average:journalist:0.05.")] = None,
     posterior: Annotated[
@@ -112,7 +112,7 @@ def run(
             centres=centre or (),
             pseudonyms=pseudonym or (),
             key=key,
-            earlier=earlier,
+            chain=chain,
             epsilon=epsilon,
             delta=delta,
             analyst=analyst,
