@@ -16,6 +16,7 @@ from discreet.anonymity.classes import Classes
 from discreet.anonymity.grouping import classes_of_recoding
 from discreet.anonymity.models import MInvariance
 from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.recodings.centred import as_intervals
 from discreet.anonymity.risk.discovery import Identifying, discover, engine_counting
 from discreet.anonymity.search import Found
 from discreet.anonymity.writing import Statement, distinct, publishing
@@ -76,6 +77,11 @@ class Release(Counted):
         if self.goal.method is Method.MICROAGGREGATE:
             return self.subject.quasi
         return tuple(name for name in self.subject.quasi if name in self.goal.centres)
+
+    @property
+    def as_read(self) -> Recoding:
+        """The recoding as an attacker reads it, who finds out which values a centre stands for."""
+        return as_intervals(self.recoding, self.hierarchies, self.centred)
 
     @property
     def chain(self) -> MInvariance | None:

@@ -11,7 +11,7 @@ from discreet.anonymity.extents import extents_of
 from discreet.anonymity.grouping import classes_of_recoding
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recodings.centred import Centred, microaggregate, show_centres
+from discreet.anonymity.recodings.centred import Centred, as_intervals, microaggregate, show_centres
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.anonymity.utility import MEASURES
@@ -67,6 +67,13 @@ def test_a_centre_costs_as_much_as_the_interval_of_its_class() -> None:
     assert extent.shares[found.codes[:, 0]].tolist() == pytest.approx([0.3] * 6)
     assert extent.levels[found.codes[:, 0]].tolist() == [1] * 6
     assert MEASURES["loss"](tuples, [numbers("a")], found) == pytest.approx((0.3 - 0.1) / 0.9)
+
+
+def test_who_finds_out_the_values_of_a_centre_reads_an_interval() -> None:
+    tuples = tuples_of([((v,), "") for v in (0, 1, 2, 7, 8, 9)])
+    found = microaggregate(tuples, [numbers("a")], [KAnonymity(k=3)], 3, {"a": Centred()})
+    read = as_intervals(found, [numbers("a")], ["a"])
+    assert [labels(read, n) for n in range(6)] == [("[0, 2]",)] * 3 + [("[7, 9]",)] * 3
 
 
 def test_one_column_of_a_recoding_shows_means_and_the_other_its_labels() -> None:

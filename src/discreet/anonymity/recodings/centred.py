@@ -10,7 +10,7 @@ A centre stands, where loss is measured, for the values from the least to the gr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,6 +99,18 @@ def show_centres(
         for j, name in enumerate(recoding.columns)
     )
     return replace(found, codes=found.codes[back], kept=found.kept[back], extents=extents)
+
+
+def as_intervals(recoding: Recoding, hierarchies: Sequence[Hierarchy], columns: Collection[str]) -> Recoding:
+    """The recoding as it reads to who finds out which values each centre stands for, as an attacker might."""
+    labels = list(recoding.labels)
+    for j, (name, hierarchy) in enumerate(zip(recoding.columns, hierarchies, strict=True)):
+        if name in columns:
+            extent = extents_of(recoding, hierarchies)[j]
+            values = [hierarchy.values[place] for place in np.argsort(extent.order).tolist()]
+            ends = zip(extent.low.tolist(), extent.high.tolist(), strict=True)
+            labels[j] = tuple(f"[{values[low]}, {values[high - 1]}]" for low, high in ends)
+    return replace(recoding, labels=tuple(labels))
 
 
 def require_numbers(hierarchy: Hierarchy) -> Floats:
