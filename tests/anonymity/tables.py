@@ -68,11 +68,11 @@ def labels(recoding: Recoding, number: int) -> tuple[str, ...]:
 
 
 def meaning(hierarchy: Hierarchy, label: str) -> set[int]:
-    """The values that a label stands for, read from its text alone: a node, a value or first–last."""
+    """The values that a label stands for, read from its text alone: a node, a value or [first, last]."""
     for codes, names in zip(hierarchy.maps[::-1], hierarchy.labels[::-1], strict=True):
         if label in names:
             return {value for value, code in enumerate(codes.tolist()) if names[code] == label}
-    first, last = label.split("–")
+    first, last = label.strip("[]").split(", ")
     return set(range(hierarchy.places[first], hierarchy.places[last] + 1))
 
 

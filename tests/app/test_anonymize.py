@@ -31,7 +31,7 @@ tables:
       age:     {type: integer, low: 0, high: 99, role: quasi, hierarchy: ages}
       zipcode: {role: quasi, missing: category}
       disease: {role: sensitive}
-      note:    {}
+      note:    {role: other}
 hierarchies:
   ages: {widths: [10, 50]}
   zipcode: {mask: right}
@@ -235,7 +235,7 @@ def test_people_are_counted_not_their_rows(tmp_path: Path, capsys: pytest.Captur
     lines = ["name,age,zipcode,disease", *(",".join(map(str, row)) for row in rows)]
     (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
     text = POLICY.replace("    columns:", "    person: name\n    rows_per_person: 9\n    columns:")
-    (tmp_path / "privacy.yaml").write_text(text.replace("      note:    {}\n", ""))
+    (tmp_path / "privacy.yaml").write_text(text.replace("      note:    {role: other}\n", ""))
     assert publish(tmp_path, "-k", "3") == 4
     assert publish(tmp_path, "-k", "2") == 0
     assert publish(tmp_path, "-k", "10", "--unit", "row") == 0
@@ -276,11 +276,11 @@ def test_errors_of_the_library_are_those_of_the_command(folder: Path) -> None:
 
 def test_the_help_names_every_objective_and_method() -> None:
     from discreet.anonymity.search import OBJECTIVES
-    from discreet.app.anonymizer import Method
+    from discreet.app.anonymize_options import METHODS
 
     source = Path(anonymize.__file__).read_text()
     assert "|".join(each.name for each in OBJECTIVES) in source
-    assert "|".join(Method) in source
+    assert "|".join(METHODS) in source
 
 
 def test_the_sample_is_published_as_the_documentation_says(
@@ -330,3 +330,50 @@ def test_counts_that_are_wrong_by_more_than_all_are_reported_and_the_release_is_
     capsys.readouterr()
     assert discreet("ledger", "--policy", policy) == 0
     assert "release.csv" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_report_tells_the_custodian_of_risk_utility_and_attacks(folder: Path) -> None:
+    options = ("-k", "5", "--l-diversity", "disease:2:entropy", "--suppress", "10%", "--sampling", "10%")
+    assert publish(folder, *options) == 0
+    page = (folder / "release.report.html").read_text()
+    for words in (
+        "alone with their quasi-identifiers",
+        "by estimate (Zayatz)",
+        "by estimate (Pitman)",
+        "Special uniques",
+        "separation",
+        "published as it is",
+        "discernibility",
+        "ambiguity",
+        "height",
+        "random counts",
+        "A tree that predicts disease",
+        "Two releases about the same people, each safe, are joined.",
+    ):
+        assert words in page, words
+    certificate = (folder / "release.certificate.json").read_text()
+    assert not [word for word in ("Zayatz", "unique", "separation", "median") if word in certificate]
+
+
+def test_who_is_alone_is_counted_and_estimated(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    counts = Counter((row[1], row[2]) for row in ROWS)
+    alone = sum(count == 1 for count in counts.values())
+    assert publish(folder, "-k", "5", "--suppress", "10%", "--json") == 0
+    before, after = json.loads(capsys.readouterr().out)["risk"].values()
+    assert (before["unique"], after["unique"]) == (alone, 0)
+    assert before["unique_in_population"] is None
+    assert publish(folder, "-k", "5", "--suppress", "10%", "--sampling", "50%", "--json") == 0
+    estimates = json.loads(capsys.readouterr().out)["risk"]["before"]["unique_in_population"]
+    assert set(estimates) == {"zayatz", "pitman", "snb"}
+    assert estimates["zayatz"] > 0
+
+
+def test_each_model_says_which_attacks_it_does_not_stop(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("-k", "5", "--l-diversity", "disease:2:probabilistic", "--suppress", "20%")
+    assert publish(folder, *options) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count("not stopped:") == 2
+    assert "homogeneity" in told.partition("probabilistic")[0]
+    assert "homogeneity" not in told.rpartition("not stopped:")[2]

@@ -11,7 +11,7 @@ Population  where there is one, its tuples are counted too. Those that no row of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +56,23 @@ def counting(subject: Subject, columns: Sequence[str], table: str | None = None)
     return grouped.sql(dialect="duckdb")
 
 
+def one_row_each(subject: Subject, columns: Sequence[str]) -> str:
+    """How many people have each combination, of all their rows the one that comes first by its values."""
+    if subject.person is None:
+        return counting(subject, columns)
+    person = exp.column(subject.person, quoted=True)
+    names = [exp.column(f"c{place}") for place in range(len(columns))]
+    rows = (
+        exp.select(*(text_of(name).as_(f"c{place}") for place, name in enumerate(columns)))
+        .distinct(person)
+        .from_(exp.to_identifier(subject.table, quoted=True))
+        .where(person.copy().is_(exp.null()).not_())
+        .order_by(person.copy(), *(name.copy() for name in names))
+    )
+    counted = exp.select(*names, exp.Count(this=exp.Star()).as_(COUNT)).from_(rows.subquery("s"))
+    return counted.group_by(*(name.copy() for name in names)).sql(dialect="duckdb")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Combinations:
     """The combinations of quasi-identifiers with their counts, of the table and of the population."""
@@ -95,13 +112,25 @@ def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hiera
         people = _read(found.population, hierarchies)
         codes, counts, population = _with_population(codes, counts, *people[:2])
     keys = _Keys(codes)
-    sensitive = {}
-    for name in subject.sensitive:
-        pairs = _read(engine.count(counting(subject, (*subject.quasi, name))).secret, hierarchies)
-        sensitive[name] = _sensitive(keys.places(pairs[0]), len(codes), pairs[2], pairs[1])
+    sensitive = {
+        name: keys.occurring(engine.count(counting(subject, (*subject.quasi, name))).secret, hierarchies)
+        for name in subject.sensitive
+    }
     if not counts.any():
         raise DataError("anonymize: the table is empty.", hint="Give a table with rows.")
     return Tuples(codes=codes, counts=counts, sensitive=sensitive, population=population)
+
+
+def missed(found: Combinations, hierarchies: Sequence[Hierarchy]) -> int:
+    """How many units `compress` leaves out, for a value that its hierarchy has no place for."""
+    total = int(found.table.column(COUNT).to_numpy().sum())
+    return total - int(_read(found.table, hierarchies)[1].sum())
+
+
+def with_column(tuples: Tuples, name: str, counted: pa.Table, hierarchies: Sequence[Hierarchy]) -> Tuples:
+    """The tuples with one more column, counted with the quasi-identifiers before it."""
+    column = _Keys(tuples.codes).occurring(counted, hierarchies)
+    return replace(tuples, sensitive={**tuples.sensitive, name: column})
 
 
 def _read(table: pa.Table, hierarchies: Sequence[Hierarchy]) -> tuple[Codes, Integers, pa.ChunkedArray]:
@@ -174,6 +203,11 @@ class _Keys:
     def places(self, codes: Codes) -> Integers:
         found: Integers = self._order[np.searchsorted(self._sorted, _packed(codes))]
         return found
+
+    def occurring(self, counted: pa.Table, hierarchies: Sequence[Hierarchy]) -> Sensitive:
+        """How often each value of the column behind the quasi-identifiers occurs with each tuple."""
+        codes, counts, column = _read(counted, hierarchies)
+        return _sensitive(self.places(codes), len(self._order), column, counts)
 
 
 def _packed(codes: Codes) -> np.ndarray:

@@ -71,16 +71,25 @@ def of_all_levels(hierarchy: Hierarchy) -> tuple[tuple[str, ...], list[Integers]
     return names, places, Extents(order=order, low=low, high=high, shares=shares, levels=levels)
 
 
-def of_intervals(hierarchy: Hierarchy, low: Integers, high: Integers) -> Extents:
-    """The extents of intervals of an ordered column, by the places of their ends (`high` excluded)."""
-    before = np.concatenate([[0.0], np.cumsum(hierarchy.shares[0][hierarchy.maps[0]])])
+def of_intervals(
+    hierarchy: Hierarchy, low: Integers, high: Integers, order: Integers | None = None
+) -> Extents:
+    """The extents of intervals of an ordered column, by the places of their ends (`high` excluded).
+
+    Values stand where `order` says, or as the hierarchy has them. Where they are only some of the domain, at
+    even distances, an interval has its part of them.
+    """
+    order = np.arange(len(hierarchy.values), dtype=np.int64) if order is None else order
+    by = np.argsort(order)
+    before = np.concatenate([[0.0], np.cumsum(hierarchy.shares[0][hierarchy.maps[0]][by])])
+    before /= before[-1] or 1.0
     levels = np.zeros(len(low), np.int64)
     for level in range(hierarchy.height):
-        changes = np.concatenate([[0], np.cumsum(np.diff(hierarchy.maps[level]) != 0)])
+        changes = np.concatenate([[0], np.cumsum(np.diff(hierarchy.maps[level][by]) != 0)])
         levels += changes[high - 1] != changes[low]
     whole = (low == 0) & (high == len(hierarchy.values))
     return Extents(
-        order=np.arange(len(hierarchy.values), dtype=np.int64),
+        order=order,
         low=low,
         high=high,
         shares=np.where(whole, 1.0, before[high] - before[low]),
@@ -89,12 +98,12 @@ def of_intervals(hierarchy: Hierarchy, low: Integers, high: Integers) -> Extents
 
 
 def interval_label(hierarchy: Hierarchy, low: int, high: int) -> str:
-    """How an interval of values reads: a value, first–last, or the top."""
+    """How an interval of values reads, as in hierarchies: a value, [first, last], or the top."""
     if high - low == 1:
         return hierarchy.values[low]
     if low == 0 and high == len(hierarchy.values):
         return TOP
-    return f"{hierarchy.values[low]}–{hierarchy.values[high - 1]}"
+    return f"[{hierarchy.values[low]}, {hierarchy.values[high - 1]}]"
 
 
 def extents_of(recoding: Recoding, hierarchies: Sequence[Hierarchy]) -> tuple[Extents, ...]:

@@ -7,7 +7,7 @@ the order of the rows nor anything else of a row but what is published can be se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.recoding import Recoding
 
 RECODING = "_discreet_recoding"
+PSEUDONYMS = "_discreet_pseudonyms_"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,36 +39,56 @@ def publishing(
     recoding: Recoding,
     *,
     typed: Collection[str] = (),
+    numbers: Mapping[str, str] | None = None,
+    pseudonyms: Mapping[str, pa.Table] | None = None,
 ) -> Statement:
     """The rows to publish, with `columns` in this order; quasi-identifiers as they were recoded.
 
-    What is not text in the source, `typed`, keeps its type where the whole column is as it was.
+    What is not text in the source, `typed`, keeps its type where the whole column is as it was; `numbers` are
+    columns whose labels are numbers, of a type. `pseudonyms` say for a column which text (v) becomes what.
     """
+    stand_in = {name: f"{PSEUDONYMS}{place}" for place, name in enumerate(pseudonyms or {})}
     places = {name: place for place, name in enumerate(subject.quasi)}
     levels = recoding.levels or [None] * len(places)
     as_it_was = {name for name, place in places.items() if levels[place] == 0 and name in typed}
     counted = _counted(subject, [*subject.quasi, *(name for name in columns if name not in places)])
     outputs = [
-        _output(name, places[name], recoding) if name in places and name not in as_it_was else _kept(name)
+        _output(name, places[name], recoding, (numbers or {}).get(name))
+        if name in places and name not in as_it_was
+        else (
+            exp.column("p", table=stand_in[name]).as_(name, quoted=True) if name in stand_in else _kept(name)
+        )
         for name in columns
-    ]
-    matches = [
-        _same(text_of(name, table="c"), exp.column(f"q{place}", table="r")) for name, place in places.items()
     ]
     grouped = (
         exp.select(*outputs, exp.Sum(this=exp.column(COUNT, table="c", quoted=True)).as_(COUNT, quoted=True))
         .from_(counted.subquery("c"))
-        .join(exp.alias_(exp.to_table(RECODING), "r", table=True), on=exp.and_(*matches))
+        .join(exp.alias_(exp.to_table(RECODING), "r", table=True), on=matching(subject))
         .group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
         .order_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
     )
+    for name, table in stand_in.items():
+        same = exp.EQ(this=_as_text(name, "c"), expression=exp.column("v", table=table))
+        grouped = grouped.join(exp.to_table(table), on=same, join_type="left")
     names = [exp.column(name, quoted=True) for name in columns]
     times = exp.Explode(this=exp.func("range", exp.cast(exp.column(COUNT, quoted=True), "bigint")))
     repeated = exp.select(*names, times.as_(COUNT, quoted=True)).from_(grouped.subquery("g"))
     final = exp.select(*(name.copy() for name in names)).from_(repeated.subquery("p"))
-    return Statement(
-        sql=final.sql(dialect="duckdb"), lent={RECODING: _recoding_table(tuples, hierarchies, recoding)}
-    )
+    lent = {RECODING: recoding_table(tuples, hierarchies, recoding)}
+    lent |= {stand_in[name]: table for name, table in (pseudonyms or {}).items()}
+    return Statement(sql=final.sql(dialect="duckdb"), lent=lent)
+
+
+def distinct(subject: Subject, column: str) -> str:
+    """The different values of a column as text: what pseudonyms are made for."""
+    text = exp.select(_as_text(column).as_("v")).distinct()
+    table = exp.to_identifier(subject.table, quoted=True)
+    known = exp.column(column, quoted=True).is_(exp.null()).not_()
+    return text.from_(table).where(known).sql(dialect="duckdb")
+
+
+def _as_text(name: str, table: str | None = None) -> exp.Expr:
+    return exp.cast(exp.column(name, table=table, quoted=True), "text")
 
 
 def _counted(subject: Subject, columns: Sequence[str]) -> exp.Select:
@@ -80,11 +101,13 @@ def _counted(subject: Subject, columns: Sequence[str]) -> exp.Select:
     return select.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
 
 
-def _output(name: str, place: int, recoding: Recoding) -> exp.Expr:
+def _output(name: str, place: int, recoding: Recoding, number: str | None) -> exp.Expr:
     """What a tuple becomes; a missing value stays missing."""
     shown: exp.Expr = exp.column(f"g{place}", table="r")
     if MISSING.this in recoding.labels[place]:
         shown = exp.func("nullif", shown, MISSING)
+    if number is not None:
+        shown = exp.cast(exp.cast(shown, "text"), number)
     return shown.as_(name, quoted=True)
 
 
@@ -92,11 +115,21 @@ def _kept(name: str) -> exp.Expr:
     return exp.column(name, table="c", quoted=True).as_(name, quoted=True)
 
 
+def matching(subject: Subject) -> exp.Expr:
+    """That a row of the table, `c`, has the values of a row of the recoding, `r`."""
+    return exp.and_(
+        *(
+            _same(text_of(name, table="c"), exp.column(f"q{place}", table="r"))
+            for place, name in enumerate(subject.quasi)
+        )
+    )
+
+
 def _same(one: exp.Expr, other: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=one, expression=other)
 
 
-def _recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> pa.Table:
+def recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> pa.Table:
     """Every tuple that is published: what it was (q0, q1 …) and what it becomes (g0, g1 …)."""
     kept = np.flatnonzero(recoding.kept & (tuples.counts > 0))
     columns = {

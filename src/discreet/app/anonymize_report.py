@@ -10,35 +10,50 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from discreet.anonymity.risk.attackers import risks
-from discreet.anonymity.risk.uniqueness import uniqueness
+from discreet.anonymity.models.model import MEANINGS
+from discreet.anonymity.ordering import ordered
 from discreet.anonymity.utility.classification import classification_accuracy
-from discreet.anonymity.utility.measures import MEASURES, column_losses
+from discreet.anonymity.utility.measures import MEASURES, column_losses, height
 from discreet.anonymity.utility.workload import random_workload, workload_error
-from discreet.app.anonymizer import Release
-from discreet.app.charts import BLUE, FAINT, SUSPECTED, as_svg, styled
+from discreet.app.anonymize_view import examples
+from discreet.app.charts import BLUE, as_svg, styled
 from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
+from discreet.app.exposure import warnings
+from discreet.app.release import Release
+from discreet.app.risk_report import identifying_section, risk_section
 from discreet.belief.wording import number, percent
 from discreet.core.randomness import Randomness
+from discreet.engines.publishing import Target
 
 NOTICE = (
     "For the custodian only. This report is computed from the real table; publish the release and its "
     "certificate, not this."
 )
 QUERIES = 500
-LARGEST_CLASS = 100_000
+SAYS = {
+    "loss": "how much of its domain a value leaves open: 0 nothing, 1 everything",
+    "granularity": "how much detail is kept: 1 all, 0 none",
+    "certainty": "the mean part of a domain that a cell stands for, 0 where it shows one value",
+    "precision": "how high labels stand in their hierarchies: 0 at the bottom, 1 at the top",
+    "class-size": "rows for every class",
+    "discernibility": "with how many rows all rows together can be confused",
+    "entropy": "the bits that a reader lacks to tell values from labels",
+    "ambiguity": "how many combinations of values all rows together may stand for",
+    "height": "the sum of levels",
+}
 
 
 def write_report(document: Document, published: Path) -> Path:
     """Beside the published file."""
-    path = published.with_name(f"{published.stem}.report.html")
+    path = Target.of(published).beside("report.html")
     path.write_text(document.as_html(), encoding="utf-8")
     return path
 
 
 def report(release: Release) -> Document:
     """Everything that is known of a release."""
-    sections = (_summary(release), _columns(release), _risk(release), _belief(release), _utility(release))
+    made = (_summary, _columns, risk_section, identifying_section, _belief, _utility)
+    sections = tuple(section(release) for section in made)
     return Document(
         title=f"{release.name}: what is published, and how well", notice=NOTICE, sections=sections
     )
@@ -51,7 +66,13 @@ def _summary(release: Release) -> Section:
         f"{rows - out:,} of {rows:,} {unit} are published in {len(release.classes):,} classes; {out:,} "
         f"({percent(out / rows)}) are left out, where {percent(float(release.goal.suppress))} were allowed."
     )
-    parts = [Paragraph(text=text)]
+    parts = [Paragraph(text=f"{text} Method: {release.goal.method.meaning}.")]
+    if release.missing:
+        parts.append(
+            Paragraph(text=f"{release.missing:,} more lack a value where the policy leaves such {unit} out.")
+        )
+    parts += [Paragraph(text=each, tone="bad") for each in warnings(release.table, release.columns)]
+    parts += [Paragraph(text=each.declaration["meaning"]) for each in release.goal.pseudonyms]
     if release.found is not None:
         found = release.found
         proof = "is the best of all" if found.proven else "is not proven to be the best: time ran out"
@@ -62,15 +83,10 @@ def _summary(release: Release) -> Section:
 
 
 def _columns(release: Release) -> Section:
-    kept = 1 - column_losses(release.tuples, release.hierarchies, release.recoding)
-    levels = release.recoding.levels
+    # rounding may leave a little less than nothing
+    kept = np.clip(1 - column_losses(release.tuples, release.hierarchies, release.recoding), 0, 1)
     rows = tuple(
-        (
-            name,
-            "by tuple" if levels is None else f"{levels[place]} of {release.hierarchies[place].height}",
-            percent(float(kept[place])),
-            ", ".join(release.recoding.labels[place][:4]),
-        )
+        (name, release.how(place), percent(float(kept[place])), examples(release, place))
         for place, name in enumerate(release.subject.quasi)
     )
     data = alt.Data(values=[{"column": row[0], "kept": float(kept[place])} for place, row in enumerate(rows)])
@@ -98,52 +114,6 @@ def _columns(release: Release) -> Section:
     )
 
 
-def _risk(release: Release) -> Section:
-    before, after = risks(release.before), risks(release.classes)
-    rows = (
-        ("prosecutor, highest", percent(before.prosecutor.highest), percent(after.prosecutor.highest)),
-        (
-            "prosecutor, share above 20%",
-            percent(before.prosecutor.at_risk),
-            percent(after.prosecutor.at_risk),
-        ),
-        ("journalist, highest", percent(before.journalist.highest), percent(after.journalist.highest)),
-        ("marketer, average", percent(before.marketer), percent(after.marketer)),
-        (
-            "alone with their quasi-identifiers",
-            f"{uniqueness(release.before, 1.0).sample:,}",
-            f"{uniqueness(release.classes, 1.0).sample:,}",
-        ),
-    )
-    table = Grid(head=("risk of being matched", "before", "after"), rows=rows, numbers=(1, 2))
-    caption = (
-        "How many people share their quasi-identifiers with so many others, before (grey) and after (orange)."
-    )
-    return Section(
-        title="Risk of being matched to a row",
-        parts=(table, Picture(svg=as_svg(styled(_sizes(release))), caption=caption)),
-    )
-
-
-def _sizes(release: Release) -> alt.LayerChart:
-    """The share of people in classes of at most each size."""
-    layers = []
-    for classes, colour in ((release.before, FAINT), (release.classes, SUSPECTED)):
-        sizes = np.sort(classes.sizes)
-        share = np.cumsum(sizes) / max(int(sizes.sum()), 1)
-        places = np.searchsorted(sizes, np.unique(np.minimum(sizes, LARGEST_CLASS)), side="right") - 1
-        points = [{"size": int(min(sizes[p], LARGEST_CLASS)), "share": float(share[p])} for p in places]
-        layers.append(
-            alt.Chart(alt.Data(values=points))
-            .mark_line(interpolate="step-after", color=colour, point=alt.OverlayMarkDef(color=colour))
-            .encode(
-                x=alt.X("size:Q", title="size of the class", scale=alt.Scale(type="log")),
-                y=alt.Y("share:Q", title="people in classes up to it", axis=alt.Axis(format="%")),
-            )
-        )
-    return alt.layer(*layers).properties(width=460, height=220)
-
-
 def _belief(release: Release) -> Section:
     rows = tuple(
         (model.name, model.belief, ", ".join(model.not_stopped) or "–") for model in release.goal.models
@@ -159,6 +129,7 @@ def _belief(release: Release) -> Section:
                 head=("model", "who knows everybody's quasi-identifiers and nothing else", "not stopped"),
                 rows=rows,
             ),
+            Grid(head=("attack", "what it rests on"), rows=tuple(MEANINGS.items())),
             Paragraph(text=warning, tone="bad"),
         ),
     )
@@ -166,11 +137,13 @@ def _belief(release: Release) -> Section:
 
 def _utility(release: Release) -> Section:
     measured = (release.tuples, release.hierarchies, release.recoding)
-    rows = tuple((name, number(float(measure(*measured)))) for name, measure in MEASURES.items())
-    random = Randomness()
-    workload = workload_error(*measured, random_workload(*measured[:2], random, queries=QUERIES))
+    measures = MEASURES if release.recoding.levels is None else {**MEASURES, "height": height}
+    rows = tuple((name, number(float(measure(*measured))), SAYS[name]) for name, measure in measures.items())
+    random, rising = Randomness(), ordered(release.hierarchies, release.numeric)
+    queries = random_workload(*measured[:2], random, queries=QUERIES, ordered=rising)
+    workload = workload_error(*measured, queries)
     parts: list[Part] = [
-        Grid(head=("measure", "value"), rows=rows, numbers=(1,)),
+        Grid(head=("measure", "value", "which says"), rows=rows, numbers=(1,)),
         Paragraph(
             text=f"{workload.queries:,} random counts of two quasi-identifiers and a sensitive value are "
             f"wrong by {percent(workload.median)} in the median, {percent(workload.mean)} on average."

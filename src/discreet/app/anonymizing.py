@@ -3,82 +3,103 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from pathlib import Path
+from collections.abc import Callable
 
 import typer
 from rich.console import Console
 
-from discreet.anonymity.models.parameters import parse_fraction
-from discreet.anonymity.search import OBJECTIVES, Objective
-from discreet.app import anonymize_view, checking
+from discreet.app import anonymize_view, checking, listed_view, private_view
+from discreet.app.anonymize_options import PRIVATE, Request, anonymizer, private, wanted
 from discreet.app.anonymize_report import report, write_report
-from discreet.app.anonymizer import Anonymizer, Method
+from discreet.app.certificates import write_certificate
 from discreet.app.commands.progress import spinner
+from discreet.app.counted import Sources
+from discreet.app.exposure import warnings
 from discreet.app.releasing import publish
-from discreet.app.subjects import Named, Wanted, resolve
+from discreet.app.subjects import Named, resolve
 from discreet.app.wanted_models import Options, models_of
 from discreet.core.errors import RequestError, UnmetError
-from discreet.core.numbers import parse_probability
+from discreet.core.policy import Table
+from discreet.engines.publishing import Target
 
 __all__ = ["Options", "Request", "run"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A request as it was typed."""
-
-    table: str
-    policy: Path | None
-    models: Options
-    quasi: str | None = None
-    sensitive: str | None = None
-    hierarchies: Sequence[str] = ()
-    population: str | None = None
-    posterior: str | None = None
-    suppress: str = "0"
-    objective: str = "loss"
-    method: str = "generalize"
-    weights: Sequence[str] = ()
-    unit: str | None = None
-    seconds: float | None = None
-    output: Path | None = None
-
-
-def run(request: Request, *, check: bool, minimal: bool, as_json: bool) -> None:
-    """Judge the table, list its minimal generalizations, or publish it."""
-    named = resolve(_wanted(request))
+def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_json: bool) -> None:
+    """Judge the table, list generalizations, or publish it."""
+    if sum((check, minimal, top is not None)) > 1:
+        raise RequestError("--check, --minimal and --top do different things.", hint="Give one of them.")
     if request.unit not in (None, "row"):
         raise RequestError(
             f"--unit is row, or left out; got {request.unit}.", hint="Leave it out to count people."
         )
+    if request.output is not None:
+        Target.of(request.output)  # refused before the table is looked at
+    named = resolve(wanted(request))
     if check:
         _check(request, named, as_json=as_json)
-    elif minimal:
-        with spinner() as tell:
-            tell("searching")
-            listed = _anonymizer(request, named).minimal(named.name)
-        anonymize_view.show_minimal(Console(), listed, as_json=as_json)
+    elif minimal or top is not None:
+        _list(request, named, top, as_json=as_json)
+    elif request.method == PRIVATE:
+        _publish_privately(request, named, as_json=as_json)
     else:
         _publish(request, named, as_json=as_json)
 
 
 def _publish(request: Request, named: Named, *, as_json: bool) -> None:
     with spinner() as tell:
-        release = _anonymizer(request, named, tell).fit(named.name).release
+        release = anonymizer(request, named, tell).fit(named.name).release
         written = []
         if request.output is not None:
             tell("writing")
             document = report(release)  # what can fail comes before anything is published
             written = publish(release, named.policy, request.output)
             written.append(write_report(document, request.output))
+    _warn(release.table, release.columns)
     if as_json:
         files = {"files": [str(path) for path in written]}
         print(json.dumps(anonymize_view.as_object(release) | files))
     else:
         anonymize_view.show(Console(), release, written)
+
+
+def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:
+    if request.output is None:
+        raise RequestError(
+            "anonymize: a private release is charged when it is made, so it must be kept.",
+            hint="Name a file with -o.",
+        )
+    target = Target.of(request.output)
+    Sources(tables={named.name: named.policy.tables[named.name]}, frames={}).require_elsewhere(target)
+    with spinner() as tell:
+        release = private(request, named, tell).fit(named.name).release
+        tell("writing")
+        release.write(request.output)
+        written = [
+            request.output,
+            write_certificate(private_view.certificate(release), target),
+            write_report(private_view.report(release), request.output),
+        ]
+    _warn(release.table, release.as_they_are)
+    if as_json:
+        print(json.dumps(private_view.as_object(release) | {"files": [str(path) for path in written]}))
+        return
+    private_view.show(Console(), release)
+    for path in written:
+        Console().print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> None:
+    if request.method == PRIVATE:
+        raise RequestError(
+            "anonymize: a private release is not searched for; its levels are declared.",
+            hint="Leave --minimal and --top out.",
+        )
+    with spinner() as tell:
+        found = anonymizer(request, named, tell)
+        listed = found.minimal(named.name) if top is None else found.best(named.name, top)
+    show: Callable[..., None] = listed_view.show_minimal if top is None else listed_view.show_best
+    show(Console(), listed, as_json=as_json)
 
 
 def _check(request: Request, named: Named, *, as_json: bool) -> None:
@@ -95,62 +116,7 @@ def _check(request: Request, named: Named, *, as_json: bool) -> None:
     raise UnmetError(f"The table does not meet {' and '.join(failed)}.")
 
 
-def _anonymizer(request: Request, named: Named, tell: Callable[[str], None] | None = None) -> Anonymizer:
-    models = models_of(request.models, named)
-    if not models and request.posterior is None:
-        raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
-    if request.method not in list(Method):
-        raise RequestError(f"There is no method {request.method}.", hint=f"There are {', '.join(Method)}.")
-    posterior = request.posterior
-    return Anonymizer(
-        named.policy,
-        models=models,
-        posterior=None if posterior is None else parse_probability("--posterior", posterior),
-        suppress=_share(request.suppress),
-        objective=_objective(request.objective),
-        method=request.method,
-        weights={
-            name: float(parse_fraction("--weight", value))
-            for name, value in (_pair("--weight", each) for each in request.weights)
-        },
-        seconds=request.seconds,
-        unit=request.unit,
-        population=named.population,
-        progress=tell,
-    )
-
-
-def _wanted(request: Request) -> Wanted:
-    return Wanted(
-        table=request.table,
-        policy=request.policy,
-        quasi=_names(request.quasi),
-        sensitive=_names(request.sensitive),
-        hierarchies=dict(_pair("--hierarchy", each) for each in request.hierarchies),
-        population=request.population,
-    )
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",")) if text else ()
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    column, sign, value = text.partition("=")
-    if not sign or not column or not value:
-        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
-    return column, value
-
-
-def _share(text: str) -> Fraction:
-    share = parse_fraction("--suppress", text)
-    if share > 1:
-        raise RequestError(f"--suppress must be a share such as 2%; got {text}.", hint="Give at most 100%.")
-    return share
-
-
-def _objective(name: str) -> Objective:
-    known = {each.name: each for each in OBJECTIVES}
-    if name not in known:
-        raise RequestError(f"There is no objective {name}.", hint=f"There are {', '.join(known)}.")
-    return known[name]
+def _warn(table: Table, columns: tuple[str, ...]) -> None:
+    console = Console(stderr=True, soft_wrap=True)
+    for text in warnings(table, columns):
+        console.print(f"discreet: warning: {text}", markup=False, highlight=False)

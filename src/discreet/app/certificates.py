@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.anonymity.models import Model
-from discreet.app.anonymizer import Release
+from discreet.app.release import Release
 from discreet.core.policy import Role
+from discreet.engines.publishing import Target
 
 ATTACKER = (
     "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
@@ -32,10 +33,14 @@ def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool =
         "table": release.name,
         "unit": "row" if release.subject.person is None else "person",
         "method": goal.method.value,
-        "objective": goal.objective.name,
+        "meaning": goal.method.meaning,
+        "objective": goal.objective.name if release.found is not None else None,
+        "weights": dict(goal.weights),
         "suppression_limit": str(goal.suppress),
         "columns": {name: _column(release, name) for name in release.table.columns},
         "models": [_model(model) for model in goal.models],
+        "pseudonyms": [each.declaration for each in goal.pseudonyms],
+        "chained": goal.earlier is not None,
         "attacker": ATTACKER,
         "limits": LIMITS,
         "attacks_run": list(attacks),
@@ -43,12 +48,16 @@ def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool =
     }
 
 
-def write_certificate(content: dict[str, object], published: Path) -> Path:
-    """Beside the published file, whose digest it carries."""
-    path = published.with_name(f"{published.stem}.certificate.json")
-    with published.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    path.write_text(json.dumps(content | {"file": published.name, "sha256": digest}, indent=2) + "\n")
+def write_certificate(content: dict[str, object], target: Target) -> Path:
+    """Beside the published file, whose digest it carries; a table among others has none of its own."""
+    path = target.beside("certificate.json")
+    where: dict[str, object] = {"file": target.file.name}
+    if target.table:
+        where["table_of_file"] = target.table
+    else:
+        with target.file.open("rb") as file:
+            where["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    path.write_text(json.dumps(content | where, indent=2) + "\n")
     return path
 
 
@@ -65,14 +74,15 @@ def _column(release: Release, name: str) -> dict[str, object]:
     role = release.table.columns[name].role
     if name not in release.columns:
         return {"role": role.value, "published": "left out"}
+    if name in {each.column for each in release.goal.pseudonyms}:
+        return {"role": role.value, "published": "as keyed pseudonyms"}
     if role is not Role.QUASI:
         return {"role": role.value, "published": "as it is"}
-    place = release.subject.quasi.index(name)
-    hierarchy = release.hierarchies[place]
-    levels = release.recoding.levels
-    published = "recoded by tuple" if levels is None else f"level {levels[place]} of {hierarchy.height}"
+    how = release.how(release.subject.quasi.index(name))
+    missing = release.table.columns[name].missing
     return {
         "role": role.value,
-        "published": published,
+        "published": f"level {how}" if release.recoding.levels is not None else how,
         "hierarchy": release.table.columns[name].hierarchy or name,
+        "missing": None if missing is None else missing.value,
     }

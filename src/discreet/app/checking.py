@@ -18,7 +18,7 @@ from discreet.anonymity.compression import combine, compress
 from discreet.anonymity.grouping import grouped
 from discreet.anonymity.hierarchies import Flat
 from discreet.anonymity.models import Measured, Worst, strongest, worst
-from discreet.app.anonymizer import subject_of
+from discreet.app.counted import subject_of
 from discreet.app.subjects import Named
 from discreet.belief.wording import number
 from discreet.engines.publishing import DuckDBPublisher

@@ -24,9 +24,10 @@ from typing import Self, TypeVar
 import pyarrow as pa
 
 from discreet.accounting.entries import Entry
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.ledger import Ledger
 from discreet.app import fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
+from discreet.app.books import asking, opened
 from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.proposals import Proposal, expected
 from discreet.belief import Promise
@@ -90,15 +91,8 @@ class Curator:
         random: Randomness | None = None,
     ) -> Self:
         """The same, for a policy that is read already."""
-        promise = promise_of(policy)
-        shares = {name: each.share for name, each in policy.analysts.items()}
-        who = analyst or (next(iter(shares)) if len(shares) == 1 else None if shares else SOLE_ANALYST)
-        if who is None or (shares and who not in shares):
-            raise RequestError(
-                f"The policy knows the analysts {', '.join(shares)}; this is {who or 'none of them'}.",
-                hint="Say who asks: --analyst NAME.",
-            )
-        ledger = Ledger(policy.ledger, promise, analysts=shares or None)
+        who = asking(policy, analyst)
+        ledger = opened(policy)
         try:
             with fault_log.kept(policy.ledger):
                 engine = DuckDB.open(prepare(policy, _store_folder(policy), progress=progress))

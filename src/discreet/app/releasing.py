@@ -9,30 +9,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.accounting.ledger import Ledger
-from discreet.app.anonymizer import Release
+from discreet.app.books import opened
 from discreet.app.certificates import certificate, write_certificate
-from discreet.app.policies import promise_of
-from discreet.core.errors import RequestError
+from discreet.app.release import Release
 from discreet.core.policy import Policy
-from discreet.engines.publishing import require_format
+from discreet.engines.publishing import Target
+
+SIGNATURES = "signatures.parquet"
 
 
 def publish(release: Release, policy: Policy, path: Path) -> list[Path]:
-    """Write the table and its certificate; the ledger knows of it before there is a file."""
-    if not path.absolute().parent.is_dir():
-        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
-    require_format(path)
-    _enter(release, policy, path)
+    """Write the table and its certificate; the ledger knows of it before there is a file.
+
+    A release that later ones are to be chained to leaves its signatures beside it, for the custodian.
+    """
+    target = Target.of(path)
+    release.sources.require_elsewhere(target)
+    _enter(release, policy, target)
     release.write(path)
-    return [path, write_certificate(certificate(release), path)]
+    written = [path, write_certificate(certificate(release), target)]
+    if release.chain is not None:
+        release.write_signatures(target.beside(SIGNATURES))
+        written.append(target.beside(SIGNATURES))
+    return written
 
 
-def _enter(release: Release, policy: Policy, path: Path) -> None:
+def _enter(release: Release, policy: Policy, target: Target) -> None:
     """Note the release in the ledger of the policy's promise."""
     if policy.promise is None:
         return
-    shares = {name: each.share for name, each in policy.analysts.items()}
-    with Ledger(policy.ledger, promise_of(policy), analysts=shares or None) as ledger:
+    with opened(policy) as ledger:
         models = ", ".join(model.name for model in release.goal.models)
-        ledger.note_release(path.name, f"{release.name}, {models}", certificate(release))
+        ledger.note_release(target.name, f"{release.name}, {models}", certificate(release))

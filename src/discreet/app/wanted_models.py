@@ -18,15 +18,18 @@ from discreet.anonymity.models import (
     KAnonymity,
     KMap,
     Measured,
+    MInvariance,
     StrictRisk,
     parsing,
 )
-from discreet.anonymity.models.choosing import for_posterior
+from discreet.anonymity.models.choosing import DISTANCES, closeness_for_posterior, for_posterior
 from discreet.anonymity.models.parameters import parse_fraction
 from discreet.app.subjects import Named
 from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_probability
 
 T = TypeVar("T")
+CAPPING = ("probabilistic", "recursive", "equal")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,27 @@ class Options:
     alpha: Sequence[str] = ()
     delta_disclosure: Sequence[str] = ()
     beta_likeness: Sequence[str] = ()
+    m_invariance: Sequence[str] = ()
     risk: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posterior:
+    """What may be believed of a sensitive value at most, and the kind of model that is to keep it there."""
+
+    cap: float
+    kind: str = "probabilistic"
+
+    @staticmethod
+    def of(text: str) -> Posterior:
+        """20%, or 20%:equal."""
+        cap, _, kind = text.partition(":")
+        if kind not in ("", *CAPPING, *DISTANCES):
+            raise RequestError(
+                f"--posterior is kept by {', '.join(CAPPING)}; got {kind}.",
+                hint="Write --posterior 20%:equal.",
+            )
+        return Posterior(cap=parse_probability("--posterior", cap), kind=kind or "probabilistic")
 
 
 def models_of(options: Options, named: Named) -> list[Measured]:
@@ -67,17 +90,29 @@ def models_of(options: Options, named: Named) -> list[Measured]:
     for text in options.beta_likeness:
         column, beta = _pair("--beta-likeness", text)
         models.append(BetaLikeness(column=column, beta=beta))
+    for text in options.m_invariance:
+        column, m = _pair("--m-invariance", text)
+        if m.denominator != 1:
+            raise RequestError(f"--m-invariance must be COLUMN:3 or the like; got {text}.")
+        models.append(MInvariance(column=column, m=m.numerator))
     return models + [_risk(text, named) for text in options.risk]
 
 
-def of_posterior(cap: float, columns: Mapping[str, Sensitive]) -> list[Measured]:
+def of_posterior(posterior: Posterior, columns: Mapping[str, Sensitive]) -> list[Measured]:
     """For every sensitive column the model that keeps the belief in any of its values below the cap."""
     if not columns:
         raise RequestError(
             "--posterior is about sensitive columns, and the table has none.",
             hint="Give role: sensitive to a column, or name it with --sensitive.",
         )
-    return [for_posterior(cap, each, column=name).probabilistic for name, each in columns.items()]
+    return [_capped(posterior, name, each) for name, each in columns.items()]
+
+
+def _capped(posterior: Posterior, name: str, column: Sensitive) -> Measured:
+    if posterior.kind in DISTANCES:
+        return closeness_for_posterior(posterior.cap, column, column=name, distance=posterior.kind)
+    found = for_posterior(posterior.cap, column, column=name)
+    return found.recursive if posterior.kind == "recursive" else found.probabilistic
 
 
 def _with_population(named: Named, option: str, value: T) -> T:

@@ -25,10 +25,18 @@ def matching(
         return {}
     with closing(connect()) as connection:
         try:
-            row = connection.execute(_counts(connection, schema, columns, patterns)).fetchone()
+            relation = _relation(connection, schema)
+            row = connection.execute(counting(relation, columns, patterns)).fetchone()
         except (duckdb.Error, OSError, UnicodeError):
             return {}
     assert row is not None
+    return shares(row, columns, patterns)
+
+
+def shares(
+    row: Sequence[int], columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """What the one row of `counting` says."""
     counts = iter(row)
     found: dict[str, dict[str, float]] = {}
     for column in columns:
@@ -37,12 +45,8 @@ def matching(
     return found
 
 
-def _counts(
-    connection: duckdb.DuckDBPyConnection,
-    schema: Schema,
-    columns: Sequence[str],
-    patterns: Mapping[str, str],
-) -> str:
+def counting(relation: str, columns: Sequence[str], patterns: Mapping[str, str]) -> str:
+    """How many values each column has among the first rows, and how many of them each pattern matches."""
     counts: list[str] = []
     for column in columns:
         text = f"trim(CAST({quoted(column)} AS VARCHAR))"
@@ -51,7 +55,9 @@ def _counts(
             f"count(*) FILTER (WHERE regexp_full_match({text}, {literal(pattern)}))"
             for pattern in patterns.values()
         ]
-    return f"SELECT {', '.join(counts)} FROM (SELECT * FROM {_relation(connection, schema)} LIMIT {ROWS})"
+    # by number, because columns may be called as one likes
+    named = ", ".join(f"{count} AS n{place}" for place, count in enumerate(counts))
+    return f"SELECT {named} FROM (SELECT * FROM {relation} LIMIT {ROWS})"
 
 
 def _relation(connection: duckdb.DuckDBPyConnection, schema: Schema) -> str:

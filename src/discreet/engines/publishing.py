@@ -4,25 +4,28 @@ Nothing is loaded: a source is a view over its files, so that ten million rows n
 statements are the package's own and run for the custodian alone; an analyst never reaches this connection.
 
 Written     under a name of its own first, and renamed once it is whole, so that an interrupted run leaves
-            neither half a file nor the loss of an older one. Parquet, CSV or a table of a DuckDB file.
+            neither half a file nor the loss of an older one. Parquet, CSV or a table of a DuckDB file, which
+            is put there in one transaction and leaves the file's other tables as they are.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import duckdb
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.core.values import Exact
-from discreet.engines import sources
+from discreet.engines import patterns, sources
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.faults import guarded
 
@@ -30,6 +33,41 @@ PARQUET = "FORMAT parquet, COMPRESSION zstd"
 FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".csv": "FORMAT csv, HEADER"}
 DATABASES = sources.DATABASE
 ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where a release goes: a file, or a table of a DuckDB file, `shop.duckdb#visits`.
+
+    >>> Target.of("shop.duckdb#visits").beside("certificate.json").name
+    'shop.visits.certificate.json'
+    """
+
+    file: Path
+    table: str = ""
+
+    @staticmethod
+    def of(text: str | Path) -> Target:
+        file, inner = sources.split(str(text))
+        path = Path(file)
+        if path.suffix.lower() not in (*FORMATS, *DATABASES):
+            raise RequestError(
+                f"{path.name} is no kind of file that a table is written to.",
+                hint=f"Name one that ends in {', '.join((*FORMATS, *DATABASES))}.",
+            )
+        if not path.absolute().parent.is_dir():
+            raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+        return Target(file=path, table=(inner or path.stem) if path.suffix.lower() in DATABASES else "")
+
+    @property
+    def name(self) -> str:
+        """What a ledger calls it."""
+        return self.file.name if self.table in ("", self.file.stem) else f"{self.file.name}#{self.table}"
+
+    def beside(self, ending: str) -> Path:
+        """A file that goes with it."""
+        stem = self.file.stem if self.table in ("", self.file.stem) else f"{self.file.stem}.{self.table}"
+        return self.file.with_name(f"{stem}.{ending}")
 
 
 class DuckDBPublisher:
@@ -56,7 +94,6 @@ class DuckDBPublisher:
         return guarded(work)
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
-        require_format(path)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             with self._lending(lent or {}):
@@ -64,6 +101,20 @@ class DuckDBPublisher:
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
+
+    def matching(
+        self, table: str, columns: Sequence[str], wanted: Mapping[str, str]
+    ) -> dict[str, dict[str, float]]:
+        """As `patterns.matching`, of a table that is read here."""
+        found = self.count(patterns.counting(quoted(table), columns, wanted)).secret.to_pylist()[0]
+        return patterns.shares(list(found.values()), columns, wanted)
+
+    def is_read(self, target: Target) -> bool:
+        """Whether writing there would overwrite what is read here."""
+        return any(
+            target.file.resolve() in source.files and target.table in ("", source.inner)
+            for source in self._sources
+        )
 
     @property
     def state(self) -> list[tuple[str, int, int]]:
@@ -119,12 +170,40 @@ class DuckDBPublisher:
                 self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
 
 
-def require_format(path: Path) -> None:
-    """Refuse a file whose ending says nothing of how to write it."""
-    if path.suffix.lower() not in (*FORMATS, *DATABASES):
+@contextmanager
+def arriving(target: Target) -> Iterator[Path]:
+    """The file to write; what is there at the end becomes a table of the target, if that is a database.
+
+    Its source may be another table of the same database, which a file that is written to cannot be open for.
+    """
+    if not target.table:
+        yield target.file
+        return
+    draft = target.file.with_name(f".{target.file.stem}.{os.getpid()}.arriving{target.file.suffix}")
+    try:
+        yield draft
+        _put(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _put(draft: Path, target: Target) -> None:
+    failed = False
+    with closing(connect()) as connection:
+        try:
+            connection.execute(f"ATTACH {literal(str(target.file))} AS _discreet_target")
+        except duckdb.Error:
+            failed = True
+        else:
+            connection.execute(f"ATTACH {literal(str(draft))} AS _discreet_release (READ_ONLY)")
+            place, made = f"_discreet_target.{quoted(target.table)}", quoted(draft.stem)
+            text = f"CREATE OR REPLACE TABLE {place} AS FROM _discreet_release.{made}"
+            guarded(lambda: connection.execute(text))
+    # Raised outside of the handler, so that the driver's error does not ride along as its context.
+    if failed:
         raise RequestError(
-            f"{path.name} is no kind of file that a table is written to.",
-            hint=f"Name one that ends in {', '.join((*FORMATS, *DATABASES))}.",
+            f"{target.file} cannot be written to.",
+            hint="Check that it is a DuckDB file and not open elsewhere.",
         )
 
 

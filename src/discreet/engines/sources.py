@@ -59,7 +59,7 @@ class Reading:
 
 def locate(name: str, table: Table) -> Source:
     """The files that a policy's table means."""
-    declared, inner = _split(table.source)
+    declared, inner = split(table.source)
     found = [declared] if Path(declared).is_file() else glob.glob(declared, recursive=True)
     files = tuple(sorted(Path(path).resolve() for path in found if Path(path).is_file()))
     if not files:
@@ -110,7 +110,7 @@ def let_go(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def _split(source: str) -> tuple[str, str]:
+def split(source: str) -> tuple[str, str]:
     """A file and the table inside of it that a source names."""
     file, _, inner = source.rpartition("#")
     return (file, inner) if Path(file).suffix.lower() in DATABASE else (source, "")

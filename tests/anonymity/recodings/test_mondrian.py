@@ -58,7 +58,7 @@ def test_bounds_stand_in_the_gap_and_not_at_the_extremes() -> None:
     ages = listed("age", [(str(age), "*") for age in range(20, 60)])
     rows = [((age - 20,), "a") for age in (25, 26, 45, 47)]
     recoding = Mondrian(ordered=frozenset({"age"})).recode(tuples_of(rows), [ages], [KAnonymity(k=2)])
-    assert {labels(recoding, number) for number in range(4)} == {("20–35",), ("36–59",)}
+    assert {labels(recoding, number) for number in range(4)} == {("[20, 35]",), ("[36, 59]",)}
 
 
 def test_a_weight_decides_which_column_is_cut() -> None:

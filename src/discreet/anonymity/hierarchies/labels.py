@@ -7,7 +7,7 @@
     29           the number, however it is written: 29.0
     130**        five characters, the first three of them these; or fewer, as short codes are masked alike
     2023-05      a day of that month; quarters, years and decades alike; or the text itself
-    2023-05-17–2023-06-02   a day within both ends
+    [2023-05-17, 2023-06-02]   a day within both ends; also 2023-05-17–2023-06-02
     Asian        with the hierarchy at hand, a value that has this label at some level; else the text itself
 
 A label that can be read in several ways covers what any of them covers.
@@ -33,6 +33,7 @@ PLAIN = re.compile(NUMBER)
 BETWEEN = re.compile(rf"\[{NUMBER}, ?{NUMBER}([\[\])])|{NUMBER}[-–]{NUMBER}")
 ONE_SIDED = re.compile(rf"(<=|>=|<|>|≤|≥) ?{NUMBER}")
 MASKED = re.compile(r"[^*]+\*+|\*+[^*]+|\*{2,}")
+ENDS = re.compile(r"\[(.+), (.+)\]|(.+)–(.+)")
 PERIOD = re.compile(r"\d{4}(-(0[1-9]|1[0-2])|-Q[1-4])?|\d{3}0s")
 
 
@@ -156,12 +157,11 @@ def _period(label: str) -> Reading | None:
 
 def _days(label: str) -> Reading | None:
     """One day, or those between two."""
-    if len(label) < 10 or not label[:4].isdigit():
+    match = ENDS.fullmatch(label)
+    if match is None and len(label) != 10:
         return None
-    ends = [read_day(end) for end in label.split("–")] if "–" in label else [read_day(label)]
-    if len(ends) > 2 or ends[0] is None or ends[-1] is None or (len(ends) == 1 and len(label) != 10):
-        return None
-    return Days(first=ends[0], last=ends[-1])
+    first, last = (read_day(label),) * 2 if match is None else map(read_day, filter(None, match.groups()))
+    return None if first is None or last is None else Days(first=first, last=last)
 
 
 FORMS: tuple[Callable[[str], Reading | None], ...] = (

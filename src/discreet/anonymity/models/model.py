@@ -29,27 +29,24 @@ Verdicts = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 HOMOGENEITY = "homogeneity"
-"""All rows of a class share one sensitive value, or nearly all."""
-
 BACKGROUND_KNOWLEDGE = "background knowledge"
-"""What is known from elsewhere rules out some of a class's values."""
-
 SIMILARITY = "similarity"
-"""The values of a class differ and mean much the same."""
-
 SKEWNESS = "skewness"
-"""A value is far commoner in a class than in the table."""
-
 COMPOSITION = "composition"
-"""Two releases about the same people, each safe, are joined."""
-
 MEMBERSHIP = "membership"
-"""That a person is in the table is itself the secret."""
 
 KNOWER = "Who knows the quasi-identifiers of a person in the table"
 """How a sentence about what a model lets an attacker believe begins."""
 
-ATTACKS = (HOMOGENEITY, BACKGROUND_KNOWLEDGE, SIMILARITY, SKEWNESS, COMPOSITION, MEMBERSHIP)
+MEANINGS = {
+    HOMOGENEITY: "All rows of a class share one sensitive value, or nearly all.",
+    BACKGROUND_KNOWLEDGE: "What is known from elsewhere rules out some of a class's values.",
+    SIMILARITY: "The values of a class differ and mean much the same.",
+    SKEWNESS: "A value is far commoner in a class than in the table.",
+    COMPOSITION: "Two releases about the same people, each safe, are joined.",
+    MEMBERSHIP: "That a person is in the table is itself the secret.",
+}
+ATTACKS = tuple(MEANINGS)
 
 
 class Model(Protocol):

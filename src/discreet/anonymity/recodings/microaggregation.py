@@ -5,7 +5,7 @@ univariate  The grouping of one column with the least squared error among all wi
             rows with the same value stay together.
 mdav        A good grouping of several columns at once [DM02]: the tuple farthest from the mean takes its
             nearest neighbours until they are k rows, then so does the one farthest from it, until fewer
-            than 2k rows are left. Columns are scaled to equal variance.
+            than 2k rows are left. Columns are scaled to equal variance, times their weights.
 Promise     Used for all quasi-identifiers together, k-anonymity: at least k rows show the same. Used for
             some of them the classes are the recoding's, and only those are judged. A mean is computed from
             the values that it replaces: who knows all others of a group computes the last one from an exact
@@ -73,11 +73,12 @@ def _path(came: Integers, number: int) -> Integers:
     return groups
 
 
-def mdav(points: Floats, counts: Integers, k: int) -> Integers:
-    """The group of each tuple of numbers, of at least k rows."""
+def mdav(points: Floats, counts: Integers, k: int, *, weights: Sequence[float] | None = None) -> Integers:
+    """The group of each tuple of numbers, of at least k rows; a distance in a column counts by its weight."""
     _require_rows(counts, k)
     spread = points.std(axis=0)
     scaled = points / np.where(spread > 0, spread, 1.0)
+    scaled = scaled if weights is None else scaled * np.sqrt(weights)
     groups = np.full(len(points), -1, np.int64)
     group, rest = 0, np.arange(len(points))
     while counts[rest].sum() >= 2 * k:
@@ -142,7 +143,8 @@ def replaced(
     j = recoding.columns.index(column)
     group = np.unique(groups[inside], return_inverse=True)[1]
     middle = centres(numbers[inside], tuples.counts[inside], group, centre=centre)
-    texts = [f"{number:.{decimals}f}" for number in middle]
+    # a mean that rounds to 0 from below is 0, and not a label of its own
+    texts = [f"{round(float(number), decimals) + 0.0:.{decimals}f}" for number in middle]
     names = tuple(dict.fromkeys(texts)) or ("",)
     place = {name: number for number, name in enumerate(names)}
     codes[inside, j] = np.array([place[text] for text in texts], np.int32)[group] if texts else 0

@@ -15,19 +15,18 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from sqlglot import exp
 
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.grouping import sums
 from discreet.anonymity.numbering import numbered
+from discreet.core.engine import Publisher
 from discreet.core.numbers import require_count
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Occurrences:
-    """`tuples[i]` different tuples occur `times[i]` times (above 0).
-
-    In SQL: SELECT times, COUNT(*) FROM (SELECT COUNT(*) AS times FROM t GROUP BY columns) GROUP BY times.
-    """
+    """`tuples[i]` different tuples occur `times[i]` times (above 0)."""
 
     times: Integers
     tuples: Integers
@@ -72,6 +71,21 @@ def identifying(columns: tuple[str, ...], occurrences: Occurrences) -> Identifyi
         distinction=sum(number for _, number in pairs) / rows if rows else 0.0,
         separation=(all_pairs - alike) / all_pairs if all_pairs else 1.0,
     )
+
+
+def engine_counting(engine: Publisher, table: str) -> Count:
+    """Have the engine count rows."""
+
+    def count(columns: tuple[str, ...]) -> Occurrences:
+        names = [exp.column(name, quoted=True) for name in columns]
+        once = exp.select(exp.Count(this=exp.Star()).as_("times")).from_(
+            exp.to_identifier(table, quoted=True)
+        )
+        often = exp.select("times", "count(*) AS tuples").from_(once.group_by(*names).subquery("s"))
+        found = engine.count(often.group_by("times").sql(dialect="duckdb")).secret
+        return Occurrences(times=found.column("times").to_numpy(), tuples=found.column("tuples").to_numpy())
+
+    return count
 
 
 def counting(tuples: Tuples, names: Sequence[str]) -> Count:

@@ -66,7 +66,8 @@ class Survey:
         progress: Progress | None = None,
     ) -> Survey:
         _check(tuples, hierarchies, suppress, top)
-        judged = {name: held for name, held in tuples.sensitive.items() if name in {m.column for m in models}}
+        read = {name for model in models for name in (model.column, getattr(model, "earlier", None))}
+        judged = {name: held for name, held in tuples.sensitive.items() if name in read}
         tables = Tables(replace(tuples, sensitive=judged), hierarchies)
         names = [hierarchy.name for hierarchy in hierarchies]
         setting = Setting(

@@ -9,8 +9,6 @@ import typer
 
 POLICY = Path("privacy.yaml")
 Texts = list[str] | None
-OBJECTIVES = "loss|class-size|discernibility|precision|entropy|ambiguity|height"
-METHODS = "generalize|local|mondrian"
 
 
 def run(
@@ -26,27 +24,59 @@ def run(
     alpha: Annotated[Texts, typer.Option(help="COLUMN:0.5: no value above this share of a class.")] = None,
     delta_disclosure: Annotated[Texts, typer.Option(help="COLUMN:1.")] = None,
     beta_likeness: Annotated[Texts, typer.Option(help="COLUMN:2.")] = None,
+    m_invariance: Annotated[
+        Texts, typer.Option(help="COLUMN:3: the same m values for whoever stays, with --earlier.")
+    ] = None,
+    chain: Annotated[
+        Path | None, typer.Option("--earlier", help="The release before, with its signatures beside it.")
+    ] = None,
     risk: Annotated[Texts, typer.Option(help="prosecutor:0.2, or average:journalist:0.05.")] = None,
     posterior: Annotated[
-        str | None, typer.Option(help="What may be believed of a sensitive value at most, such as 20%.")
+        str | None,
+        typer.Option(help="What may be believed of a sensitive value at most: 20%, or 20%:recursive|equal."),
     ] = None,
     population: Annotated[str | None, typer.Option(help="A table or file of everybody.")] = None,
+    sampling: Annotated[
+        str | None, typer.Option(help="The part of everybody that the table is, such as 1%, for estimates.")
+    ] = None,
     suppress: Annotated[str, typer.Option(help="The most that may be left out, such as 2%.")] = "0",
     objective: Annotated[
         str, typer.Option(help="loss|class-size|discernibility|precision|entropy|ambiguity|height.")
     ] = "loss",
     method: Annotated[
-        str, typer.Option(help="generalize|local|mondrian: how values are made coarser.")
+        str,
+        typer.Option(
+            help="generalize|local|mondrian|mondrian-relaxed|cells|microaggregate|private: how values are "
+            "made coarser."
+        ),
     ] = "generalize",
+    level: Annotated[
+        Texts, typer.Option(help="COLUMN=2: publish at this level; 0 where a column is not named.")
+    ] = None,
+    centre: Annotated[
+        Texts, typer.Option(help="COLUMN=mean|median: show a number for each class instead of a label.")
+    ] = None,
     weight: Annotated[Texts, typer.Option(help="COLUMN=2: what it loses counts double.")] = None,
+    pseudonym: Annotated[
+        Texts, typer.Option(help="COLUMN: an identifier that is shown as keyed pseudonyms, with --key.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The file of the key; made if it is not there.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Of --method private.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Of --method private.")] = None,
+    analyst: Annotated[str | None, typer.Option(help="Whose share a private release is charged to.")] = None,
     quasi: Annotated[str | None, typer.Option(help="Quasi-identifiers of a file: a,b,c.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="Sensitive columns of a file: a,b.")] = None,
     hierarchy: Annotated[Texts, typer.Option(help="COLUMN=FILE, in ARX's format.")] = None,
     unit: Annotated[str | None, typer.Option(help="row: count rows even where people have several.")] = None,
     seconds: Annotated[float | None, typer.Option(help="The most time to search.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="List all minimal generalizations.")] = False,
+    top: Annotated[
+        int | None, typer.Option(help="List so many generalizations, the best first.", min=1)
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the table as it is.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help=".parquet, .csv or .duckdb.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help=".parquet, .csv, .duckdb or FILE.duckdb#TABLE.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
@@ -69,18 +99,29 @@ def run(
                 alpha=alpha or (),
                 delta_disclosure=delta_disclosure or (),
                 beta_likeness=beta_likeness or (),
+                m_invariance=m_invariance or (),
                 risk=risk or (),
             ),
+            sampling=sampling,
             posterior=posterior,
             suppress=suppress,
             objective=objective,
             method=method,
             weights=weight or (),
+            levels=level or (),
+            centres=centre or (),
+            pseudonyms=pseudonym or (),
+            key=key,
+            chain=chain,
+            epsilon=epsilon,
+            delta=delta,
+            analyst=analyst,
             unit=unit,
             seconds=seconds,
             output=output,
         ),
         check=check,
         minimal=minimal,
+        top=top,
         as_json=as_json,
     )

@@ -10,11 +10,13 @@ Bound       A coarser label has more values under it. From single columns: the m
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from discreet.anonymity.classes import Integers
 from discreet.anonymity.search.kernels import Truths
 from discreet.anonymity.search.lattice import Floats, outer_sum
 from discreet.anonymity.search.objectives.objective import Scale, Setting, View
@@ -61,8 +63,17 @@ class _Ambiguity:
         return score
 
     def _combinations(self, view: View, some: Truths) -> float:
-        products = view.sizes[some].astype(float)
         keys = view.keys[some]
-        for j, column in enumerate(self.setting.columns):
-            products *= self.widths[j][view.levels[j]][column.shown(keys)]
-        return float(products.sum())
+        widths = (
+            self.widths[j][view.levels[j]][column.shown(keys)]
+            for j, column in enumerate(self.setting.columns)
+        )
+        return combinations(view.sizes[some], widths)
+
+
+def combinations(rows: Integers, widths: Iterable[Floats]) -> float:
+    """Σ over rows of Π over columns of the values under a label; `widths` are a column's, by class."""
+    products = rows.astype(float)
+    for width in widths:
+        products *= width
+    return float(products.sum())

@@ -15,6 +15,11 @@ from discreet.anonymity.search.lattice import Floats
 from discreet.anonymity.search.objectives.objective import ANY, Scale, Setting, View
 
 
+def rows_per_class(rows: int, classes: int, suppressed: int) -> float:
+    """The definition."""
+    return rows / (classes + (suppressed > 0))
+
+
 @dataclass(frozen=True)
 class ClassSize:
     """Rows a class."""
@@ -34,8 +39,7 @@ class _ClassSize:
         return self.setting.rows / self.setting.most_classes()
 
     def score(self, view: View) -> float:
-        pool = view.gone.rows > 0
-        return self.setting.rows / (int(view.kept.sum()) + pool)
+        return rows_per_class(self.setting.rows, int(view.kept.sum()), view.gone.rows)
 
     def below(self, view: View) -> float:
         return ANY

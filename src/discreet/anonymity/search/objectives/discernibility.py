@@ -12,8 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from discreet.anonymity.classes import Integers
 from discreet.anonymity.search.lattice import Floats
 from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+
+
+def confusions(kept: Integers, suppressed: int, rows: int) -> float:
+    """The definition, from the sizes of the kept classes."""
+    sizes = kept.astype(float)
+    return float(sizes @ sizes) + suppressed * rows
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,7 @@ class _Discernibility:
         return float(self.setting.rows) ** 2 / self.setting.most_classes()
 
     def score(self, view: View) -> float:
-        kept = view.sizes[view.kept].astype(float)
-        return float(kept @ kept) + view.gone.rows * self.setting.rows
+        return confusions(view.sizes[view.kept], view.gone.rows, self.setting.rows)
 
     def below(self, view: View) -> float:
         gone = view.surely_gone.rows

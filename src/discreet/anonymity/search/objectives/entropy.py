@@ -16,10 +16,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.anonymity.classes import Integers
 from discreet.anonymity.search.columns import Column
 from discreet.anonymity.search.lattice import Floats
 from discreet.anonymity.search.objectives.by_column import ByColumn
 from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
+
+Counts = Floats | Integers
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,22 @@ class Entropy:
 
     def over(self, setting: Setting) -> Scale:
         def extra(j: int, gone: Gone) -> float:
-            return _spread(np.bincount(setting.columns[j].shown(gone.keys), weights=gone.sizes))
+            return spread(np.bincount(setting.columns[j].shown(gone.keys), weights=gone.sizes))
 
         return ByColumn(setting=setting, costs=[_costs(column) for column in setting.columns], extra=extra)
 
 
 def _costs(column: Column) -> Floats:
-    values = _spread(column.counts)
-    return np.array([values - _spread(column.rows(level)) for level in range(len(column.places))])
+    levels = range(len(column.places))
+    return np.array([missing_bits(column.counts, column.rows(level)) for level in levels])
 
 
-def _spread(counts: Floats | np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+def missing_bits(values: Counts, labels: Counts) -> float:
+    """What the cells of a column cost whose values and labels have so many rows: Σ log2(label / value)."""
+    return spread(values) - spread(labels)
+
+
+def spread(counts: Counts) -> float:
     """Σ c · log2(total / c): the bits to tell so many rows apart."""
     counted = counts[counts > 0]
     return float(counted @ np.log2(counted.sum() / counted))

@@ -21,6 +21,17 @@ from discreet.anonymity.search.objectives.by_column import ByColumn
 from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
 
 
+def lost(costs: Floats, rows: int, size: float) -> Floats:
+    """L of a column with a domain of `size` values, for what its rows may cost together."""
+    unit = rows * (1 - 1 / size)
+    return (costs - rows / size) / unit if unit else np.zeros(len(costs))
+
+
+def information_loss(columns: Floats) -> float:
+    """The loss of a release from L of its columns."""
+    return math.expm1(float(np.log1p(columns).mean()))
+
+
 @dataclass(frozen=True)
 class Loss:
     """The default."""
@@ -38,8 +49,7 @@ class Loss:
 
         def costs(j: int, column: Column) -> Floats:
             sums = np.array([column.rows(level) @ share for level, share in enumerate(shares[j])])
-            finest = setting.rows / column.hierarchy.size
-            return (sums - finest) / units[j] if units[j] else np.zeros(len(sums))
+            return lost(sums, setting.rows, column.hierarchy.size)
 
         columns = len(setting.columns)
         return ByColumn(

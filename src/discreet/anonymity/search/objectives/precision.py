@@ -13,8 +13,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.search.lattice import Floats
 from discreet.anonymity.search.objectives.by_column import ByColumn
 from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
+
+
+def climbed(levels: Integers, height: int) -> Floats:
+    """What cells at these levels cost in a column of this height."""
+    return levels / max(height, 1)
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Precision:
 
     def over(self, setting: Setting) -> Scale:
         heights = [column.hierarchy.height for column in setting.columns]
-        costs = [np.arange(height + 1) / max(height, 1) for height in heights]
+        costs = [climbed(np.arange(height + 1), height) for height in heights]
 
         def extra(j: int, gone: Gone) -> float:
             return gone.rows * (1 - float(costs[j][gone.levels[j]])) / setting.rows

@@ -1,0 +1,154 @@
+"""Numbers shown by the centre of their class: after any recoding, or of groups made for it.
+
+show_centres    a column of a recoding shows the mean or median of each class instead of its label.
+microaggregate  all quasi-identifiers are numbers, and groups of at least k rows are made from them alone:
+                the best ones of a single column, near ones of several.
+
+A centre stands, where loss is measured, for the values from the least to the greatest of those that show it.
+`discreet.anonymity.recodings.microaggregation` says what may be claimed of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.extents import extents_of, of_intervals, of_level
+from discreet.anonymity.grouping import chosen, in_order, shown
+from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy
+from discreet.anonymity.models.model import Model
+from discreet.anonymity.ordering import numbers_of
+from discreet.anonymity.recoding import Extents, Floats, Recoding
+from discreet.anonymity.recodings.microaggregation import Centre, mdav, replaced, univariate
+from discreet.anonymity.recodings.weights import Weights, by_column
+from discreet.core.errors import DataError, RequestError
+
+MOST_TUPLES = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Centred:
+    """What stands for the numbers of a class, and with how many decimals."""
+
+    centre: Centre = Centre.MEAN
+    decimals: int = 0
+
+
+def microaggregate(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    models: Sequence[Model],
+    k: int,
+    columns: Mapping[str, Centred],
+    *,
+    weights: Weights | None = None,
+) -> Recoding:
+    """Every column shows the centre of groups of at least k rows; groups that break a model are left out."""
+    by = in_order(tuples)
+    ordered = chosen(tuples, by)
+    points = np.stack([_numbers(ordered, hierarchies, j) for j in range(len(hierarchies))], axis=1)
+    each = by_column(weights, hierarchies)
+    if len(hierarchies) == 1:
+        groups = univariate(points[:, 0], ordered.counts, k)
+    elif len(ordered) > MOST_TUPLES:
+        raise RequestError(
+            f"Microaggregation of several columns compares combinations, at most {MOST_TUPLES:,} of them.",
+            hint="Use the method mondrian, with --centre for the columns that are to show a mean.",
+        )
+    else:
+        groups = mdav(points, ordered.counts, k, weights=each)
+    whole = _whole(len(ordered), hierarchies)
+    found = show_centres(ordered, hierarchies, whole, models, columns, groups=groups)
+    back = np.argsort(by)
+    return replace(found, codes=found.codes[back], kept=found.kept[back])
+
+
+def show_centres(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    recoding: Recoding,
+    models: Sequence[Model],
+    columns: Mapping[str, Centred],
+    *,
+    groups: Integers | None = None,
+) -> Recoding:
+    """The recoding with numbers in some columns: centres of `groups`, or of its own classes."""
+    by = in_order(tuples)
+    ordered, back = chosen(tuples, by), np.argsort(by)
+    groups = shown(recoding)[0] if groups is None else groups
+    before = extents_of(recoding, hierarchies)
+    found = replace(recoding, codes=recoding.codes[by], kept=recoding.kept[by])
+    last = list(columns)[-1:]
+    for name, centred in columns.items():
+        found = replaced(
+            ordered,
+            found,
+            name,
+            _numbers(ordered, hierarchies, recoding.columns.index(name)),
+            models if [name] == last else (),
+            groups=groups[by],
+            centre=centred.centre,
+            decimals=centred.decimals,
+        )
+    extents = tuple(
+        _extent(ordered, found, hierarchies[j], j) if name in columns else before[j]
+        for j, name in enumerate(recoding.columns)
+    )
+    return replace(found, codes=found.codes[back], kept=found.kept[back], extents=extents)
+
+
+def as_intervals(recoding: Recoding, hierarchies: Sequence[Hierarchy], columns: Collection[str]) -> Recoding:
+    """The recoding as it reads to who finds out which values each centre stands for, as an attacker might."""
+    labels = list(recoding.labels)
+    for j, (name, hierarchy) in enumerate(zip(recoding.columns, hierarchies, strict=True)):
+        if name in columns:
+            extent = extents_of(recoding, hierarchies)[j]
+            values = [hierarchy.values[place] for place in np.argsort(extent.order).tolist()]
+            ends = zip(extent.low.tolist(), extent.high.tolist(), strict=True)
+            labels[j] = tuple(f"[{values[low]}, {values[high - 1]}]" for low, high in ends)
+    return replace(recoding, labels=tuple(labels))
+
+
+def require_numbers(hierarchy: Hierarchy) -> Floats:
+    """The values of a column as numbers; refused where one is none, or missing."""
+    numbers = numbers_of(hierarchy)
+    if numbers is None:
+        raise DataError(
+            f"Some values of {hierarchy.name} are no numbers, and have no mean.",
+            hint="Leave them out with missing: suppress if they are missing, or recode the column otherwise.",
+        )
+    return numbers
+
+
+def _numbers(tuples: Tuples, hierarchies: Sequence[Hierarchy], j: int) -> Floats:
+    found: Floats = require_numbers(hierarchies[j])[tuples.codes[:, j]]
+    return found
+
+
+def _whole(number: int, hierarchies: Sequence[Hierarchy]) -> Recoding:
+    """All rows as one class."""
+    return Recoding(
+        columns=tuple(hierarchy.name for hierarchy in hierarchies),
+        labels=((TOP,),) * len(hierarchies),
+        codes=np.zeros((number, len(hierarchies)), np.int32),
+        kept=np.ones(number, np.bool_),
+        extents=tuple(of_level(hierarchy, hierarchy.height) for hierarchy in hierarchies),
+    )
+
+
+def _extent(tuples: Tuples, recoding: Recoding, hierarchy: Hierarchy, j: int) -> Extents:
+    numbers = require_numbers(hierarchy)
+    order = np.empty(len(numbers), np.int64)
+    order[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
+    labels, number = recoding.codes[:, j], len(recoding.labels[j])
+    present: NDArray[np.bool_] = recoding.kept & (tuples.counts > 0)
+    places = order[tuples.codes[present, j]]
+    low, high = np.full(number, len(order), np.int64), np.zeros(number, np.int64)
+    np.minimum.at(low, labels[present], places)
+    np.maximum.at(high, labels[present], places + 1)
+    unused = high == 0
+    return of_intervals(hierarchy, np.where(unused, 0, low), np.where(unused, len(order), high), order)

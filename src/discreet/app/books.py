@@ -1,0 +1,26 @@
+"""The ledger of a policy, and who is charged in it."""
+
+from __future__ import annotations
+
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.app.policies import promise_of
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+
+
+def opened(policy: Policy) -> Ledger:
+    """The ledger of the promise, with the shares that the policy gives."""
+    shares = {name: each.share for name, each in policy.analysts.items()}
+    return Ledger(policy.ledger, promise_of(policy), analysts=shares or None)
+
+
+def asking(policy: Policy, analyst: str | None) -> str:
+    """Who asks: as said, or the only one that there is."""
+    known = list(policy.analysts)
+    who = analyst or (known[0] if len(known) == 1 else None if known else SOLE_ANALYST)
+    if who is None or (known and who not in known):
+        raise RequestError(
+            f"The policy knows the analysts {', '.join(known)}; this is {who or 'none of them'}.",
+            hint="Say who asks: --analyst NAME.",
+        )
+    return who

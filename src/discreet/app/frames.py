@@ -1,0 +1,53 @@
+"""Tables as Python holds them: Arrow, pandas and polars frames under a policy that says what they are."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from discreet.core.errors import DataError, RequestError
+from discreet.core.policy import Policy
+
+
+def named(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
+    """The table of a policy that is meant, and the frame that stands for it, if there is one."""
+    if isinstance(table, str):
+        if table not in policy.tables:
+            raise RequestError(
+                f"anonymize: the policy has no table {table}.", hint=f"It has {', '.join(policy.tables)}."
+            )
+        return table, {}
+    if len(policy.tables) != 1:
+        raise RequestError(
+            "anonymize: a frame needs a policy with one table, which says what its columns are.",
+            hint="Give such a policy, or the name of a table.",
+        )
+    (name,) = policy.tables
+    return name, {name: as_arrow(table)}
+
+
+def as_arrow(table: object) -> pa.Table:
+    """A frame as an Arrow table."""
+    if isinstance(table, pa.Table):
+        return table
+    if hasattr(table, "to_arrow"):
+        return table.to_arrow()
+    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+        return _of_pandas(table)
+    raise RequestError(
+        "anonymize: a table is the name of one in the policy, or an Arrow, pandas or polars frame.",
+        hint="Give one of them.",
+    )
+
+
+def _of_pandas(table: object) -> pa.Table:
+    mixed = ""
+    try:
+        return pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        names = [str(name) for name in getattr(table, "columns", ())]
+        mixed = next((name for name in names if f"column {name} " in str(error)), "one of them")
+    # Raised outside of the handler, because the driver's error quotes values.
+    raise DataError(
+        f"anonymize: the columns of the frame must have one type each, and {mixed} has several.",
+        hint="Convert it first, to text for example.",
+    )

@@ -1,0 +1,107 @@
+"""What is asked of a release: models, a method, and what the method is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+import pyarrow as pa
+
+from discreet.anonymity.models import KAnonymity, MInvariance, Model
+from discreet.anonymity.recodings.microaggregation import Centre
+from discreet.anonymity.recodings.pseudonyms import Pseudonyms
+from discreet.anonymity.search import Objective
+from discreet.anonymity.search.objectives import Loss
+from discreet.core.errors import RequestError
+from discreet.core.numbers import require_positive, require_probability
+
+
+class Method(StrEnum):
+    """How quasi-identifiers are made coarser."""
+
+    GENERALIZE = "generalize"
+    LOCAL = "local"
+    MONDRIAN = "mondrian"
+    RELAXED = "mondrian-relaxed"
+    CELLS = "cells"
+    MICROAGGREGATE = "microaggregate"
+
+    @property
+    def meaning(self) -> str:
+        """What it does, in a few words."""
+        return MEANINGS[self]
+
+
+MEANINGS = {
+    Method.GENERALIZE: "every value of a column is shown at one level of its hierarchy",
+    Method.LOCAL: "every row is generalized as little as its neighbours allow",
+    Method.MONDRIAN: "the table is cut into regions that do not overlap",
+    Method.RELAXED: "the table is cut into regions that may share the values at their edges",
+    Method.CELLS: "single cells are blanked, all others are shown at one level",
+    Method.MICROAGGREGATE: "numbers are replaced by the centre of a group of near rows",
+}
+
+
+APART = (Method.GENERALIZE, Method.MONDRIAN)
+"""The methods under which everybody matches one class at most."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Goal:
+    """What is asked of a release.
+
+    `levels` fix the generalization, 0 where a column is not named; None leaves it to a search. `centres` are
+    columns that show the mean or median of their class. `earlier` are the signatures of the release before.
+    `sampling` is the part of its population that the table is, for estimates.
+    """
+
+    models: tuple[Model, ...]
+    suppress: Fraction = Fraction(0)
+    objective: Objective = field(default_factory=Loss)
+    method: Method = Method.GENERALIZE
+    weights: Mapping[str, float] = field(default_factory=dict)
+    seconds: float | None = None
+    levels: Mapping[str, int] | None = None
+    centres: Mapping[str, Centre] = field(default_factory=dict)
+    pseudonyms: tuple[Pseudonyms, ...] = ()
+    earlier: pa.Table | None = None
+    sampling: float | None = None
+
+    def __post_init__(self) -> None:
+        searched = self.method is Method.GENERALIZE and self.levels is None
+        if self.levels is not None and self.method not in (Method.GENERALIZE, Method.CELLS):
+            raise self._idle("levels", "generalize and cells")
+        if self.objective.name != Loss.name and not searched:
+            raise self._idle("an objective", "generalize, without levels")
+        if self.seconds is not None:
+            require_positive("anonymize", "seconds", self.seconds)
+            if not searched:
+                raise self._idle("seconds", "generalize, without levels")
+        if self.method not in APART and any(isinstance(model, MInvariance) for model in self.models):
+            raise RequestError(
+                f"anonymize: m-invariance compares one class of a person with one, and classes of the method "
+                f"{self.method.value} may overlap.",
+                hint=f"Use the method {' or '.join(APART)}.",
+            )
+        if self.sampling is not None:
+            require_probability("anonymize", "sampling", self.sampling)
+        if self.method is Method.MICROAGGREGATE and self.k is None:
+            raise RequestError("anonymize: microaggregation makes groups of k rows.", hint="Give -k 5.")
+
+    @property
+    def k(self) -> int | None:
+        """The k of k-anonymity, where it is asked for."""
+        return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=None)
+
+    @property
+    def asked(self) -> str:
+        """The models in one line."""
+        return " and ".join(model.name for model in self.models)
+
+    def _idle(self, what: str, where: str) -> RequestError:
+        return RequestError(
+            f"anonymize: {what} would change nothing with the method {self.method.value} as it is asked for.",
+            hint=f"It is for the method {where}.",
+        )

@@ -1,0 +1,100 @@
+"""A table that was generalized privately: its classes, and the rows that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.compression import COUNT
+from discreet.anonymity.hierarchies import Spec
+from discreet.anonymity.private import SampledGeneralization
+from discreet.core.policy import Table
+from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+
+CLASSES = "_discreet_classes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A published column at the level that was declared for it."""
+
+    name: str
+    spec: Spec
+    level: int
+    height: int
+    missing: bool
+
+    def labels(self, values: list[str]) -> list[str | None]:
+        """What each value becomes, by itself; None where its row is left out."""
+        uncovered = set(self.spec.uncovered(values))
+        covered = [value for value in values if value not in uncovered]
+        hierarchy = self.spec.over(covered)
+        unknown = ("*" if self.level == self.height else "") if self.missing else None
+        return [
+            hierarchy.label(value, self.level)
+            if value not in uncovered
+            else (unknown if value == "" else None)
+            for value in values
+        ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivateRelease:
+    """Classes with how many sampled rows of each are published; `rows` of the table is the custodian's."""
+
+    name: str
+    table: Table
+    columns: tuple[Shown, ...]
+    mechanism: SampledGeneralization
+    classes: pa.Table
+    rows: int
+    entry: int | None
+    sentence: str
+    seconds: float
+
+    @property
+    def published(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def sizes(self) -> Integers:
+        found: Integers = self.classes.column(COUNT).to_numpy()
+        return found
+
+    @property
+    def levels(self) -> dict[str, int]:
+        return {each.name: each.level for each in self.columns}
+
+    @property
+    def as_they_are(self) -> tuple[str, ...]:
+        """The columns that are not made coarser."""
+        return tuple(each.name for each in self.columns if each.level == 0)
+
+    def write(self, path: str | Path) -> None:
+        """The published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
+        with arriving(Target.of(path)) as file, DuckDBPublisher({}) as engine:
+            engine.write(self._sql, file, {CLASSES: self.classes})
+
+    def to_arrow(self) -> pa.Table:
+        with DuckDBPublisher({}) as engine:
+            return engine.count(self._sql, {CLASSES: self.classes}).secret
+
+    def to_pandas(self) -> Any:
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        import polars as pl  # an optional companion
+
+        return pl.from_arrow(self.to_arrow())
+
+    @property
+    def _sql(self) -> str:
+        names = ", ".join('"' + each.name.replace('"', '""') + '"' for each in self.columns)
+        return (
+            f"SELECT {names} FROM (SELECT {names}, unnest(range({COUNT})) FROM {CLASSES}) "
+            f"ORDER BY {', '.join(str(place + 1) for place in range(len(self.columns)))}"
+        )
