@@ -15,9 +15,11 @@ from discreet.anonymity.risk.uniqueness import uniqueness
 from discreet.anonymity.utility.classification import classification_accuracy
 from discreet.anonymity.utility.measures import MEASURES, column_losses
 from discreet.anonymity.utility.workload import random_workload, workload_error
+from discreet.app import attack_report
 from discreet.app.anonymizer import Release
 from discreet.app.charts import BLUE, FAINT, SUSPECTED, as_svg, styled
 from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
+from discreet.app.trial import Trial
 from discreet.belief.wording import number, percent
 from discreet.core.randomness import Randomness
 
@@ -36,11 +38,13 @@ def write_report(document: Document, published: Path) -> Path:
     return path
 
 
-def report(release: Release) -> Document:
-    """Everything that is known of a release."""
-    sections = (_summary(release), _columns(release), _risk(release), _belief(release), _utility(release))
+def report(release: Release, trial: Trial) -> Document:
+    """Everything that is known of a release, and what attackers find in it."""
+    own = (_summary(release), _columns(release), _risk(release), _belief(release), _utility(release))
     return Document(
-        title=f"{release.name}: what is published, and how well", notice=NOTICE, sections=sections
+        title=f"{release.name}: what is published, and how well",
+        notice=NOTICE,
+        sections=(*own, *attack_report.sections(trial), attack_report.assumptions(trial)),
     )
 
 

@@ -12,6 +12,8 @@ from discreet.anonymity.risk.attackers import Risks, risks
 from discreet.anonymity.search import Found
 from discreet.anonymity.utility.measures import granularity, loss
 from discreet.app.anonymizer import Release
+from discreet.app.attack_view import attacks_table
+from discreet.app.trial import Trial
 from discreet.belief.wording import percent
 
 EXAMPLES = 3
@@ -51,8 +53,8 @@ def _risk(found: Risks) -> dict[str, float]:
     }
 
 
-def show(console: Console, release: Release, written: list[Path]) -> None:
-    """Columns, figures, risk before and after, beliefs, warnings."""
+def show(console: Console, release: Release, written: list[Path], trial: Trial) -> None:
+    """Columns, figures, risk before and after, beliefs, what attacks find, warnings."""
     console.print(_columns(release))
     console.print()
     console.print(_figures(release))
@@ -62,6 +64,8 @@ def show(console: Console, release: Release, written: list[Path]) -> None:
     for model in release.goal.models:
         console.print(f"[bold]{model.name}[/bold]  {model.belief}", highlight=False)
         console.print(f"  not stopped: {', '.join(model.not_stopped) or 'nothing named'}", style="dim")
+    console.print("\nAttacked by who knows everybody's quasi-identifiers:", style="bold")
+    console.print(attacks_table(trial))
     console.print(
         "\nThis holds against who knows everybody's quasi-identifiers and nothing else. It is not "
         "differentially private: with other knowledge or another release more can be believed.",

@@ -13,12 +13,14 @@ from rich.console import Console
 
 from discreet.anonymity.models.parameters import parse_fraction
 from discreet.anonymity.search import OBJECTIVES, Objective
-from discreet.app import anonymize_view, checking
+from discreet.app import anonymize_view, attack_view, checking
 from discreet.app.anonymize_report import report, write_report
-from discreet.app.anonymizer import Anonymizer, Method
+from discreet.app.anonymizer import Anonymizer, Method, Release
 from discreet.app.commands.progress import spinner
+from discreet.app.release_trial import try_release
 from discreet.app.releasing import publish
 from discreet.app.subjects import Named, Wanted, resolve
+from discreet.app.trial import Trial
 from discreet.app.wanted_models import Options, models_of
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
@@ -45,6 +47,9 @@ class Request:
     unit: str | None = None
     seconds: float | None = None
     output: Path | None = None
+    at_most: str | None = None
+    earlier: Sequence[Path] = ()
+    force: bool = False
 
 
 def run(request: Request, *, check: bool, minimal: bool, as_json: bool) -> None:
@@ -68,17 +73,25 @@ def run(request: Request, *, check: bool, minimal: bool, as_json: bool) -> None:
 def _publish(request: Request, named: Named, *, as_json: bool) -> None:
     with spinner() as tell:
         release = _anonymizer(request, named, tell).fit(named.name).release
+        tell("attacking it")
+        trial = _tried(request, release, named)
+        trial.refuse(forced=request.force)
         written = []
         if request.output is not None:
             tell("writing")
-            document = report(release)  # what can fail comes before anything is published
-            written = publish(release, named.policy, request.output)
+            document = report(release, trial)  # what can fail comes before anything is published
+            written = publish(release, named.policy, request.output, trial=trial)
             written.append(write_report(document, request.output))
     if as_json:
         files = {"files": [str(path) for path in written]}
-        print(json.dumps(anonymize_view.as_object(release) | files))
+        print(json.dumps(anonymize_view.as_object(release) | {"trial": attack_view.as_object(trial)} | files))
     else:
-        anonymize_view.show(Console(), release, written)
+        anonymize_view.show(Console(), release, written, trial)
+
+
+def _tried(request: Request, release: Release, named: Named) -> Trial:
+    at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
+    return try_release(release, named.policy, at_most=at_most, earlier=request.earlier)
 
 
 def _check(request: Request, named: Named, *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from discreet.anonymity.models import Model
 from discreet.app.anonymizer import Release
+from discreet.app.bounds import of_models
 from discreet.core.policy import Role
 
 ATTACKER = (
@@ -36,6 +37,7 @@ def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool =
         "suppression_limit": str(goal.suppress),
         "columns": {name: _column(release, name) for name in release.table.columns},
         "models": [_model(model) for model in goal.models],
+        "bounds": [bound.as_object() for bound in of_models(goal.models)],
         "attacker": ATTACKER,
         "limits": LIMITS,
         "attacks_run": list(attacks),

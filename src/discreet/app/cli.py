@@ -16,7 +16,7 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
-from discreet.app.commands import anonymize, ask, audit, demo, hierarchy, init, ledger, promise
+from discreet.app.commands import anonymize, ask, attack, audit, demo, hierarchy, init, ledger, promise
 from discreet.core.errors import DiscreetError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app = typer.Typer(
 VERBS: dict[str, Callable[..., None]] = {
     "anonymize": anonymize.run,
     "ask": ask.run_ask,
+    "attack": attack.run,
     "audit": audit.run,
     "demo": demo.run,
     "hierarchy": hierarchy.run,

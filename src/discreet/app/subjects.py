@@ -16,7 +16,8 @@ from discreet.app.roles import likely_role
 from discreet.core.errors import RequestError
 from discreet.core.hierarchies import Missing
 from discreet.core.policy import Column, Kind, Policy, Role, Table
-from discreet.engines.schema import describe
+from discreet.engines.schema import Schema, schemas
+from discreet.engines.sources import DATABASE
 
 BOUNDED = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 
@@ -52,7 +53,7 @@ def resolve(wanted: Wanted) -> Named:
         policy, name = _of_file(wanted, policy)
     if wanted.population is None or wanted.population in policy.tables:
         return Named(name=name, policy=policy, population=wanted.population)
-    people = _table(Path(wanted.population), dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
+    people = table_of_file(Path(wanted.population), dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
     _require_columns(wanted.population, people, _quasi(policy.tables[name]))
     tables = {**policy.tables, "population": people}
     return Named(name=name, policy=policy.model_copy(update={"tables": tables}), population="population")
@@ -81,7 +82,7 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
         raise RequestError(
             f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
         )
-    table = _table(path, roles)
+    table = table_of_file(path, roles)
     _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
     entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
     declared = {} if policy is None else policy.hierarchies
@@ -89,20 +90,34 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
     return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
 
 
-def _table(path: Path, roles: Mapping[str, Role]) -> Table:
+def table_of_file(path: Path, roles: Mapping[str, Role]) -> Table:
     """Every column of a file; text where a policy would need bounds, missing values as a group of their own.
 
     Nobody said of a column without a role that it may leave: what is called like an identifier does not.
     """
+    schema = only_schema(path)
     columns = {
         name: Column(
             type=Kind.TEXT if kind is None or kind in BOUNDED else kind,
             role=roles.get(name, Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else Role.OTHER),
             missing=Missing.CATEGORY,
         )
-        for name, kind in describe(path)
+        for name, kind in schema.columns
     }
-    return Table(source=str(path.absolute()), columns=columns)
+    return Table(source=schema.source, columns=columns)
+
+
+def only_schema(path: Path) -> Schema:
+    """The one table of a file; of a DuckDB file with several, the one that file.duckdb#table names."""
+    file, _, inner = str(path.absolute()).rpartition("#")
+    found = schemas(Path(file)) if Path(file).suffix.lower() in DATABASE else schemas(path.absolute())
+    found = [each for each in found if not inner or each.table in (None, inner)] if file else found
+    if len(found) != 1:
+        raise RequestError(
+            f"{path} has {len(found) or 'no such'} table{'s' if len(found) > 1 else ''}.",
+            hint="Name one as file.duckdb#table.",
+        )
+    return found[0]
 
 
 def _quasi(table: Table) -> list[str]:

@@ -47,6 +47,15 @@ def run(
     minimal: Annotated[bool, typer.Option("--minimal", help="List all minimal generalizations.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Judge the table as it is.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help=".parquet, .csv or .duckdb.")] = None,
+    at_most: Annotated[
+        str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None, typer.Option("--with", help="An earlier release, which attackers have, too.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Publish though a bound is broken; the certificate says so.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
@@ -79,6 +88,9 @@ def run(
             unit=unit,
             seconds=seconds,
             output=output,
+            at_most=at_most,
+            earlier=earlier or (),
+            force=force,
         ),
         check=check,
         minimal=minimal,
