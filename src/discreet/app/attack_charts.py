@@ -28,41 +28,45 @@ def pictures(tried: Tried) -> list[Picture]:
     return found or [_success(findings)]
 
 
-def _share_axis(title: str | None) -> alt.X:
-    axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], gridColor=GRID, domain=False, ticks=False)
-    return alt.X("share:Q", title=title, axis=axis, scale=alt.Scale(domain=[0, 1]))
+def _share_axis(title: str | None, end: float = 1.0) -> alt.X:
+    axis = alt.Axis(format="~%", tickCount=5, gridColor=GRID, domain=False, ticks=False)
+    return alt.X("share:Q", title=title, axis=axis, scale=alt.Scale(domain=[0, end], nice=False))
 
 
-def _label(finding: Finding) -> str:
-    text = f"{finding.victim}: {finding.claim}"
+def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _beliefs(victims: Sequence[Finding], tried: Tried) -> Picture:
-    labels = [f"{place + 1}. {_label(each)}" for place, each in enumerate(victims)]
+    claims, cap = {each.claim for each in victims}, tried.cap
+    said = [each.victim if len(claims) == 1 else f"{each.victim}: {each.claim}" for each in victims]
+    labels = [f"{place + 1}. {_shortened(text)}" for place, text in enumerate(said)]
     bars = [
         {"who": label, "when": when, "share": share, "said": percent(share)}
         for label, each in zip(labels, victims, strict=True)
         for when, share in (("before", each.prior), ("after", each.posterior))
     ]
+    highest = max(cap.most if cap is not None else 0.0, *(float(str(bar["share"])) for bar in bars))
     rows = alt.Y(
         "who:N",
         sort=labels,
         title=None,
         axis=alt.Axis(labelLimit=330, labelPadding=8, domain=False, ticks=False),
     )
-    when = alt.YOffset("when:N", sort=["before", "after"])
-    frame = alt.Chart(alt.Data(values=bars)).encode(y=rows, yOffset=when)
+    frame = alt.Chart(alt.Data(values=bars)).encode(
+        y=rows, yOffset=alt.YOffset("when:N", sort=["before", "after"])
+    )
     colours = alt.Scale(domain=["before", "after"], range=[OTHERS, SUSPECTED])
     legend = alt.Legend(title=None, orient="top", direction="horizontal", offset=4)
+    title = f"belief that {_shortened(*claims)}" if len(claims) == 1 else "belief in the claim"
     shown = frame.mark_bar(cornerRadiusEnd=2).encode(
-        x=_share_axis("belief in the claim"), color=alt.Color("when:N", scale=colours, legend=legend)
+        x=_share_axis(title, min(1.0, 1.25 * highest)),
+        color=alt.Color("when:N", scale=colours, legend=legend),
     )
     text = frame.mark_text(align="left", dx=4, color=INK, fontSize=10).encode(x="share:Q", text="said:N")
     layers, caption = [shown, text], "Belief before the release (grey) and after it (orange)"
-    cap = tried.cap
     if cap is not None and cap.most < 1:
-        layers += _cap(cap.most)
+        layers = [shown, *_cap(cap.most), text]
         caption += f"; the line is the cap of {percent(cap.most)} ({cap.by})"
     chart = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(15))
     return Picture(svg=as_svg(styled(chart)), caption=f"{caption}.")
@@ -97,9 +101,11 @@ def _curve(name: str, points: Points) -> Picture:
 
 
 def _success(findings: Findings) -> Picture:
+    low, high = findings.interval
+    shares = {"guessing": (findings.baseline, findings.baseline), "the attack": (findings.success, high)}
     values = [
-        {"what": "guessing", "share": findings.baseline, "said": percent(findings.baseline)},
-        {"what": "the attack", "share": findings.success, "said": percent(findings.success)},
+        {"what": what, "share": share, "said": percent(share), "end": end}
+        for what, (share, end) in shares.items()
     ]
     colours = alt.Scale(domain=["guessing", "the attack"], range=[OTHERS, SUSPECTED])
     rows = alt.Y("what:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False))
@@ -107,8 +113,7 @@ def _success(findings: Findings) -> Picture:
     bars = frame.mark_bar(cornerRadiusEnd=2).encode(
         x=_share_axis("right"), color=alt.Color("what:N", scale=colours, legend=None)
     )
-    text = frame.mark_text(align="left", dx=4, color=INK, fontSize=10).encode(x="share:Q", text="said:N")
-    low, high = findings.interval
+    text = frame.mark_text(align="left", dx=4, color=INK, fontSize=10).encode(x="end:Q", text="said:N")
     span = alt.Chart(alt.Data(values=[{"what": "the attack", "share": low, "end": high}]))
     reach = span.mark_rule(color=FAINT, strokeWidth=2).encode(x="share:Q", x2="end:Q", y=rows)
     chart = alt.layer(bars, reach, text).properties(width=WIDTH, height=alt.Step(26))

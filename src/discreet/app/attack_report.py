@@ -6,24 +6,18 @@ Everything in it is computed from real data; its first line says so.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from discreet.anonymity.risk.attackers import THRESHOLD
 from discreet.app.attack_charts import pictures
 from discreet.app.bounds import Bound
 from discreet.app.documents import Document, Grid, Paragraph, Part, Section
-from discreet.app.trial import Trial, Tried
+from discreet.app.trial import NOTICE, Trial, Tried
+from discreet.app.verdicts import learned, verdict
 from discreet.attacks.attack import Finding
 from discreet.attacks.criteria import Criteria
 from discreet.belief.wording import number, percent
-from discreet.core.errors import RequestError
 
-NOTICE = (
-    "For the custodian only: this report is computed on real data and says things about real people. It is "
-    "not for publication."
-)
 MOST_VICTIMS = 8
-NOTHING = "nothing"
 CAUTION = (
     "An attack that finds nothing proves nothing about attackers who know more than it was given. What a "
     "promise of differential privacy bounds is bounded for all of them."
@@ -74,58 +68,12 @@ def _verdict(trial: Trial) -> Section:
     )
 
 
-def learned(tried: Tried) -> str:
-    """The claim that gained the most, of whom, and from what to what."""
-    gained = [each for each in tried.findings.victims if each.posterior > each.prior]
-    if not gained:
-        return NOTHING if tried.run.about_people else "–"
-    best = gained[0]
-    return f"{best.victim}: {best.claim}, {percent(best.prior)} → {percent(best.posterior)}"
-
-
 def _kept(bound: Bound, tried: Tried) -> str:
     return f"{bound.said} by {bound.by}: {_verb(bound, tried)}"
 
 
 def _verb(bound: Bound, tried: Tried) -> str:
     return "held" if bound.holds(tried.findings) else "BROKEN"
-
-
-def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
-    """The sentences that matter, each with its tone."""
-    worst = trial.strongest
-    if worst is None:
-        yield "No attack that was run came to believe anything more than before.", "good"
-    else:
-        victim = worst.findings.victims[0]
-        yield (
-            (
-                f"The strongest is {worst.name}: of {victim.victim} it is believed that {victim.claim}, with "
-                f"{percent(victim.posterior)} after it and {percent(victim.prior)} before."
-            ),
-            "",
-        )
-    if any(tried.bounds for tried in trial.tried):
-        broken = len(trial.broken)
-        yield (
-            ("No bound that was set is broken.", "good")
-            if not broken
-            else (f"{broken} of the bounds that were set {'is' if broken == 1 else 'are'} broken.", "bad")
-        )
-    if trial.promise is not None:
-        yield _promised(trial)
-
-
-def _promised(trial: Trial) -> tuple[str, str]:
-    promise = trial.promise
-    assert promise is not None
-    terms = f"{percent(promise.prior)} → {percent(promise.posterior)}, odds times {number(promise.gamma)}"
-    said = f"The promise ({terms})"
-    passed = [tried for tried in trial.tried if tried.findings.victims and not tried.keeps(promise)]
-    if not passed:
-        return f"{said} held: no attack moved the odds of a claim further.", "good"
-    names = ", ".join(dict.fromkeys(tried.findings.attack for tried in passed))
-    return f"{said} does not hold for this release: {names} moved the odds of a claim further.", "bad"
 
 
 def _criteria(found: Criteria) -> Section:
@@ -223,13 +171,3 @@ def _skipped(trial: Trial) -> Iterator[Section]:
     if trial.skipped:
         rows = tuple((each.name, each.why) for each in trial.skipped)
         yield Section(title="What was not run", parts=(Grid(head=("attack", "why"), rows=rows),))
-
-
-def require_report(path: Path) -> None:
-    """Refuse a report whose ending says nothing of how to write it, or whose folder is not there."""
-    if path.suffix.lower() not in (".html", ".md", ".json"):
-        raise RequestError(
-            f"A report is an .html, .md or .json file; got {path.name}.", hint="Name such a file."
-        )
-    if not path.absolute().parent.is_dir():
-        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")

@@ -7,12 +7,13 @@ import math
 from rich.console import Console
 from rich.table import Table
 
-from discreet.app.attack_report import learned, verdict
 from discreet.app.trial import Trial, Tried
+from discreet.app.verdicts import learned, verdict
 from discreet.attacks.attack import Finding
 from discreet.attacks.criteria import Criteria, Criterion
 from discreet.belief.wording import percent
 
+LONGEST = 40
 TONES = {"good": "green", "bad": "red", "": ""}
 
 
@@ -117,7 +118,11 @@ def attacks_table(trial: Trial) -> Table:
     for tried in trial.tried:
         found = tried.findings
         table.add_row(
-            tried.name, percent(found.success), percent(found.baseline), learned(tried), _bound(tried)
+            tried.name,
+            percent(found.success),
+            percent(found.baseline),
+            learned(tried, longest=LONGEST),
+            _bound(tried),
         )
     return table
 

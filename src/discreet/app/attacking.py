@@ -10,20 +10,19 @@ import typer
 from rich.console import Console
 
 from discreet.app import attack_view
-from discreet.app.attack_report import document, require_report
 from discreet.app.attack_request import Request
 from discreet.app.attacked import attacked
 from discreet.app.bounds import Bound
 from discreet.app.commands.ledger import open_ledger
 from discreet.app.commands.progress import spinner
-from discreet.app.curator_attacks import PEOPLE, Asking, attack_curator
+from discreet.app.curator_attacks import ON_ANSWERS, PEOPLE, Asking, attack_curator
 from discreet.app.deployment import deployment
 from discreet.app.documents import Section
 from discreet.app.knowledge import sources, staged
 from discreet.app.policies import load, promise_of
 from discreet.app.release_trial import stated
 from discreet.app.table_attacks import attack_table
-from discreet.app.trial import Trial, judged
+from discreet.app.trial import NOTICE, Trial, judged
 from discreet.app.victims import table_to_attack, target
 from discreet.attacks import FloatingPoint
 from discreet.attacks.criteria import criteria
@@ -51,7 +50,7 @@ Tell = Callable[[str], None]
 def run(request: Request, *, report: Path | None, as_json: bool) -> None:
     """Attack, then file the report, print, and end with code 4 where a bound is broken."""
     if report is not None:
-        require_report(report)
+        _require_report(report)
     with spinner() as tell:
         asked = Path(request.release).suffix.lower() in POLICIES
         trial, policy = _answers(request, tell) if asked else _table(request, tell)
@@ -117,7 +116,7 @@ def _answers(request: Request, tell: Tell) -> tuple[Trial, Policy]:
     bounds = (*_promised(promise), *(stated(*cap) if cap is not None else ()))
     trial = Trial(
         subject=f"the answers about {name} under {Path(request.release).name}",
-        knowledge=f"what singles out a person of {name}, and the mechanism; and asks whether {aim.claim}",
+        knowledge=f"what only one person of {name} is, and the mechanism; the claim is {aim.claim}",
         tried=judged(runs, bounds),
         skipped=skipped,
         promise=None,
@@ -132,13 +131,15 @@ def _answers(request: Request, tell: Tell) -> tuple[Trial, Policy]:
 
 
 def _promised(promise: Promise) -> list[Bound]:
-    """What the promise allows for the prior that an attack begins with."""
+    """What the promise allows for the prior that each attack begins with."""
     # a claim about a value, under a promise about presence, may move by twice the loss
     loss = promise.loss * (2 if promise.secret is Relation.PRESENCE else 1)
     by = f"the promise {percent(promise.prior)} → {percent(promise.posterior)}"
-    usual = Bound(most=min(1.0, highest(promise.prior, loss) * ROUNDING), by=by)
-    even = Bound(attack=FloatingPoint.name, most=min(1.0, highest(EVEN, loss) * ROUNDING), by=by)
-    return [usual, even]
+    return [
+        Bound(attack=attack.name, most=min(1.0, highest(prior, loss) * ROUNDING), by=by)
+        for attack in ON_ANSWERS
+        for prior in [EVEN if attack is FloatingPoint else promise.prior]
+    ]
 
 
 def _refuse_table_options(request: Request) -> None:
@@ -160,18 +161,31 @@ def _refuse_table_options(request: Request) -> None:
 
 
 def _file(trial: Trial, policy: Policy | None, path: Path) -> None:
+    if path.suffix.lower() == ".json":
+        return _write(json.dumps({"notice": NOTICE} | attack_view.as_object(trial), indent=2) + "\n", path)
+    from discreet.app.attack_report import document  # charts take a second to load
+
     more: list[Section] = []
     if policy is not None and policy.promise is not None:
         with open_ledger(policy) as ledger:
             more.append(deployment(policy, ledger))
     made = document(trial, *more)
-    kind = path.suffix.lower()
-    if kind == ".json":
-        text = json.dumps({"notice": made.notice} | attack_view.as_object(trial), indent=2) + "\n"
-    else:
-        text = made.as_html() if kind == ".html" else made.as_markdown()
+    return _write(made.as_html() if path.suffix.lower() == ".html" else made.as_markdown(), path)
+
+
+def _write(text: str, path: Path) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or "the system refuses"
         raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
+
+
+def _require_report(path: Path) -> None:
+    """Refuse a report whose ending says nothing of how to write it, or whose folder is not there."""
+    if path.suffix.lower() not in (".html", ".md", ".json"):
+        raise RequestError(
+            f"A report is an .html, .md or .json file; got {path.name}.", hint="Name such a file."
+        )
+    if not path.absolute().parent.is_dir():
+        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")

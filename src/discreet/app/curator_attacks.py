@@ -4,7 +4,7 @@ Nothing is charged: every victim is attacked through a curator with a new ledger
 been asked before, which leaves an attacker the most. The store is in memory, too, and gone afterwards.
 
 Claim       a sensitive column has a value, that of which the share is nearest to one half; or --claim.
-Victims     people whom a condition on what may be known of them singles out, drawn by a hash of it.
+Victims     people whom a condition on what may be known of them singles out, of whom half meet the claim.
 Prior       the promise's own, so that what is believed afterwards stands beside what was promised.
 """
 
@@ -45,7 +45,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 REPEATS = 8
 QUESTIONS_OF_A_TRACKER = 5
-PEOPLE, PER_PERSON = 24, 8
+PEOPLE, PER_PERSON = 16, 6
 NEARLY_ALL = Fraction(999_999_999, 1_000_000_000)
 ANOTHER = Fraction(1, 10**7)
 ANALYST = "attacker"

@@ -24,7 +24,7 @@ from discreet.app.subjects import table_of_file
 from discreet.app.table_attacks import Scene
 from discreet.attacks import Fact
 from discreet.attacks.known import Known, Register, everybody, from_register
-from discreet.attacks.match_sets import from_classes, match
+from discreet.attacks.match_sets import MatchSets, from_classes, match
 from discreet.attacks.published import PublishedTable, from_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
@@ -55,7 +55,7 @@ def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
         )
     known, knowledge, assumed = _known(engine, request, about, published, facts)
     readable = replace(published, hierarchies=_hierarchies(request, specs, known))
-    earlier = ()
+    earlier: tuple[MatchSets, ...] = ()
     if request.earlier is not None:
         before = replace(_published(engine, _earlier_name(request), about), hierarchies=readable.hierarchies)
         earlier = (match(before, known, request.called_earlier),)

@@ -17,6 +17,11 @@ from discreet.belief import Promise
 from discreet.belief.wording import percent
 from discreet.core.errors import UnmetError
 
+NOTICE = (
+    "For the custodian only: this report is computed on real data and says things about real people. It is "
+    "not for publication."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:

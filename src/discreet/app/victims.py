@@ -1,8 +1,8 @@
 """Whom attacks on answers are about: a claim, people whom a condition singles out, and the truth of it.
 
-Chosen by the custodian from the real table, for scoring; attackers are taken to know the conditions, as the
-quasi-identifiers of a person are what others know. Numbers are clamped as the curator's own store has them,
-so that a condition means the same to both.
+Chosen by the custodian from the real table, for scoring, so that the claim is true of about half of them.
+Attackers are taken to know the conditions, as the quasi-identifiers of a person are what others know. Numbers
+are clamped as the curator's own store has them, so that a condition means the same to both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Column, Kind, Policy, Role, Table
 
 KNOWABLE = (Kind.INTEGER, Kind.CATEGORY, Kind.TEXT, Kind.DATE, Kind.BOOLEAN)
-ROWS, TRUE, VALUE = "_discreet_rows", "_discreet_true", "_discreet_value"
+ROWS, TRUE, VALUE, PLACE = "_discreet_rows", "_discreet_true", "_discreet_value", "_discreet_place"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,13 @@ def target(
             f"attack: no column of {name} singles out people.",
             hint="Name someone with --victim, by other columns.",
         )
-    victims = _victims(engine, name, table, condition, known, victim, number)
+    rising = [known] if victim is not None else [known[: place + 1] for place in range(len(known))]
+    victims: tuple[Victim, ...] = ()
+    for columns in rising:  # by as few columns as single out so many
+        victims = _victims(engine, name, table, condition, columns, victim, number)
+        often = sum(each.truth for each in victims)
+        if min(often, len(victims) - often) >= number // 2:
+            break
     if not victims:
         whom = "is not exactly one row" if victim else "are nobody's alone"
         raise DataError(
@@ -166,9 +172,18 @@ def _victims(
         found = found.having(exp.column(f"c{place}").is_(exp.null()).not_())
         if victim is not None:
             found = found.where(keys[f"c{place}"].copy().eq(_literal(victim[each], table.columns[each])))
-    found = found.order_by(exp.func("hash", *(exp.column(alias) for alias in keys))).limit(number)
-    rows = engine.count(found.sql(dialect="duckdb")).secret.to_pylist()
+    rows = engine.count(_balanced(found, list(keys), number).sql(dialect="duckdb")).secret.to_pylist()
     return tuple(_victim(row, known, table) for row in rows)
+
+
+def _balanced(found: exp.Select, keys: list[str], number: int) -> exp.Select:
+    """As many of whom the claim is true as of whom it is not, where there are; drawn by a hash."""
+    drawn = exp.func("hash", *(exp.column(alias) for alias in keys))
+    place = exp.Window(
+        this=exp.RowNumber(), partition_by=[exp.column(TRUE)], order=exp.Order(expressions=[drawn])
+    )
+    ranked = exp.select("*", place.as_(PLACE)).from_(found.subquery("s"))
+    return exp.select("*").from_(ranked.subquery("r")).order_by(exp.column(PLACE), drawn.copy()).limit(number)
 
 
 def _victim(row: Mapping[str, object], known: list[str], table: Table) -> Victim:
@@ -208,36 +223,40 @@ def _often(engine: Publisher, name: str, table: Table, condition: exp.Expr) -> i
 
 
 def _likely_claim(engine: Publisher, name: str, table: Table) -> str:
-    """A value of a sensitive column, or of another with declared values, that about half of the rows have."""
+    """What about half of the people may be: a value of a sensitive column, or of another that is declared."""
     sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
     others = [
-        each for each, column in table.columns.items() if column.values and column.role is not Role.QUASI
+        each
+        for each, column in table.columns.items()
+        if column.values and column.role not in (Role.QUASI, Role.IDENTIFIER)
     ]
     if not sensitive and not others:
         raise RequestError(
             f"attack: nothing says what is secret in {name}.",
             hint="Say what is claimed: --claim \"disease = 'flu'\".",
         )
-    column = (sensitive or others)[0]
-    declared = table.columns[column]
+    claims = [_claim(engine, name, each, table.columns[each]) for each in sensitive or others[:1]]
+    return min(claims)[1]
+
+
+def _claim(engine: Publisher, name: str, column: str, declared: Column) -> tuple[float, str]:
+    """How far from one half the share of the claim is, and the claim."""
     if declared.grid is not None:
-        return f"{exp.column(column, quoted=True).sql(dialect='duckdb')} >= {_middle(declared)}"
+        return 0.0, f"{exp.column(column, quoted=True).sql(dialect='duckdb')} >= {_middle(declared)}"
     value = exp.cast(exp.column(column, quoted=True), "text")
-    shares = (
+    counted = (
         exp.select(value.as_(VALUE), exp.Count(this=exp.Star()).as_(ROWS))
         .from_(exp.to_identifier(name, quoted=True))
         .where(value.copy().is_(exp.null()).not_())
         .group_by(exp.Literal.number(1))
-        .order_by(exp.Literal.number(1))
     )
-    found = engine.count(shares.sql(dialect="duckdb")).secret.to_pylist()
+    found = engine.count(counted.sql(dialect="duckdb")).secret.to_pylist()
     known = [row for row in found if declared.values is None or row[VALUE] in declared.values]
     if not known:
         raise DataError(f"attack: {name} has no value of {column}.", hint="Say what is claimed with --claim.")
     rows = sum(row[ROWS] for row in known)
-    best = min(known, key=lambda row: abs(2 * row[ROWS] - rows))
-    equal = exp.column(column, quoted=True).eq(exp.Literal.string(best[VALUE]))
-    return equal.sql(dialect="duckdb")
+    off, said = min((abs(row[ROWS] / rows - 0.5), row[VALUE]) for row in known)
+    return off, exp.column(column, quoted=True).eq(exp.Literal.string(said)).sql(dialect="duckdb")
 
 
 def _middle(column: Column) -> str:
