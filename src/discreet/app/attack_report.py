@@ -169,5 +169,5 @@ def _victims(victims: tuple[Finding, ...]) -> Grid:
 
 def _skipped(trial: Trial) -> Iterator[Section]:
     if trial.skipped:
-        rows = tuple((each.name, each.why) for each in trial.skipped)
-        yield Section(title="What was not run", parts=(Grid(head=("attack", "why"), rows=rows),))
+        rows = tuple((names, why) for why, names in trial.reasons.items())
+        yield Section(title="What was not run", parts=(Grid(head=("attacks", "why"), rows=rows),))

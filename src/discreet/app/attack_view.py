@@ -102,8 +102,7 @@ def show(console: Console, trial: Trial) -> None:
         console.print(_criteria_table(trial.criteria))
     if trial.skipped:
         console.print("\nnot run", style="bold")
-        for why in dict.fromkeys(each.why for each in trial.skipped):
-            names = ", ".join(each.name for each in trial.skipped if each.why == why)
+        for why, names in trial.reasons.items():
             console.print(f"{names}: {why}", style="dim", highlight=False, markup=False)
 
 

@@ -38,13 +38,17 @@ class Attacked:
 
 def attacked(request: Request) -> Attacked:
     """The release that was meant, and what its columns are."""
+    if request.knows is None and (request.called or request.called_earlier):
+        raise RequestError(
+            "attack: --column says how a register calls a column, and there is none.",
+            hint="Name it with --knows.",
+        )
     path = Path(request.release)
     table = table_of_file(path, {})
     policy = None if request.policy is None else load(request.policy)
     certificate = certificate_of(path)
     original = _original(request, policy, certificate, table)
     quasi, sensitive = _roles(request, policy, original, certificate)
-    quasi = quasi or tuple(name for name in request.quasi_names)
     if not quasi:
         raise RequestError(
             f"attack: nothing says which columns of {path.name} an attacker may know.",

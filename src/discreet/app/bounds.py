@@ -47,7 +47,7 @@ class Bound:
         return self.attack in (None, attack) and self.column in (None, column)
 
     def holds(self, findings: Findings) -> bool:
-        """Whether nothing was learned beyond it. Both sides are one rounding of a quotient of counts."""
+        """Whether nothing is believed beyond it. Both sides are one rounding of a quotient of counts."""
         return findings.highest < self.most if self.strict else findings.highest <= self.most
 
     @property

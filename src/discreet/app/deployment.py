@@ -32,7 +32,8 @@ TRUST = (
 )
 MECHANISMS = (
     "integer noise (discrete Laplace; discrete Gaussian where the promise has a tail) on sums of integers, "
-    "values clamped to the declared bounds before they are added"
+    "values clamped to the declared bounds before they are added; ranks and modes by a random choice among "
+    "declared values"
 )
 SIDE_CHANNELS = (
     ("floating point", "none: noise and sums are integers, coins compare integers"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.anonymity.compression import combine, compress
-from discreet.anonymity.hierarchies import Hierarchy, Spec, read_csv
+from discreet.anonymity.hierarchies import Hierarchy, Spec, read_csv, spec_of
 from discreet.app.anonymizer import hierarchies_of, subject_of
 from discreet.app.attack_request import Request
 from discreet.app.attacked import Attacked
@@ -182,8 +182,11 @@ def _specs(request: Request, about: Attacked) -> dict[str, Spec]:
     """How columns are made coarser: as a file says, else the policy."""
     found: dict[str, Spec] = {}
     if about.policy is not None and about.original is not None:
-        names = (*about.quasi, *about.sensitive)
-        found = declared_specs(names, about.policy.tables[about.original], about.policy)
+        table = about.policy.tables[about.original]
+        known = {name: table.columns[name] for name in about.quasi if name in table.columns}
+        found = {name: spec_of(name, column, about.policy) for name, column in known.items()}
+        # what values mean has to be said: a drafted hierarchy is but an order of them
+        found |= declared_specs(about.sensitive, table, about.policy)
     for name, file in request.hierarchy_files.items():
         if name not in (*about.quasi, *about.sensitive):
             raise RequestError(

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from discreet.app.policies import load
 from discreet.app.roles import likely_role
 from discreet.core.errors import RequestError
@@ -104,7 +106,14 @@ def table_of_file(path: Path, roles: Mapping[str, Role]) -> Table:
         )
         for name, kind in schema.columns
     }
-    return Table(source=schema.source, columns=columns)
+    try:
+        return Table(source=schema.source, columns=columns)
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        raise RequestError(
+            f"{path} cannot be used: {str(first['ctx']['error']).removeprefix('it ')}.",
+            hint="Let its first line name its columns.",
+        ) from None
 
 
 def only_schema(path: Path) -> Schema:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from discreet.app.bounds import Bound
-from discreet.attacks.attack import Findings
+from discreet.attacks.attack import Finding, Findings
 from discreet.attacks.criteria import Criteria
 from discreet.belief import Promise
 from discreet.belief.wording import percent
@@ -65,6 +65,12 @@ class Tried:
         return f"{self.findings.attack}{about}"
 
     @property
+    def best(self) -> Finding | None:
+        """The highest belief in a claim that is believed more than before."""
+        gained = [each for each in self.findings.victims if each.posterior > each.prior]
+        return max(gained, key=lambda each: each.posterior, default=None)
+
+    @property
     def broken(self) -> tuple[Bound, ...]:
         return tuple(bound for bound in self.bounds if not bound.holds(self.findings))
 
@@ -100,10 +106,16 @@ class Trial:
         return tuple((tried, bound) for tried in self.tried for bound in tried.broken)
 
     @property
+    def reasons(self) -> dict[str, str]:
+        """Why attacks were not run, and which they are."""
+        whys = dict.fromkeys(each.why for each in self.skipped)
+        return {why: ", ".join(each.name for each in self.skipped if each.why == why) for why in whys}
+
+    @property
     def strongest(self) -> Tried | None:
         """The attack that came to believe the most; of several, the one that is right the most."""
-        learned = [each for each in self.tried if each.findings.victims and each.findings.highest > 0]
-        return max(learned, key=lambda each: (each.findings.highest, each.findings.gain), default=None)
+        learned = [(each.best.posterior, each.findings.gain, each) for each in self.tried if each.best]
+        return max(learned, key=lambda each: each[:2], default=(0, 0, None))[2]
 
     def refuse(self, *, forced: bool = False) -> None:
         """End where a bound is broken, unless it is to be published all the same."""

@@ -23,10 +23,10 @@ def learned(tried: Tried, *, longest: int = 1000) -> str:
 def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
     """The sentences that matter, each with its tone."""
     worst = trial.strongest
-    if worst is None:
+    if worst is None or worst.best is None:
         yield "No attack that was run came to believe anything more than before.", "good"
     else:
-        victim = worst.findings.victims[0]
+        victim = worst.best
         yield (
             (
                 f"The strongest is {worst.name}: of {victim.victim} it is believed that {victim.claim}, with "

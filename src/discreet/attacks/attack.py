@@ -58,7 +58,7 @@ class Findings:
 
     @property
     def highest(self) -> float:
-        """The highest belief in a claim that is believed more than before; 0 where nothing was learned."""
+        """The highest belief that it comes to; 0 where it claims nothing, or nothing more than before."""
         if self.believed is not None:
             return self.believed
         return max((each.posterior for each in self.victims if each.posterior > each.prior), default=0.0)

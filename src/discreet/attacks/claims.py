@@ -65,11 +65,13 @@ def findings(
     baseline: float | None = None,
     figures: Mapping[str, float] | None = None,
     series: Mapping[str, Points] | None = None,
+    supposed: bool = False,
 ) -> Findings:
     """How many people are guessed rightly, of those in the sets that were `attempted` (all that have people).
 
     Who nothing is claimed of is taken to have the commonest value of the release, as without it. Unless it is
     given, the baseline is how many of the same guesses are right if the claims are only as likely as before.
+    Where facts are `supposed`, what follows from them alone is no belief that the release gives.
     """
     attempted = np.flatnonzero(sets.people > 0) if attempted is None else attempted
     people, claimed = int(sets.people[attempted].sum()), sets.people[claims.about]
@@ -99,7 +101,7 @@ def findings(
         },
         series=dict(series or {}),
         note="" if len(claimed) else "Nothing could be claimed of anybody.",
-        believed=float(claims.posterior[claims.gained].max(initial=0.0)),
+        believed=float(claims.posterior[claims.gained if supposed else ...].max(initial=0.0)),
         factor=_largest_factor(claims),
     )
 
