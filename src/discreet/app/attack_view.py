@@ -113,16 +113,13 @@ def attacks_table(trial: Trial) -> Table:
     for heading in ("right", "guessing"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("the most that is learned of one person")
-    table.add_column("bound", no_wrap=True)
+    bounded = any(tried.bounds for tried in trial.tried)
+    if bounded:
+        table.add_column("bound", no_wrap=True)
     for tried in trial.tried:
         found = tried.findings
-        table.add_row(
-            tried.name,
-            percent(found.success),
-            percent(found.baseline),
-            learned(tried, longest=LONGEST),
-            _bound(tried),
-        )
+        cells = (percent(found.success), percent(found.baseline), learned(tried, longest=LONGEST))
+        table.add_row(tried.name, *cells, *([_bound(tried)] if bounded else []))
     return table
 
 
