@@ -87,6 +87,11 @@ def test_a_victim_may_be_values_without_a_register(folder: Path, capsys: pytest.
     assert claims(found["homogeneity of disease"]) == [("zip 13053, age 31", "disease is Cancer", 1.0)]
 
 
+def test_a_victim_whom_no_row_fits_is_told_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("attack", "four.csv", *ILLNESS, "--victim", "zip=99999") == 0
+    assert "No row of the release fits anybody who is known." in capsys.readouterr().out
+
+
 def test_bobs_salary_is_low_and_his_disease_is_of_the_stomach(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,7 +44,7 @@ def report(release: Release, trial: Trial) -> Document:
     return Document(
         title=f"{release.name}: what is published, and how well",
         notice=NOTICE,
-        sections=(*own, *attack_report.sections(trial), attack_report.assumptions(trial)),
+        sections=(*own, *attack_report.sections(trial, risks=False), attack_report.assumptions(trial)),
     )
 
 

@@ -33,11 +33,11 @@ def document(trial: Trial, *more: Section) -> Document:
     )
 
 
-def sections(trial: Trial) -> tuple[Section, ...]:
-    """Verdict, criteria, attackers, every attack, and what was not run; for other reports, too."""
+def sections(trial: Trial, *, risks: bool = True) -> tuple[Section, ...]:
+    """Verdict, criteria, every attack, what was not run; `risks` where the report has them nowhere else."""
     found = [_verdict(trial)]
     if trial.criteria is not None:
-        found += [_criteria(trial.criteria), _risks(trial.criteria)]
+        found += [_criteria(trial.criteria), *([_risks(trial.criteria)] if risks else [])]
     found += [_attack(tried, trial) for tried in trial.tried]
     return (*found, *_skipped(trial))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.app.trial import Trial, Tried
+from discreet.attacks import Linkage
 from discreet.belief.wording import number, percent
 
 NOTHING = "nothing"
@@ -23,6 +24,8 @@ def learned(tried: Tried, *, longest: int = 1000) -> str:
 def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
     """The sentences that matter, each with its tone."""
     worst = trial.strongest
+    if any(tried.findings.attack == Linkage.name and not tried.findings.attempts for tried in trial.tried):
+        yield "No row of the release fits anybody who is known.", ""
     if worst is None or worst.best is None:
         yield "No attack that was run came to believe anything more than before.", "good"
     else:
