@@ -281,6 +281,18 @@ def test_a_curator_is_attacked_with_its_whole_budget_and_nothing_is_charged(
         assert words in page
 
 
+@pytest.mark.parametrize("terms", ["tail: 1e-9", "secret: presence", "group: 2"])
+def test_every_kind_of_promise_is_attacked_and_holds(
+    folder: Path, capsys: pytest.CaptureFixture[str], terms: str
+) -> None:
+    path = answerers.write_policy(folder / "people")
+    path.write_text(path.read_text().replace("posterior: 70%", f"posterior: 70%, {terms}"))
+    found = attacks(capsys, str(path), "--claim", answerers.CLAIM, "--victims", "4")
+    for name in ("differencing", "averaging", "tracker", "informed adversary", "floating point"):
+        assert [each["held"] for each in found[name]["bounds"]] == [True]
+    assert all(after != 0.5 for _, _, after in claims(found["informed adversary"]))
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -33,7 +33,7 @@ from discreet.attacks import (
     Reconstruction,
     Tracker,
 )
-from discreet.attacks.asking import Refused, Victim, count, score
+from discreet.attacks.asking import Noise, Refused, Victim, count, score
 from discreet.attacks.attack import Findings
 from discreet.attacks.pairs import draws
 from discreet.belief import Promise
@@ -41,7 +41,6 @@ from discreet.core.engine import Engine
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 REPEATS = 8
 QUESTIONS_OF_A_TRACKER = 5
@@ -50,7 +49,6 @@ NEARLY_ALL = Fraction(999_999_999, 1_000_000_000)
 ANOTHER = Fraction(1, 10**7)
 ANALYST = "attacker"
 OF_TABLES = "it attacks a published table: name its file"
-OTHER_NOISE = "the noise of such a count is not discrete Laplace, which it reckons with"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,14 +71,14 @@ class Asking:
         limit = self.curator().ledger.accountant().limit
         if isinstance(limit, PureDP):
             return NEARLY_ALL * Fraction(limit.epsilon) / questions
-        # discrete Laplace noise of epsilon costs at most rho = epsilon ** 2 / 2
+        # a question of epsilon costs at most rho = epsilon ** 2 / 2
         return NEARLY_ALL * Fraction(float(2 * limit.rho / questions) ** 0.5)
 
-    def noise(self, epsilon: Fraction) -> DiscreteLaplace | None:
+    def noise(self, epsilon: Fraction) -> Noise:
         """What a count carries for that much."""
         sql = f"SELECT COUNT(*) AS n FROM {self.target.table} WHERE {self.target.claim}"
         (vector,) = self.curator().plan(sql, epsilon=epsilon, raw=True).plan.vectors.values()
-        return vector.noise if isinstance(vector.noise, DiscreteLaplace) else None
+        return vector.noise
 
     def answerer(self, epsilon: Fraction) -> CuratorAnswerer:
         return CuratorAnswerer(curator=self.curator(), epsilon=epsilon)
@@ -124,13 +122,6 @@ class _Unfit(Exception):  # noqa: N818  (no error: an attack that has nothing to
     """Why an attack cannot be run here."""
 
 
-def _noise(asking: Asking, epsilon: Fraction) -> DiscreteLaplace:
-    noise = asking.noise(epsilon)
-    if noise is None:
-        raise _Unfit(OTHER_NOISE)
-    return noise
-
-
 def _each(asking: Asking, attack: Any, epsilon: Fraction, posterior: Callable[[Victim], float]) -> Findings:
     """Every victim attacked alone, and all of them scored together."""
     victims = asking.target.victims
@@ -156,7 +147,7 @@ def _stated(asking: Asking, epsilon: Fraction) -> dict[str, Any]:
         "table": asking.target.table,
         "claim": asking.target.claim,
         "prior": asking.promise.prior,
-        "noise": _noise(asking, epsilon),
+        "noise": asking.noise(epsilon),
     }
 
 
@@ -187,7 +178,7 @@ def _averaging(asking: Asking) -> Findings:
 class _Whole:
     """An integer mechanism whose outputs are kept as floats."""
 
-    noise: DiscreteLaplace
+    noise: Noise
 
     def likelihood(self, output: float, truth: float) -> float:
         return self.noise.likelihood(round(output), round(truth))
@@ -196,7 +187,7 @@ class _Whole:
 def _informed(asking: Asking) -> Findings:
     """One count for all of the budget, by who knows everybody's record but the victim's."""
     epsilon, target, prior = asking.epsilon(1), asking.target, asking.promise.prior
-    noise = _Whole(_noise(asking, epsilon))
+    noise = _Whole(asking.noise(epsilon))
 
     def adversary(others: int) -> InformedAdversary:
         worlds: dict[object, float] = {True: float(others + 1), False: float(others)}
@@ -221,8 +212,6 @@ def _reconstruction(asking: Asking) -> Findings:
 
 def _floating_point(asking: Asking) -> Findings:
     noise = asking.noise(asking.epsilon(1))
-    if noise is None:
-        raise _Unfit("counts do not come with one number of noise")
     return FloatingPoint().run(
         lambda value, runs: np.asarray(draws(noise, value, asking.random)(runs), np.float64)
     )
