@@ -59,6 +59,9 @@ class Request:
     unit: str | None = None
     seconds: float | None = None
     output: Path | None = None
+    at_most: str | None = None
+    others: Sequence[Path] = ()
+    force: bool = False
 
 
 def wanted(request: Request) -> Wanted:

@@ -15,12 +15,14 @@ from discreet.anonymity.ordering import ordered
 from discreet.anonymity.utility.classification import classification_accuracy
 from discreet.anonymity.utility.measures import MEASURES, column_losses, height
 from discreet.anonymity.utility.workload import random_workload, workload_error
+from discreet.app import attack_report
 from discreet.app.anonymize_view import examples
 from discreet.app.charts import BLUE, as_svg, styled
 from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
 from discreet.app.exposure import warnings
 from discreet.app.release import Release
 from discreet.app.risk_report import identifying_section, risk_section
+from discreet.app.trial import Trial
 from discreet.belief.wording import number, percent
 from discreet.core.randomness import Randomness
 from discreet.engines.publishing import Target
@@ -50,12 +52,14 @@ def write_report(document: Document, published: Path) -> Path:
     return path
 
 
-def report(release: Release) -> Document:
-    """Everything that is known of a release."""
+def report(release: Release, trial: Trial) -> Document:
+    """Everything that is known of a release, and what attackers find in it."""
     made = (_summary, _columns, risk_section, identifying_section, _belief, _utility)
-    sections = tuple(section(release) for section in made)
+    own = [section(release) for section in made]
     return Document(
-        title=f"{release.name}: what is published, and how well", notice=NOTICE, sections=sections
+        title=f"{release.name}: what is published, and how well",
+        notice=NOTICE,
+        sections=(*own, *attack_report.sections(trial, risks=False), attack_report.assumptions(trial)),
     )
 
 

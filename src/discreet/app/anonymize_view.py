@@ -11,8 +11,10 @@ from rich.text import Text
 
 from discreet.anonymity.utility.measures import granularity, loss
 from discreet.app import anonymize_risk
+from discreet.app.attack_view import attacks_table
 from discreet.app.exposure import warnings
 from discreet.app.release import Release
+from discreet.app.trial import Trial
 from discreet.belief.wording import percent
 
 EXAMPLES = 3
@@ -46,8 +48,8 @@ def as_object(release: Release) -> dict[str, object]:
     }
 
 
-def show(console: Console, release: Release, written: list[Path]) -> None:
-    """Columns, figures, risk before and after, beliefs, warnings."""
+def show(console: Console, release: Release, written: list[Path], trial: Trial) -> None:
+    """Columns, figures, risk before and after, beliefs, what attacks find, warnings."""
     console.print(_columns(release))
     console.print()
     console.print(_figures(release))
@@ -59,6 +61,8 @@ def show(console: Console, release: Release, written: list[Path]) -> None:
         console.print(f"  not stopped: {', '.join(model.not_stopped) or 'nothing named'}", style="dim")
     for each in release.goal.pseudonyms:
         console.print(Text.assemble(("pseudonyms", "bold"), f"  {each.declaration['meaning']}"))
+    console.print("\nAttacked by who knows everybody's quasi-identifiers:", style="bold")
+    console.print(attacks_table(trial))
     console.print(
         "\nThis holds against who knows everybody's quasi-identifiers and nothing else. It is not "
         "differentially private: with other knowledge or another release more can be believed.",

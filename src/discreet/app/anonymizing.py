@@ -8,17 +8,21 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
-from discreet.app import anonymize_view, checking, listed_view, private_view
+from discreet.app import anonymize_view, attack_view, checking, listed_view, private_view
 from discreet.app.anonymize_options import PRIVATE, Request, anonymizer, private, wanted
 from discreet.app.anonymize_report import report, write_report
 from discreet.app.certificates import write_certificate
 from discreet.app.commands.progress import spinner
 from discreet.app.counted import Sources
 from discreet.app.exposure import warnings
+from discreet.app.release import Release
+from discreet.app.release_trial import try_release
 from discreet.app.releasing import publish
 from discreet.app.subjects import Named, resolve
+from discreet.app.trial import Trial
 from discreet.app.wanted_models import Options, models_of
 from discreet.core.errors import RequestError, UnmetError
+from discreet.core.numbers import parse_probability
 from discreet.core.policy import Table
 from discreet.engines.publishing import Target
 
@@ -49,18 +53,26 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
 def _publish(request: Request, named: Named, *, as_json: bool) -> None:
     with spinner() as tell:
         release = anonymizer(request, named, tell).fit(named.name).release
+        tell("attacking it")
+        trial = _tried(request, release, named)
+        trial.refuse(forced=request.force)
         written = []
         if request.output is not None:
             tell("writing")
-            document = report(release)  # what can fail comes before anything is published
-            written = publish(release, named.policy, request.output)
+            document = report(release, trial)  # what can fail comes before anything is published
+            written = publish(release, named.policy, request.output, trial=trial)
             written.append(write_report(document, request.output))
     _warn(release.table, release.columns)
     if as_json:
         files = {"files": [str(path) for path in written]}
-        print(json.dumps(anonymize_view.as_object(release) | files))
+        print(json.dumps(anonymize_view.as_object(release) | {"trial": attack_view.as_object(trial)} | files))
     else:
-        anonymize_view.show(Console(), release, written)
+        anonymize_view.show(Console(), release, written, trial)
+
+
+def _tried(request: Request, release: Release, named: Named) -> Trial:
+    at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
+    return try_release(release, named.policy, at_most=at_most, others=request.others)
 
 
 def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.anonymity.models import Model
+from discreet.app.bounds import of_models
 from discreet.app.release import Release
 from discreet.core.policy import Role
 from discreet.engines.publishing import Target
@@ -41,6 +42,7 @@ def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool =
         "models": [_model(model) for model in goal.models],
         "pseudonyms": [each.declaration for each in goal.pseudonyms],
         "chained": goal.earlier is not None,
+        "bounds": [bound.as_object() for bound in of_models(goal.models)],
         "attacker": ATTACKER,
         "limits": LIMITS,
         "attacks_run": list(attacks),

@@ -22,6 +22,7 @@ from discreet.core.errors import DiscreetError
 VERBS = {
     "anonymize": "anonymize.run",
     "ask": "ask.run_ask",
+    "attack": "attack.run",
     "audit": "audit.run",
     "demo": "demo.run",
     "hierarchy": "hierarchy.run",

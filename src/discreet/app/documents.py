@@ -106,9 +106,9 @@ def _part_as_html(part: Part) -> str:
     if isinstance(part, Picture):
         return f"<figure>{part.svg}<figcaption>{escape(part.caption)}</figcaption></figure>"
     caption = f"<caption>{escape(part.caption)}</caption>" if part.caption else ""
-    head = _cells("th", part.head, part.numbers)
+    head = f"<thead>{_cells('th', part.head, part.numbers)}</thead>" if any(part.head) else ""
     rows = "\n".join(_cells("td", row, part.numbers) for row in part.rows)
-    return f'<div class="scroll"><table>{caption}<thead>{head}</thead>\n<tbody>{rows}</tbody></table></div>'
+    return f'<div class="scroll"><table>{caption}{head}\n<tbody>{rows}</tbody></table></div>'
 
 
 def _cells(tag: str, cells: Sequence[str], numbers: Sequence[int]) -> str:

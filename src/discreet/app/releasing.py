@@ -12,32 +12,41 @@ from pathlib import Path
 from discreet.app.books import opened
 from discreet.app.certificates import certificate, write_certificate
 from discreet.app.release import Release
+from discreet.app.trial import Trial
 from discreet.core.policy import Policy
 from discreet.engines.publishing import Target
 
 SIGNATURES = "signatures.parquet"
 
 
-def publish(release: Release, policy: Policy, path: Path) -> list[Path]:
+def publish(release: Release, policy: Policy, path: Path, *, trial: Trial | None = None) -> list[Path]:
     """Write the table and its certificate; the ledger knows of it before there is a file.
 
-    A release that later ones are to be chained to leaves its signatures beside it, for the custodian.
+    The certificate names the attacks of the trial, and that a bound was broken, if one was; no result. A
+    release that later ones are to be chained to leaves its signatures beside it, for the custodian.
     """
     target = Target.of(path)
     release.sources.require_elsewhere(target)
-    _enter(release, policy, target)
+    content = certificate(
+        release,
+        attacks=() if trial is None else trial.names,
+        forced=trial is not None and bool(trial.broken),
+    )
+    _enter(release, policy, target, content)
     release.write(path)
-    written = [path, write_certificate(certificate(release), target)]
+    written = [path, write_certificate(content, target)]
     if release.chain is not None:
         release.write_signatures(target.beside(SIGNATURES))
         written.append(target.beside(SIGNATURES))
     return written
 
 
-def _enter(release: Release, policy: Policy, target: Target) -> None:
+def _enter(release: Release, policy: Policy, target: Target, content: dict[str, object]) -> None:
     """Note the release in the ledger of the policy's promise."""
     if policy.promise is None:
         return
     with opened(policy) as ledger:
         models = ", ".join(model.name for model in release.goal.models)
-        ledger.note_release(target.name, f"{release.name}, {models}", certificate(release))
+        # where it is, so that what is published later can be tried together with it
+        placed = content | {"path": str(target.file.absolute()), "inner": target.table}
+        ledger.note_release(target.name, f"{release.name}, {models}", placed)

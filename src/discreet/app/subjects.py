@@ -54,7 +54,7 @@ def resolve(wanted: Wanted) -> Named:
         policy, name = _of_file(wanted, policy)
     if wanted.population is None or wanted.population in policy.tables:
         return Named(name=name, policy=policy, population=wanted.population)
-    people = _table(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
+    people = table_of_file(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
     _require_columns(wanted.population, people, _quasi(policy.tables[name]))
     tables = {**policy.tables, "population": people}
     return Named(name=name, policy=policy.model_copy(update={"tables": tables}), population="population")
@@ -83,7 +83,7 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
         raise RequestError(
             f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
         )
-    table = _table(wanted.table, roles, wanted.hierarchies)
+    table = table_of_file(wanted.table, roles, wanted.hierarchies)
     _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
     entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
     declared = {} if policy is None else policy.hierarchies
@@ -91,13 +91,13 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
     return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
 
 
-def _table(file: str, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
+def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
     """Every column of a file, missing values as a group of their own.
 
     Numbers and dates are text, as nobody said what their bounds are, unless a hierarchy of theirs is given.
     Nobody said of a column without a role that it may leave: what is called like an identifier does not.
     """
-    schema = _schema(file)
+    schema = _schema(str(file))
     unnamed = [at for at, (name, _) in enumerate(schema.columns, 1) if not WORD.fullmatch(name)]
     if unnamed:
         raise RequestError(

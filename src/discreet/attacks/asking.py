@@ -24,7 +24,10 @@ from scipy.special import gammaln, logsumexp
 from discreet.attacks.attack import Finding, Findings, clopper_pearson, strongest
 from discreet.belief.odds import logit, sigmoid
 from discreet.core.errors import RequestError
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+Noise = DiscreteLaplace | DiscreteGaussian
 
 NEGLIGIBLE = 60
 LARGEST = 1_000_000
@@ -83,7 +86,7 @@ def require_victims(attack: Named, victims: Sequence[Victim]) -> None:
         raise RequestError(f"{attack.name}: there is nobody to attack.", hint="Name at least one victim.")
 
 
-def believed(number: int | None, *, answers: int, noise: DiscreteLaplace | None, prior: float) -> float:
+def believed(number: int | None, *, answers: int, noise: Noise | None, prior: float) -> float:
     """The posterior of a claim that makes `number` 1 instead of 0, up to the noise of so many answers."""
     if number is None:
         return prior
@@ -126,12 +129,15 @@ def score(
     )
 
 
-def _log_mass(noise: DiscreteLaplace, answers: int, z: int) -> float:
+def _log_mass(noise: Noise, answers: int, z: int) -> float:
     """ln Pr[the noises of so many answers sum to z], up to a constant.
 
-    Each noise is the difference of two geometric numbers, so their sum is that of two negative binomial ones;
-    all terms are positive, so no digits are lost far out.
+    Discrete Gaussian noises sum to nearly one of the summed variance, which is what an attacker takes it for.
+    Each discrete Laplace noise is the difference of two geometric numbers, so their sum is that of two
+    negative binomial ones; all terms are positive, so no digits are lost far out.
     """
+    if isinstance(noise, DiscreteGaussian):
+        return -z * z / (2 * answers * float(noise.variance))
     rate = float(noise.rate)
     k = np.arange(min(LARGEST, math.ceil(NEGLIGIBLE / rate) + 2 * answers))
     ways = _log_ways(k, answers) + _log_ways(k + abs(z), answers)

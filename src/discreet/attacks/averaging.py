@@ -21,10 +21,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from discreet.attacks.asking import Answerer, Victim, count, require_victims, score
+from discreet.attacks.asking import Answerer, Noise, Victim, count, require_victims, score
 from discreet.attacks.attack import Findings
 from discreet.belief.odds import logit
 from discreet.core.numbers import Real, require_count, require_probability
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 
@@ -38,7 +39,7 @@ class Averaging:
 
     table: str
     claim: str
-    noise: DiscreteLaplace
+    noise: Noise
     repeats: int = 100
     same: str = ""
     prior: float = 0.5
@@ -73,7 +74,10 @@ class Averaging:
 
     def _believed(self, answers: Sequence[int]) -> float:
         drawn = np.asarray(answers, np.int64)
-        loss = float(self.noise.rate) * float(np.sum(np.abs(drawn) - np.abs(drawn - 1)))
+        if isinstance(self.noise, DiscreteGaussian):
+            loss = float(np.sum(2 * drawn - 1)) / (2 * float(self.noise.variance))
+        else:
+            loss = float(self.noise.rate) * float(np.sum(np.abs(drawn) - np.abs(drawn - 1)))
         return float(expit(logit(self.prior) + loss))
 
 

@@ -93,7 +93,9 @@ class BackgroundKnowledge:
         )
         people = int(divided.people[about].sum())
         baseline = float(guessed.sum()) / people if people else 0.0
-        return findings(self, divided, claims, column=self.column, attempted=about, baseline=baseline)
+        return findings(
+            self, divided, claims, column=self.column, attempted=about, baseline=baseline, supposed=True
+        )
 
     def _parts(self, sets: MatchSets) -> tuple[Integers, Floats]:
         """Which facts are about each known tuple, as a number (0: none), and the weights of values for it."""
@@ -143,7 +145,8 @@ class BackgroundKnowledge:
             ),
             said=said_values(self.column, sets.names(self.column), top[about]),
         )
-        return findings(self, sets, claims, column=self.column, baseline=self._guessed(sets, about))
+        guessed = self._guessed(sets, about)
+        return findings(self, sets, claims, column=self.column, baseline=guessed, supposed=True)
 
     def _guessed(self, sets: MatchSets, about: Integers) -> float:
         """How many would be found by ruling out values of the release as a whole."""

@@ -6,6 +6,7 @@ right as often as it is believed, which is exact for people who are in the relea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Integers
 from discreet.anonymity.recoding import Floats
-from discreet.attacks.attack import Finding, Findings
+from discreet.attacks.attack import Finding, Findings, Points
 from discreet.attacks.match_sets import MatchSets, Matrix
 
 MOST_VICTIMS = 20
@@ -48,6 +49,11 @@ class Claims:
     right: Floats
     said: Callable[[int], str]
 
+    @property
+    def gained(self) -> NDArray[np.bool_]:
+        """Which of them are believed more than before."""
+        return np.asarray(self.posterior > self.prior)
+
 
 def findings(
     attack: Stated,
@@ -58,11 +64,14 @@ def findings(
     attempted: Integers | None = None,
     baseline: float | None = None,
     figures: Mapping[str, float] | None = None,
+    series: Mapping[str, Points] | None = None,
+    supposed: bool = False,
 ) -> Findings:
     """How many people are guessed rightly, of those in the sets that were `attempted` (all that have people).
 
     Who nothing is claimed of is taken to have the commonest value of the release, as without it. Unless it is
     given, the baseline is how many of the same guesses are right if the claims are only as likely as before.
+    Where facts are `supposed`, what follows from them alone is no belief that the release gives.
     """
     attempted = np.flatnonzero(sets.people > 0) if attempted is None else attempted
     people, claimed = int(sets.people[attempted].sum()), sets.people[claims.about]
@@ -90,8 +99,18 @@ def findings(
             "highest posterior": float(claims.posterior.max(initial=0.0)),
             **(figures or {}),
         },
+        series=dict(series or {}),
         note="" if len(claimed) else "Nothing could be claimed of anybody.",
+        believed=float(claims.posterior[claims.gained if supposed else ...].max(initial=0.0)),
+        factor=_largest_factor(claims),
     )
+
+
+def _largest_factor(claims: Claims) -> float:
+    before, after = claims.prior[claims.gained], claims.posterior[claims.gained]
+    if ((after == 1) | (before == 0)).any():
+        return math.inf
+    return float((after * (1 - before) / (before * (1 - after))).max(initial=1.0))
 
 
 def usually_right(sets: MatchSets, column: str, about: Integers) -> float:

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.attacks.asking import Answerer, Victim, believed, count, require_victims, score
+from discreet.attacks.asking import Answerer, Noise, Victim, believed, count, require_victims, score
 from discreet.attacks.attack import Findings
 from discreet.core.numbers import require_probability
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +28,7 @@ class Differencing:
     table: str
     claim: str
     prior: float = 0.5
-    noise: DiscreteLaplace | None = None
+    noise: Noise | None = None
 
     name: ClassVar[str] = "differencing"
     knows: ClassVar[str] = "a condition that only the victim meets"

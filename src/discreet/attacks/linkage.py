@@ -18,9 +18,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
+from discreet.attacks.attack import Findings, Points
 from discreet.attacks.claims import Claims, findings
 from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.uniqueness import SMALL
+
+CURVE = "share of people by match set"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,17 @@ class Linkage:
             right=(people * posterior)[about],
             said=lambda i: _said(int(rows[about[i]])),
         )
-        return findings(self, sets, claims, baseline=1 / everyone, figures=_figures(sets))
+        return findings(
+            self, sets, claims, baseline=1 / everyone, figures=_figures(sets), series=_curve(sets)
+        )
+
+
+def _curve(sets: MatchSets) -> dict[str, Points]:
+    """The re-identification curve: how many people are left with so many rows, or fewer."""
+    matched = sets.people > 0
+    sizes = sorted({*(size for size in SMALL if size <= sets.published.rows), 1})
+    share = {size: int(sets.people[matched & (sets.rows <= size)].sum()) for size in sizes}
+    return {CURVE: tuple((float(size), share[size] / sets.known.people) for size in sizes)}
 
 
 def _said(rows: int) -> str:

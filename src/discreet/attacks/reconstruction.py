@@ -42,11 +42,14 @@ POWERS, SAFETY = 30, 1.1
 
 @dataclass(frozen=True, kw_only=True)
 class Reconstruction:
-    """Counts of the claim over random halves of the people, `per_person` times as many as people."""
+    """Counts of the claim over random halves of the people, `per_person` times as many as people.
+
+    Without a `key` column, what stands for it are conditions, each of which only one person's row meets.
+    """
 
     table: str
     claim: str
-    key: str
+    key: str | None = None
     per_person: int = 8
     method: Method = "least squares"
     prior: float = 0.5
@@ -102,7 +105,9 @@ class Reconstruction:
         return decode(sets, answers, self.method)
 
     def _among(self, keys: Sequence[int | str], members: Sets) -> str:
-        chosen = (key for key, member in zip(keys, members, strict=True) if member)
+        chosen = [key for key, member in zip(keys, members, strict=True) if member]
+        if self.key is None:
+            return "(" + " OR ".join(f"({condition})" for condition in chosen) + ")"
         return f"{self.key} IN ({', '.join(map(_literal, chosen))})"
 
 

@@ -77,6 +77,15 @@ def run(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help=".parquet, .csv, .duckdb or FILE.duckdb#TABLE.")
     ] = None,
+    at_most: Annotated[
+        str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
+    ] = None,
+    others: Annotated[
+        list[Path] | None, typer.Option("--with", help="Another release, which attackers have, too.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Publish though a bound is broken; the certificate says so.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
@@ -119,6 +128,9 @@ def run(
             unit=unit,
             seconds=seconds,
             output=output,
+            at_most=at_most,
+            others=others or (),
+            force=force,
         ),
         check=check,
         minimal=minimal,

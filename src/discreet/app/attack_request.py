@@ -1,0 +1,122 @@
+"""What `discreet attack` was asked, read from its options: names, victims, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.attacks import Fact
+from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_number, parse_probability
+
+CONDITION = " if "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request as it was typed."""
+
+    release: str
+    policy: Path | None = None
+    table: str | None = None
+    knows: str | None = None
+    victim: str | None = None
+    earlier: str | None = None
+    quasi: str | None = None
+    sensitive: str | None = None
+    hierarchies: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    earlier_columns: Sequence[str] = ()
+    rules_out: Sequence[str] = ()
+    base_rates: Sequence[str] = ()
+    at_most: str | None = None
+    posterior: str | None = None
+    claim: str | None = None
+    victims: int = 40
+
+    @property
+    def quasi_names(self) -> tuple[str, ...]:
+        return _names(self.quasi)
+
+    @property
+    def sensitive_names(self) -> tuple[str, ...]:
+        return _names(self.sensitive)
+
+    @property
+    def hierarchy_files(self) -> dict[str, str]:
+        return dict(_pair("--hierarchy", each) for each in self.hierarchies)
+
+    @property
+    def called(self) -> dict[str, str]:
+        """How the register calls a column of the release."""
+        return dict(_pair("--column", each) for each in self.columns)
+
+    @property
+    def called_earlier(self) -> dict[str, str]:
+        """How it calls a column of the earlier release."""
+        return dict(_pair("--earlier-column", each) for each in self.earlier_columns)
+
+    @property
+    def victim_values(self) -> dict[str, str] | None:
+        if self.victim is None:
+            return None
+        return dict(_pair("--victim", each) for each in self.victim.split(","))
+
+    @property
+    def cap(self) -> tuple[float, str] | None:
+        """The most that any attack may come to believe, and the option that says so."""
+        given = {"--at-most": self.at_most, "--posterior": self.posterior}
+        said = [(option, text) for option, text in given.items() if text is not None]
+        if len(said) > 1:
+            raise RequestError("--at-most and --posterior say the same.", hint="Give one of them.")
+        return (parse_probability(said[0][0], said[0][1]), said[0][0]) if said else None
+
+    def facts(self, sensitive: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
+        """What is known of the values of sensitive columns."""
+        found: dict[str, tuple[Fact, ...]] = {}
+        for text in self.rules_out:
+            column, fact = _fact("--rules-out", text, 0.0, sensitive)
+            found[column] = (*found.get(column, ()), fact)
+        for text in self.base_rates:
+            said, condition, where = text.partition(CONDITION)
+            value, colon, times = said.rpartition(":")
+            if not colon:
+                raise RequestError(
+                    f"--base-rate must be VALUE:TIMES; got {text}.",
+                    hint='Write --base-rate "Heart Disease:0.1 if nationality=Japanese".',
+                )
+            rate = parse_number("--base-rate", times)
+            column, fact = _fact("--base-rate", value + condition + where, rate, sensitive)
+            found[column] = (*found.get(column, ()), fact)
+        return found
+
+
+def _fact(option: str, text: str, times: float, sensitive: Sequence[str]) -> tuple[str, Fact]:
+    said, _, where = text.partition(CONDITION)
+    column, sign, value = said.partition("=")
+    if not sign and len(sensitive) != 1:
+        raise RequestError(
+            f"{option} must be COLUMN=VALUE where not exactly one column is sensitive; got {text}.",
+            hint=f"Sensitive are {', '.join(sensitive) or 'none'}.",
+        )
+    if not sign:
+        column, value = sensitive[0], said
+    if column not in sensitive:
+        raise RequestError(
+            f"{option} is about {column}, which is not sensitive.",
+            hint=f"Sensitive are {', '.join(sensitive) or 'none'}.",
+        )
+    conditions = dict(_pair(option, each) for each in where.split(",")) if where else {}
+    return column, Fact(value=value.strip(), times=times, where=conditions)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    column, sign, value = text.partition("=")
+    if not sign or not column.strip() or not value.strip():
+        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
+    return column.strip(), value.strip()

@@ -1,0 +1,81 @@
+"""`discreet attack`: what someone could find out about one person, from a release or from answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+POLICY = Path("privacy.yaml")
+Texts = list[str] | None
+
+
+def run(
+    release: Annotated[
+        str, typer.Argument(help="A published .parquet, .csv or .duckdb file; or a policy.yaml, to be asked.")
+    ],
+    policy: Annotated[Path | None, typer.Option("--policy", "-p", help="The custodian's policy.")] = None,
+    knows: Annotated[
+        str | None, typer.Option(help="A register of people, such as a voter list; else everybody is known.")
+    ] = None,
+    victim: Annotated[
+        str | None, typer.Option(help='Someone of the register, "name=Joe"; or values, "age=28,zip=13068".')
+    ] = None,
+    earlier: Annotated[
+        str | None, typer.Option("--with", help="An earlier release about the same people.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to file it: .html, .md or .json.")] = None,
+    at_most: Annotated[
+        str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
+    ] = None,
+    posterior: Annotated[str | None, typer.Option(help="The same, as anonymize calls it.")] = None,
+    rules_out: Annotated[
+        Texts, typer.Option(help='What attackers rule out: "Heart Disease if nationality=Japanese".')
+    ] = None,
+    base_rate: Annotated[
+        Texts, typer.Option(help='How often as others: "Heart Disease:0.1 if nationality=Japanese".')
+    ] = None,
+    column: Annotated[
+        Texts, typer.Option(help="RELEASE=REGISTER: how the register calls a column of the release.")
+    ] = None,
+    earlier_column: Annotated[Texts, typer.Option(help="The same for the earlier release.")] = None,
+    table: Annotated[str | None, typer.Option(help="The policy's table that is attacked.")] = None,
+    quasi: Annotated[str | None, typer.Option(help="What attackers may know: a,b,c.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="What they want to know: a,b.")] = None,
+    hierarchy: Annotated[Texts, typer.Option(help="COLUMN=FILE, in ARX's format.")] = None,
+    claim: Annotated[
+        str | None, typer.Option(help="Of answers: the condition that is claimed, \"disease = 'flu'\".")
+    ] = None,
+    victims: Annotated[int, typer.Option(min=1, max=1000, help="Of answers: how many to attack.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """What an attacker finds out; exit code 4 if a bound that was set is broken.
+
+    For the custodian alone: it is computed on real data. Nothing is charged and nothing is published.
+    """
+    from discreet.app import attacking  # what it needs takes a second to load
+
+    attacking.run(
+        attacking.Request(
+            release=release,
+            policy=policy or (POLICY if POLICY.is_file() else None),
+            table=table,
+            knows=knows,
+            victim=victim,
+            earlier=earlier,
+            quasi=quasi,
+            sensitive=sensitive,
+            hierarchies=hierarchy or (),
+            columns=column or (),
+            earlier_columns=earlier_column or (),
+            rules_out=rules_out or (),
+            base_rates=base_rate or (),
+            at_most=at_most,
+            posterior=posterior,
+            claim=claim,
+            victims=victims,
+        ),
+        report=report,
+        as_json=as_json,
+    )

@@ -1,0 +1,37 @@
+"""What values mean to an attacker who has a policy's hierarchies: which labels they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from discreet.anonymity.hierarchies import Hierarchy, Spec, over_column, spec_of
+from discreet.attacks.published import PublishedTable
+from discreet.core.hierarchies import Missing
+from discreet.core.policy import Policy, Table
+
+
+def declared_specs(names: Iterable[str], table: Table, policy: Policy) -> dict[str, Spec]:
+    """The hierarchies that a policy declares for some columns; none that is only drafted."""
+    columns = {name: table.columns[name] for name in names if name in table.columns}
+    return {
+        name: spec_of(name, column, policy)
+        for name, column in columns.items()
+        if (column.hierarchy or name) in policy.hierarchies
+    }
+
+
+def over_covered(spec: Spec, values: Iterable[str]) -> Hierarchy:
+    """The hierarchy over those of the values that it covers."""
+    given = list(values)
+    beyond = set(spec.uncovered([value for value in given if value]))
+    covered = [value for value in given if value not in beyond]
+    return over_column(spec, covered, missing=Missing.CATEGORY, column=spec.name)
+
+
+def meanings_of(published: PublishedTable, specs: Mapping[str, Spec]) -> dict[str, Hierarchy]:
+    """The hierarchies of sensitive columns, over the values that a release shows."""
+    return {
+        name: over_covered(specs[name], column.names)
+        for name, column in published.classes.sensitive.items()
+        if name in specs
+    }

@@ -1,0 +1,315 @@
+"""`discreet attack` as a privacy officer meets it: the lectures' conclusions, reports, bounds, refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.app.sample import write, write_policy
+from discreet.belief import Promise
+from tests.app.test_promise import discreet
+from tests.attacks import answerers
+from tests.papers import test_attack_papers as lectures
+
+TABLES = {
+    "four.csv": lectures.FOUR_ANONYMOUS,
+    "three.csv": lectures.THREE_DIVERSE,
+    "people.csv": lectures.PEOPLE,
+    "similar.csv": lectures.SIMILAR,
+    "before.csv": lectures.BEFORE,
+    "after.csv": lectures.AFTER,
+    "births.csv": lectures.BIRTHDAYS,
+    "micro.csv": lectures.MICRODATA.drop_columns(["name"]),
+    "voters.csv": lectures.VOTERS,
+    "salaries.csv": pa.table({"salary": [1, 2]}),
+    "nobody.csv": lectures.PEOPLE.slice(0, 0),
+}
+ILLNESS = ("--quasi", "zip,age,nationality", "--sensitive", "disease")
+OF_JOE = ("--quasi", "age,sex,zip", "--sensitive", "disease")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, table in TABLES.items():
+        pacsv.write_csv(table, tmp_path / name)
+    rows = [f"{disease};{organ};*" for organ, group in lectures.ORGANS.items() for disease in group]
+    (tmp_path / "organs.csv").write_text("\n".join(rows))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def attacks(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
+    """What `--json` says of each attack and column, and the rest of it under the empty name."""
+    capsys.readouterr()
+    assert discreet("attack", *words, "--json") == code
+    told = json.loads(capsys.readouterr().out)
+    named = {" of ".join(filter(None, (each["name"], each["column"]))): each for each in told["attacks"]}
+    return named | {"": told}
+
+
+def claims(attack: dict[str, Any]) -> list[tuple[str, str, float]]:
+    return [(each["victim"], each["claim"], each["posterior"]) for each in attack["victims"]]
+
+
+def test_bob_has_cancer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = attacks(capsys, "four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "name=Bob")
+    homogeneity = found["homogeneity of disease"]
+    assert claims(homogeneity) == [("Bob", "disease is Cancer", 1.0)]
+    assert homogeneity["success"] == 1
+    assert homogeneity["baseline"] == pytest.approx(5 / 12)
+    assert homogeneity["victims"][0]["prior"] == pytest.approx(5 / 12)
+
+
+def test_umeko_has_a_viral_infection(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of_umeko = ("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "name=Umeko")
+    assert claims(attacks(capsys, *of_umeko)["homogeneity of disease"]) == []
+    found = attacks(capsys, *of_umeko, "--rules-out", "Heart Disease if nationality=Japanese")
+    assert claims(found["background knowledge of disease"]) == [("Umeko", "disease is Viral Infection", 1.0)]
+    rarely = attacks(capsys, *of_umeko, "--base-rate", "disease=Heart Disease:0.1 if nationality=Japanese")
+    assert claims(rarely["background knowledge of disease"])[0][2] == pytest.approx(2 / 2.2)
+
+
+def test_nothing_is_certain_after_three_diversity(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    japanese = ("--rules-out", "Heart Disease if nationality=Japanese")
+    found = attacks(capsys, "three.csv", *ILLNESS, "--knows", "people.csv", *japanese)
+    assert max(each["highest"] for name, each in found.items() if name) == pytest.approx(2 / 3)
+
+
+def test_a_victim_may_be_values_without_a_register(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = attacks(capsys, "four.csv", *ILLNESS, "--victim", "zip=13053,age=31")
+    assert claims(found["homogeneity of disease"]) == [("zip 13053, age 31", "disease is Cancer", 1.0)]
+
+
+def test_a_victim_whom_no_row_fits_is_told_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("attack", "four.csv", *ILLNESS, "--victim", "zip=99999") == 0
+    assert "No row of the release fits anybody who is known." in capsys.readouterr().out
+
+
+def test_bobs_salary_is_low_and_his_disease_is_of_the_stomach(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--quasi", "zip,age", "--sensitive", "salary,disease", "--hierarchy", "disease=organs.csv")
+    found = attacks(capsys, "similar.csv", *options, "--victim", "zip=47678,age=27")
+    whom = "zip 47678, age 27"
+    assert claims(found["similarity of salary"]) == [(whom, "salary is between 20000 and 40000", 1.0)]
+    assert claims(found["similarity of disease"]) == [(whom, "disease is Stomach", 1.0)]
+    assert claims(found["homogeneity of disease"]) == []
+
+
+def test_joes_disease_is_known_on_his_birthday(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = ("after.csv", "--with", "before.csv", *OF_JOE)
+    found = attacks(capsys, *both, "--knows", "births.csv", "--column", "age=age_after")
+    birthday = found["birthday of disease"]
+    assert claims(birthday) == [("Joe", "disease is gastritis", 1.0)]
+    assert birthday["attempts"] == 1
+    assert birthday["victims"][0]["truth"] is True
+    assert found["intersection of disease"]["attempts"] == 5
+
+
+def test_the_voter_list_names_everybody_of_a_table_without_names(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, "micro.csv", *OF_JOE, "--knows", "voters.csv")
+    assert (found["linkage"]["success"], found["linkage"]["baseline"]) == (1, 0.1)
+    assert found["linkage"]["figures"]["unique"] == pytest.approx(10 / 11)
+    assert {name for name, _, after in claims(found["linkage"]) if after == 1} >= {"Andy", "Mary", "Joe"}
+    assert found[""]["criteria"]["singling_out"]["share"] == pytest.approx(10 / 11)
+    assert found[""]["criteria"]["risk"]["prosecutor_highest"] == 1
+    assert found["uniqueness"]["success"] == 1
+
+
+def test_every_attack_is_run_or_named_with_the_reason(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, "four.csv", *ILLNESS)[""]
+    skipped = {each["name"]: each["why"] for each in found["not_run"]}
+    assert {each["name"] for each in found["attacks"]} | set(skipped) >= {
+        "linkage",
+        "homogeneity",
+        "background knowledge",
+        "similarity",
+        "skewness",
+        "class inference",
+        "intersection",
+        "birthday",
+        "differencing",
+        "averaging",
+        "tracker",
+        "reconstruction",
+        "informed adversary",
+        "floating point",
+        "uniqueness",
+        "sparse ratings",
+        "genome membership",
+    }
+    assert "--with" in skipped["intersection"]
+    assert "hierarchy" in skipped["similarity"]
+    assert "policy.yaml" in skipped["tracker"]
+
+
+def test_a_bound_that_is_broken_ends_with_code_4_and_still_tells_everything(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bob = ("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "name=Bob")
+    found = attacks(capsys, *bob, "--at-most", "30%", code=4)
+    assert found[""]["bounds_held"] is False
+    assert [each["held"] for each in found["linkage"]["bounds"]] == [True]
+    assert [each["held"] for each in found["homogeneity of disease"]["bounds"]] == [False]
+    assert discreet("attack", *bob, "--posterior", "99.9%") == 4
+    assert "broken" in capsys.readouterr().out
+    assert discreet("attack", "three.csv", *ILLNESS, "--knows", "people.csv", "--at-most", "70%") == 0
+
+
+def test_the_report_is_one_page_that_says_whose_it_is(folder: Path) -> None:
+    bob = ("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "name=Bob", "--at-most", "50%")
+    for name in ("out.html", "out.md", "out.json"):
+        assert discreet("attack", *bob, "--report", name) == 4
+    page = (folder / "out.html").read_text()
+    assert re.search(r"<body>\s*<p[^>]*>For the custodian only: this report is computed on real data", page)
+    assert not re.search(r'(src|href)="|@import|url\((?!#)', page)
+    assert page.count("<svg") >= 6
+    for words in ("singling out", "prosecutor", "Homogeneity of disease", "stopped", "What was assumed"):
+        assert words in page
+    assert "disease is Cancer" in page
+    assert "BROKEN" in page
+    text = (folder / "out.md").read_text()
+    assert text.startswith("> For the custodian only: this report is computed on real data")
+    assert "| homogeneity of disease | 100% | 41.7% |" in text
+    kept = json.loads((folder / "out.json").read_text())
+    assert next(iter(kept)) == "notice"
+    assert {each["name"] for each in kept["attacks"]} >= {"linkage", "homogeneity"}
+
+
+def test_a_value_of_the_data_cannot_become_markup_of_the_report(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "<script>alert(1)</script>"
+    pacsv.write_csv(pa.table({"zip": ["1", "1"], "disease": [evil, evil], "note": [1, 2]}), "evil.csv")
+    pacsv.write_csv(pa.table({"zip": ["1", "2"], "disease": [evil, "flu"]}), "mixed.csv")
+    options = ("--quasi", "zip", "--sensitive", "disease")
+    assert discreet("attack", "mixed.csv", *options, "--report", "out.html") == 0
+    assert "<script" not in (folder / "out.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("four.csv",), "nothing says which columns of four.csv"),
+        (("four.csv", "--quasi", "zip,height"), "four.csv has no column height. It has zip"),
+        (
+            ("four.csv", "--quasi", "zip", "--sensitive", "zip"),
+            "zip is both a quasi-identifier and sensitive",
+        ),
+        (("four.csv", *ILLNESS, "--knows", "organs.csv"), "organs.csv cannot be used: the column name"),
+        (("four.csv", *ILLNESS, "--knows", "nobody.csv"), "the register nobody.csv is empty"),
+        (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "name=Zoe"), "nobody in the register"),
+        (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "Zoe"), "--victim must be COLUMN=VALUE"),
+        (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "title=Dr"), "no column title"),
+        (("four.csv", *ILLNESS, "--victim", "height=3"), "no column of the release's quasi-identifiers"),
+        (("four.csv", *ILLNESS, "--knows", "absent.csv"), "absent.csv does not exist"),
+        (("absent.csv", *ILLNESS), "absent.csv does not exist"),
+        (("four.csv", *ILLNESS, "--with", "three.csv"), "who is in two releases is not known"),
+        (("four.csv", *ILLNESS, "--rules-out", "Gout"), "the release has no disease Gout"),
+        (("four.csv", *ILLNESS, "--rules-out", "age=3"), "age, which is not sensitive"),
+        (("four.csv", *ILLNESS, "--base-rate", "Cancer"), "--base-rate must be VALUE:TIMES"),
+        (("four.csv", *ILLNESS, "--at-most", "120%"), "--at-most must be a probability"),
+        (("four.csv", *ILLNESS, "--report", "out.pdf"), "an .html, .md or .json file"),
+        (("four.csv", *ILLNESS, "--report", "absent/out.md"), "There is no folder"),
+        (("four.csv", *ILLNESS, "--hierarchy", "height=organs.csv"), "neither known nor sensitive"),
+        (("four.csv", *ILLNESS, "--table", "people"), "the policy has no table people"),
+        (("four.csv", *ILLNESS, "--column", "zip"), "--column must be COLUMN=VALUE"),
+        (
+            ("four.csv", *ILLNESS, "--column", "zip=postcode"),
+            "how a register calls a column, and there is none",
+        ),
+        (("four.csv", *ILLNESS, "--knows", "salaries.csv"), "no column of the release's quasi-identifiers"),
+        (
+            ("four.csv", *ILLNESS, "--knows", "people.csv", "--column", "zip=postcode"),
+            "the register people.csv has no column postcode",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+) -> None:
+    assert discreet("attack", *words) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_columns_hierarchies_and_bounds_come_from_certificate_and_policy(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder / "sample", None)
+    policy = str(write_policy(folder / "sample"))
+    assert (
+        discreet("anonymize", "census", "-p", policy, "-k", "20", "--suppress", "5%", "-o", "r.parquet") == 0
+    )
+    found = attacks(capsys, "r.parquet", "--policy", policy)
+    assert found["linkage"]["figures"]["smallest match set"] >= 20
+    assert [(each["by"], each["held"]) for each in found["linkage"]["bounds"]] == [("20-anonymity", True)]
+    assert found["class inference of income"]["attempts"] > 40_000
+    assert found[""]["promise"]["held"] is False  # no k-anonymous table keeps a promise of odds
+    table = pq.read_table("r.parquet")
+    pq.write_table(table.slice(0, 30), "r.parquet")
+    cut = attacks(capsys, "r.parquet", code=4)
+    assert [each["held"] for each in cut["linkage"]["bounds"]] == [False]
+    assert any("other content" in each for each in cut[""]["assumed"])
+
+
+def test_a_curator_is_attacked_with_its_whole_budget_and_nothing_is_charged(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = answerers.write_policy(folder / "people")
+    path.write_text(path.read_text().replace('ledger: ":memory:"\n', "").replace('store: ":memory:"\n', ""))
+    found = attacks(capsys, str(path), "--claim", answerers.CLAIM, "--victims", "6", "--report", "out.html")
+    assert set(found) >= {"differencing", "averaging", "tracker", "reconstruction", "informed adversary"}
+    cap = Promise(0.5, 0.7).posterior
+    for name in ("differencing", "averaging", "tracker", "informed adversary"):
+        assert all(after <= cap * (1 + 1e-9) for _, _, after in claims(found[name]))
+        assert [each["held"] for each in found[name]["bounds"]] == [True]
+    assert max(after for _, _, after in claims(found["informed adversary"])) > 0.6
+    assert sorted(each.name for each in path.parent.iterdir()) == ["people.parquet", "privacy.yaml"]
+    page = (folder / "out.html").read_text()
+    for words in ("NIST SP 800-226", "replace-one", "unit of privacy", "side channel", "epsilon", "trust"):
+        assert words in page
+
+
+@pytest.mark.parametrize("terms", ["tail: 1e-9", "secret: presence", "group: 2"])
+def test_every_kind_of_promise_is_attacked_and_holds(
+    folder: Path, capsys: pytest.CaptureFixture[str], terms: str
+) -> None:
+    path = answerers.write_policy(folder / "people")
+    path.write_text(path.read_text().replace("posterior: 70%", f"posterior: 70%, {terms}"))
+    found = attacks(capsys, str(path), "--claim", answerers.CLAIM, "--victims", "4")
+    for name in ("differencing", "averaging", "tracker", "informed adversary", "floating point"):
+        assert [each["held"] for each in found[name]["bounds"]] == [True]
+    assert all(after != 0.5 for _, _, after in claims(found["informed adversary"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--claim", "ill ="), "--claim is a condition on a row"),
+        (("--table", "visits"), "the policy has no table visits"),
+        (("--victim", "id=9999"), "what --victim names is not exactly one row"),
+        (("--victim", "name=Joe"), "--victim names name, which nobody can ask by"),
+        (("--knows", "people.csv"), "--knows goes with a published table"),
+        ((), "nothing says what is secret in people"),
+    ],
+)
+def test_what_a_curator_cannot_be_attacked_with_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+) -> None:
+    path = answerers.write_policy(folder / "people")
+    text = path.read_text()
+    if not words:
+        path.write_text(text.replace("{type: category, values: ['yes', 'no']}", "{type: text}"))
+    assert discreet("attack", str(path), *words) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
