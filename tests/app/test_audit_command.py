@@ -96,14 +96,18 @@ def test_a_broken_claim_is_exit_code_4(
 @pytest.mark.parametrize(
     ("sql", "least"),
     [
-        ("SELECT sex, COUNT(*) AS n FROM people WHERE town = 'Ulm' GROUP BY sex", 0.5),
-        ("SELECT SUM(cost) FROM visits WHERE seen > DATE '2020-06-01'", 0.4),
-        ("SELECT AVG(age), COUNT(*) FROM people JOIN wards ON ward = id WHERE name = 'North'", 0.0),
+        ("SELECT sex, COUNT(*) AS n FROM people WHERE town = 'Ulm' GROUP BY sex", 1.2),
+        ("SELECT SUM(cost) FROM visits WHERE seen > DATE '2020-06-01'", 1.2),
+        ("SELECT AVG(age), COUNT(*) FROM people JOIN wards ON ward = id WHERE name = 'North'", 0.8),
+        ("SELECT MEDIAN(age) FROM people", 0.7),
     ],
 )
 def test_a_question_is_audited_on_made_up_tables(sql: str, least: float, policy: Path) -> None:
-    found = audit_question(load(policy), sql, epsilon=2, runs=1_000, confidence=1 - 1e-9, random=seeded(4))
-    assert least <= found.lower_bound <= 2
+    asked = {"epsilon": 2, "runs": 4_000, "confidence": 1 - 1e-9, "random": seeded(4)}
+    found = audit_question(load(policy), sql, **asked)  # type: ignore[arg-type]
+    assert least <= found.audited.lower_bound <= 2
+    assert found.posteriors is not None
+    assert found.posteriors.fraction == 0
     assert sorted(path.name for path in policy.parent.iterdir()) == ["privacy.yaml"]
 
 
@@ -114,6 +118,39 @@ def test_the_command_audits_a_question_and_leaves_no_ledger(
     assert discreet(*words, "--confidence", "99.9999999%") == 0
     assert json.loads(capsys.readouterr().out)["claimed"] == 1
     assert sorted(path.name for path in policy.parent.iterdir()) == ["privacy.yaml"]
+
+
+def test_beliefs_are_audited_at_all_that_the_promise_allows(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("audit", "SELECT SUM(age) FROM people", "-p", str(policy), "--posterior", "--runs", "500")
+    assert discreet(*words, "--confidence", "99.9999999%") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "gave the truth a belief of 1%, had a new one. Above 5% ended 0% of them; allowed is none." in told
+    assert "0 of 1,000 attackers ended above 5%; the highest belief was " in told
+    assert discreet(*words, "--confidence", "99.9999999%", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["claimed"] == pytest.approx(1.6507, abs=1e-4)
+    assert {"lower_bound", "confidence"} <= set(found)
+    beliefs = found["posterior"]
+    assert (beliefs["prior"], beliefs["tail"], beliefs["fraction"]) == (0.01, 0, 0)
+    assert beliefs["cap"] == pytest.approx(0.05)
+    assert 0.03 < beliefs["highest"] <= 0.05 * (1 + 1e-9)
+
+
+def test_under_a_tail_no_more_attackers_than_that_pass_the_promised_belief(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy.write_text(POLICY.replace("secret: value", "secret: value, tail: 1%"))
+    question = "SELECT town, COUNT(*) FROM people GROUP BY town"
+    words = ("audit", question, "-p", str(policy), "--posterior", "--json", "--confidence", "99.9999999%")
+    assert discreet(*words, "--epsilon", "1", "--runs", "2000") == 0
+    beliefs = json.loads(capsys.readouterr().out)["posterior"]
+    assert beliefs["tail"] == 0.01
+    assert beliefs["holds"]
+    assert beliefs["fraction"] < 0.03
+    assert discreet(*words, "--epsilon", "9") == 2
+    assert "the promise does not allow a question of epsilon 9." in " ".join(capsys.readouterr().err.split())
 
 
 def test_an_epsilon_of_0_is_not_taken_for_none(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,6 +168,7 @@ def test_a_question_that_is_refused_is_refused_here_too(policy: Path) -> None:
     [
         (["gauss"], "audit: there is no mechanism gauss. There are discrete-laplace, "),
         (["laplace", "--epsilon", "0"], "audit.epsilon must be a finite number above 0; got 0.0."),
+        (["laplace", "--posterior"], "audit: --posterior is about a promise, and a mechanism has none."),
         (["laplace", "--runs", "7"], "audit.runs must be an integer of at least 100; got 7."),
         (["gaussian", "--delta", "2"], "audit.delta must be a number above 0 and at most 1/2; got 2.0."),
     ],

@@ -69,6 +69,19 @@ def test_release_has_the_law_of_every_candidate_scored_alone(
     assert mechanism.probabilities(grouped(rows)) == pytest.approx(weights / weights.sum())
 
 
+@given(ROWS, st.sampled_from(PROBABILITIES))
+def test_logarithms_of_the_law_need_no_table_of_every_candidate(rows: Rows, share: Fraction) -> None:
+    small, wide = (
+        Quantile(epsilon=Fraction(1, 2), low=0, high=high, probability=share) for high in (9, 10**12)
+    )
+    outputs = np.arange(10)
+    assert small.log_likelihoods(outputs, grouped(rows)) == pytest.approx(
+        np.log(small.probabilities(grouped(rows)))
+    )
+    ratio = np.diff(wide.log_likelihoods(np.array([3, 4]), grouped((5,))))
+    assert ratio == pytest.approx([0.0])
+
+
 @given(ROWS.filter(len))
 def test_release_scores_the_true_median_best(rows: Rows) -> None:
     mechanism = Quantile(epsilon=Fraction(1), low=-3, high=12)

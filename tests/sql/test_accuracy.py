@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.app.question_audit import Remembering
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError
@@ -28,6 +27,7 @@ from discreet.sql.estimates import Released, each, mean
 from discreet.sql.plan import Plan, plan
 from discreet.sql.refusal import Refusal
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
+from tests.sql.remembering import Remembering
 from tests.sql.test_coverage import ON
 from tests.statistical import acceptance
 

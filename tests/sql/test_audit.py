@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from discreet.app.question_audit import Remembering
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.belief import Promise
 from discreet.core.policy import Policy
@@ -22,6 +21,7 @@ from discreet.sql.answer import answer
 from discreet.sql.plan import Plan, plan
 from tests.conftest import seeded
 from tests.sql.claims import engine
+from tests.sql.remembering import Remembering
 from tests.sql.tables import Row, Tables, policy
 from tests.statistical import FALSE_ALARM
 

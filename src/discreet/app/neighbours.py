@@ -2,8 +2,13 @@
 
 Values      from the policy's bounds and declared values, and from the constants of the question, so that its
             conditions can be met. Every value is written as text, as from a CSV file.
+            A column that may lack values does, unless the policy rules it out.
 People      a few others, and one person who has rows of one kind here and of another there (or, where
-            presence is the secret, is not there), as many as the policy lets one person have.
+            presence is the secret, is not there), as many as the policy lets one person have. The others are
+            all alike every other time, and so is the person here: then one person who changes counts most
+            for what is chosen by ranks.
+Links       lead to rows of the same person: whatever others find their people by is a key of that person's
+            own, and every row that names one names one of theirs.
 Public      tables that are about nobody have a row for each value of their first column.
 """
 
@@ -13,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import cycle, product
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,8 +35,9 @@ Rows = dict[str, list[Row]]
 
 MOST_VALUES = 6
 MOST_ROWS = 50
-CROWDS = (0, 2, 7)
-VICTIM = "1"
+CROWDS = (0, 1, 2, 3, 5, 8, 14, 24)
+VICTIM = 1
+KEYS = 10_000
 DAY = date(2020, 1, 1)
 
 
@@ -46,10 +53,11 @@ def neighbours(policy: Policy, sql: str, secret: Relation, random: Randomness) -
     """One made-up pair after another."""
     pools = _pools(policy, sql)
     draw = _Draw(policy=policy, pools=pools, random=random)
-    while True:
-        others = draw.crowd(CROWDS[random.below(len(CROWDS))])
-        here = draw.person()
-        there = draw.person() if secret is Relation.VALUE else {}
+    for size, alike in cycle(product(CROWDS, (True, False))):
+        one = draw.rows(1) if alike else None
+        others = draw.crowd(size, one)
+        here = draw.person(VICTIM, one)
+        there = draw.person(VICTIM) if secret is Relation.VALUE else {}
         yield Neighbours(here=_joined(policy, others, here), there=_joined(policy, others, there))
 
 
@@ -77,29 +85,51 @@ class _Draw:
     pools: Mapping[tuple[str, str], list[str | None]]
     random: Randomness
 
-    def person(self) -> Rows:
-        """One person's rows in every table: all alike, or each its own."""
-        return {name: self._rows(name, table) for name, table in self._private()}
+    def person(self, who: int, like: Rows | None = None) -> Rows:
+        """All rows of one person: each its own, all alike, or `like` a row of each table."""
+        return self._linked(who, self.rows(None) if like is None else self._repeated(like))
 
-    def crowd(self, size: int) -> Rows:
-        found: Rows = {name: [] for name, _ in self._private()}
-        for other in range(size):
-            for name, table in self._private():
-                row = self._row(name, table)
-                found[name].append(row | _named(table, str(other + 2)))
+    def crowd(self, size: int, like: Rows | None = None) -> Rows:
+        """People with one row in each table, and the tables that are about nobody."""
+        people = [self._linked(VICTIM + 1 + other, like or self.rows(1)) for other in range(size)]
+        found = {name: [row for rows in people for row in rows[name]] for name, _ in self._private()}
         public = [(name, table) for name, table in self.policy.tables.items() if table.person == "none"]
         return found | {name: self._public(name, table) for name, table in public}
+
+    def rows(self, many: int | None) -> Rows:
+        """So many rows in each table, or as many as one person may have; links lead nowhere yet."""
+        found = {}
+        for name, table in self._private():
+            count, alike = many or _most(table), self.random.below(2) == 0
+            first = self._row(name, table)
+            found[name] = [first if alike else self._row(name, table) for _ in range(count)]
+        return found
+
+    def _repeated(self, like: Rows) -> Rows:
+        return {name: like[name] * _most(table) for name, table in self._private()}
 
     def _private(self) -> list[tuple[str, Table]]:
         return [(name, table) for name, table in self.policy.tables.items() if table.person != "none"]
 
-    def _rows(self, name: str, table: Table) -> list[Row]:
-        if table.person == "row":
-            return [self._row(name, table)]
-        count = min(table.rows_per_person * (table.groups_per_person or 1), MOST_ROWS)
-        alike, first = self.random.below(2) == 0, self._row(name, table)
-        rows = [first if alike else self._row(name, table) for _ in range(count)]
-        return [row | _named(table, VICTIM) for row in rows]
+    def _linked(self, who: int, rows: Rows) -> Rows:
+        """The same rows as one person's own: with that person's name and keys, and links to those."""
+        named = {
+            name: [row | self._keys(name, who, place) for place, row in enumerate(rows[name])]
+            for name, _ in self._private()
+        }
+        return {name: [row | self._links(name, named) for row in named[name]] for name, _ in self._private()}
+
+    def _keys(self, name: str, who: int, place: int) -> Row:
+        keys: Row = {column: str(who * KEYS + place) for column in self.policy.own_keys(name)}
+        person = self.policy.tables[name].person_column
+        return keys if person is None else keys | {person: str(who)}
+
+    def _links(self, name: str, rows: Rows) -> Row:
+        return {
+            column: rows[link.table][self.random.below(len(rows[link.table]))][link.column]
+            for column, link in self.policy.own_links(name).items()
+            if column != self.policy.tables[name].person_column
+        }
 
     def _row(self, name: str, table: Table) -> Row:
         return {column: self._cell(name, column) for column in table.columns}
@@ -147,9 +177,9 @@ def _pool(column: Column, constants: list[str]) -> list[str | None]:
     if column.type is Kind.CATEGORY and column.values is not None:
         constants = [each for each in constants if each in column.values]
     found = dict.fromkeys([*own[:1], *own[-1:], *constants[:MOST_VALUES], *own[1:MOST_VALUES]])
-    # what the question looks for is twice as likely as all else
-    often = constants[:MOST_VALUES] * (2 * len(found))
-    return [*found, *([None] if column.nulls else []), *often]
+    # what the question looks for is twice as likely as all else; where it looks for nothing, the ends are
+    often = (constants[:MOST_VALUES] or [own[0], own[-1]]) * (2 * len(found))
+    return [*found, *([None] if column.nulls is not False else []), *often]
 
 
 def _near(kind: Kind, constant: str) -> list[str]:
@@ -189,6 +219,8 @@ _VALUES: dict[Kind, Callable[[Column], list[str]]] = {
 }
 
 
-def _named(table: Table, person: str) -> Row:
-    """What names the person; where another table does, which rows are whose is left to chance."""
-    return {} if table.person_column is None else {table.person_column: person}
+def _most(table: Table) -> int:
+    """How many rows one person has."""
+    if table.person == "row":
+        return 1
+    return min(table.rows_per_person * (table.groups_per_person or 1), MOST_ROWS)

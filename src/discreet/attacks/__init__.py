@@ -2,8 +2,11 @@
 
 On tables   `published` is what a reader of a release has, `known` what is known of people, and `match_sets`
             which rows may be whose; the attacks on published tables run on those.
+Synthetic   `synthetic_release` puts a made-up table beside people who were in its data and people who were
+            not; `sweep` finds the columns for which it tells most, and runs its three attacks on them.
 """
 
+from discreet.attacks.attribute_inference import AttributeInference
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.background_knowledge import BackgroundKnowledge, Fact
 from discreet.attacks.birthday import Birthday
@@ -14,10 +17,12 @@ from discreet.attacks.genome_membership import GenomeMembership
 from discreet.attacks.homogeneity import Homogeneity
 from discreet.attacks.informed import InformedAdversary
 from discreet.attacks.intersection import Intersection
+from discreet.attacks.linkability import Linkability
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.reconstruction import Reconstruction
 from discreet.attacks.scoreboard import Scoreboard
 from discreet.attacks.similarity import Similarity
+from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.skewness import Skewness
 from discreet.attacks.tracker import Tracker
 from discreet.attacks.uniqueness import Uniqueness
@@ -40,10 +45,14 @@ ATTACKS = (
     Uniqueness,
     Scoreboard,
     GenomeMembership,
+    SinglingOut,
+    Linkability,
+    AttributeInference,
 )
 
 __all__ = [
     "ATTACKS",
+    "AttributeInference",
     "Averaging",
     "BackgroundKnowledge",
     "Birthday",
@@ -55,10 +64,12 @@ __all__ = [
     "Homogeneity",
     "InformedAdversary",
     "Intersection",
+    "Linkability",
     "Linkage",
     "Reconstruction",
     "Scoreboard",
     "Similarity",
+    "SinglingOut",
     "Skewness",
     "Tracker",
     "Uniqueness",

@@ -1,7 +1,8 @@
 """Events that tell two neighbours apart, learned from outputs of any shape.
 
 An output is a number, a word, nothing (None), or a row or mapping of such cells; cells at the same place, or
-under the same key, are a column here, and a cell that an output does not have is nothing.
+under the same key, are a column here, and a cell that an output does not have is nothing. Outputs may also
+come in columns.
 
 Score       the logarithm of how much likelier an output is on the one neighbour than on the other, as if its
             columns were independent: numbers by where they lie (each value by itself where there are few,
@@ -26,9 +27,9 @@ from discreet.attacks.lower_bound import epsilon_lower_bound
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-Outputs = Sequence[object] | NDArray[np.generic]
 Column = Floats | NDArray[np.object_]
 Columns = dict[tuple[object, ...], Column]
+Outputs = Sequence[object] | NDArray[np.generic] | Columns
 Score = Callable[[Columns], Floats]
 
 FEW = 200
@@ -67,9 +68,10 @@ def columns(here: Outputs, there: Outputs) -> tuple[Columns, Columns]:
     """
     sides = [_read(outputs) for outputs in (here, there)]
     names = list(dict.fromkeys([*sides[0], *sides[1]]))
+    runs = [max(map(len, side.values()), default=0) for side in sides]
     filled = [
-        {name: side.get(name, np.full(len(outputs), np.nan)) for name in names}
-        for side, outputs in zip(sides, (here, there), strict=True)
+        {name: side.get(name, np.full(many, np.nan)) for name in names}
+        for side, many in zip(sides, runs, strict=True)
     ]
     for name in names:
         if filled[0][name].dtype.kind != filled[1][name].dtype.kind:
@@ -188,6 +190,8 @@ def _coder(seen: Column) -> tuple[int, Callable[[Column], Codes]]:
 
 
 def _read(outputs: Outputs) -> Columns:
+    if isinstance(outputs, dict):
+        return outputs
     if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iuf":
         flat = outputs.reshape(len(outputs), -1).astype(np.float64)
         return {(place,): flat[:, place] for place in range(flat.shape[1])}

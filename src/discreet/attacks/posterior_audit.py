@@ -16,12 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from discreet.attacks.attack import clopper_pearson
 from discreet.attacks.audit import CONFIDENCE, Draw
 from discreet.belief import Promise
 from discreet.belief.inference import Likelihood
-from discreet.belief.wording import at_most, chance, percent
+from discreet.belief.odds import logit
+from discreet.belief.wording import at_most, chance
 from discreet.core.errors import require
 from discreet.core.numbers import require_count, require_probability
 
@@ -32,6 +34,7 @@ ROUNDING = 1e-9
 class PosteriorAudited:
     """How many of the simulated attackers came to believe more than was promised."""
 
+    prior: float
     cap: float
     tail: float
     highest: float
@@ -54,7 +57,7 @@ class PosteriorAudited:
     def verdict(self) -> str:
         """One sentence."""
         allowed = f"; a chance of {chance(self.tail)} is promised" if self.tail else ""
-        ended = f"{self.above:,} of {self.runs:,} attackers ended above {percent(self.cap)}{allowed}"
+        ended = f"{self.above:,} of {self.runs:,} attackers ended above {at_most(self.cap)}{allowed}"
         reached = f"the highest belief was {at_most(self.highest)}"
         return f"{'' if self.holds else 'The promise is broken: '}{ended}; {reached}."
 
@@ -72,6 +75,7 @@ def posterior_audit(
     require(believed, "posterior_audit", "posteriors", f"{reached.size} values", "one or more probabilities")
     above = int(np.count_nonzero(reached > promise.posterior * (1 + ROUNDING)))
     return PosteriorAudited(
+        prior=promise.prior,
         cap=promise.posterior,
         tail=promise.tail,
         highest=float(reached.max()),
@@ -80,6 +84,16 @@ def posterior_audit(
         interval=clopper_pearson(above, int(reached.size), miss=2 * (1 - confidence)),
         confidence=confidence,
     )
+
+
+def after(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What is believed of a true claim after outputs of these losses.
+
+    >>> after(0.01, np.array([0.0, np.log(99)])).round(4)
+    array([0.01, 0.5 ])
+    """
+    require_probability("after", "prior", prior)
+    return np.asarray(expit(logit(prior) + losses))
 
 
 def realized(

@@ -129,6 +129,14 @@ class Quantile:
         """Pr[M(D) = output] where D has the rows `truth`."""
         return float(self.probabilities(truth)[output - self.low]) if self.low <= output <= self.high else 0.0
 
+    def log_likelihoods(self, outputs: Integers, truth: Grouped) -> Floats:
+        """ln Pr[M(D) = c] for each output c in low .. high, however many values the grid has."""
+        starts, lengths, distances = self.runs(truth)
+        held = lengths > 0
+        weights = -distances[held] * float(self.rate)
+        total = np.logaddexp.reduce(weights + np.log(lengths[held]))
+        return np.asarray(weights[np.searchsorted(starts[held], outputs, side="right") - 1] - total)
+
     def release(self, rows: Exact[Grouped], random: Randomness) -> Released[int]:
         starts, lengths, distances = self.runs(rows.secret)
         held = lengths > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.attacks.cases.genome_membership import GENOME_MEMBERSHIP
 from tests.attacks.cases.queries import QUERIES
 from tests.attacks.cases.scoreboard import SCOREBOARD
+from tests.attacks.cases.synthetic import SYNTHETIC
 from tests.attacks.cases.tables import CASES_ON_TABLES
 from tests.attacks.cases.uniqueness import UNIQUENESS
 
@@ -14,4 +15,5 @@ CASES = (
     UNIQUENESS,
     SCOREBOARD,
     GENOME_MEMBERSHIP,
+    *SYNTHETIC,
 )

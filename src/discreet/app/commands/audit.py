@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from discreet.app.commands.progress import spinner
+from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
 from discreet.mechanisms import MECHANISMS, named
 
@@ -32,10 +33,19 @@ def run(
     runs: Annotated[
         int | None, typer.Option(help="How often to run it on each of the two neighbours.")
     ] = None,
+    posterior: Annotated[
+        bool,
+        typer.Option(
+            "--posterior",
+            help="Of a question: also what attackers come to believe, beside what is promised.",
+        ),
+    ] = False,
     confidence: Annotated[str, typer.Option(help="How sure the bound is.")] = "95%",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """A lower bound on epsilon from many runs; exit code 4 if it is above what is claimed.
+
+    With --posterior also the share of attackers who come to believe more than is promised: 0, or the tail.
 
     Reads no data and charges nothing: mechanisms run on numbers, questions on tables that are made up.
     """
@@ -45,13 +55,23 @@ def run(
     claimed = None if epsilon is None else parse_number("--epsilon", epsilon)
     with spinner() as tell:
         if policy is not None:
-            found = auditing.audit_policy(policy, audited, claimed, delta, runs, sure, tell)
+            question = auditing.audit_policy(
+                policy, audited, claimed, delta, runs, sure, tell, posterior=posterior
+            )
+            found, beliefs = question.audited, question.posteriors if posterior else None
         else:
+            if posterior:
+                raise RequestError(
+                    "audit: --posterior is about a promise, and a mechanism has none.",
+                    hint="Give a question and --policy.",
+                )
             tell(f"running {audited}")
-            found = auditing.audit_mechanism(audited, claimed, delta, runs, sure)
+            found, beliefs = auditing.audit_mechanism(audited, claimed, delta, runs, sure), None
     if as_json:
-        print(json.dumps(auditing.as_object(found)))
+        print(json.dumps(auditing.as_object(found, beliefs)))
     else:
         auditing.show(Console(), audited, found)
-    if not found.holds:
+        if beliefs is not None:
+            auditing.show_posteriors(Console(), beliefs)
+    if not (found.holds and (beliefs is None or beliefs.holds)):
         raise typer.Exit(NOT_MET)

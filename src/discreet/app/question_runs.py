@@ -1,0 +1,238 @@
+"""A question run many times over on two neighbours that are known exactly, and what every run tells of them.
+
+Runs        the engine counts once for each neighbour; the noise of all runs is drawn together, by the plan's
+            own mechanisms, and estimated by the same formulas as any answer.
+Output      what is released in each group: the noisy integers, the picked values, whether the group is shown
+            at all; and beside them the values and intervals that are made of these. What the question does
+            with the released table afterwards is left out, as it can only tell less.
+Loss        the logarithm of how much likelier an output is on the one neighbour than on the other, by the
+            mechanisms' own laws. Nothing tells the two apart better if the mechanisms do what they say; an
+            event by the size of the loss is the sharpest. If they do not, runs still count what happens.
+Groups      that are alike on both neighbours get the same noise; but for a few they are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.attacks.audit import Draw
+from discreet.attacks.events import Columns
+from discreet.core.engine import Engine
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.group_selection import Groups
+from discreet.mechanisms.grouped import Grouped
+from discreet.mechanisms.quantile import Quantile
+from discreet.sql.answer import estimate
+from discreet.sql.estimates import Noise, Released
+from discreet.sql.plan import Plan
+from discreet.sql.values import Counted
+
+Key = tuple[object, ...]
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+LOSS = ("loss",)
+ALIKE = 4
+NOTHING = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counts:
+    """The exact integers of one neighbour, by name and group; of counted values, which occur how often."""
+
+    numbers: Mapping[str, Mapping[Key, int]]
+    values: Mapping[str, Mapping[Key, Grouped]]
+
+    def differ(self, other: Counts, key: Key) -> bool:
+        """Whether a group is not the same on another neighbour."""
+        for name, known in self.numbers.items():
+            if known.get(key, 0) != other.numbers[name].get(key, 0):
+                return True
+        return any(
+            not _equal(known.get(key), other.values[name].get(key)) for name, known in self.values.items()
+        )
+
+
+def count(plan: Plan, engine: Engine) -> Counts:
+    """What a plan counts on one neighbour."""
+    table = engine.count(plan.statement).secret
+    names = [*plan.vectors, *(["people"] if plan.selection else [])]
+    keys = _keys(plan, table)
+    return Counts(
+        numbers={name: dict(zip(keys, map(int, table[name].to_pylist()), strict=True)) for name in names},
+        values={
+            name: _values(plan, engine.count(counted.statement).secret)
+            for name, counted in plan.counted.items()
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Worlds:
+    """A plan on two neighbours."""
+
+    plan: Plan
+    here: Counts
+    there: Counts
+    random: Randomness = field(repr=False)
+
+    @property
+    def groups(self) -> list[Key]:
+        """The groups that are run: those that tell the neighbours apart, and a few others."""
+        sides = (self.here, self.there)
+        known = [key for side in sides for each in side.numbers.values() for key in each]
+        known += [key for side in sides for each in side.values.values() for key in each]
+        every = list(dict.fromkeys(known)) or [()]
+        apart = [key for key in every if self.here.differ(self.there, key)]
+        return [*apart, *[key for key in every if key not in apart][:ALIKE]]
+
+    @property
+    def draws(self) -> tuple[Draw, Draw]:
+        """Outputs on the one and on the other."""
+        return lambda runs: self.outputs(self.here, runs), lambda runs: self.outputs(self.there, runs)
+
+    def outputs(self, truth: Counts, runs: int) -> Columns:
+        """Every run's output in columns, its loss first."""
+        groups = self.groups
+        shown = self._shown(truth, groups, runs)
+        loss, columns = self._loss_of_showing(groups, shown), {}
+        released = {}
+        for name, vector in self.plan.vectors.items():
+            numbers = _noisy(vector.noise, numbers_of(truth, name, groups), runs, self.random)
+            released[name] = Released(numbers=numbers.ravel(), noise=vector.noise)
+            columns |= _named("released", name, groups, numbers, shown)
+            laws = (numbers_of(side, name, groups) for side in (self.here, self.there))
+            loss += np.where(shown, _loss_of_noise(vector.noise, numbers, *laws), 0).sum(axis=1)
+        for name, counted in self.plan.counted.items():
+            picked = _picks(counted, name, truth, groups, shown, self.random)
+            columns |= _named("picked", name, groups, picked, shown)
+            gained = _loss_of_picks(counted, name, picked, groups, self.here, self.there)
+            loss += np.where(shown, gained, 0).sum(axis=1)
+        return {LOSS: loss, **columns, **self._estimates(released, groups, shown)}
+
+    def _shown(self, truth: Counts, groups: list[Key], runs: int) -> Booleans:
+        shown = np.ones((runs, len(groups)), np.bool_)
+        if self.plan.selection is not None:
+            people = np.tile(numbers_of(truth, "people", groups), runs)
+            kept = self.plan.selection.release(
+                Exact(Groups(keys=np.arange(people.size), people=people)), self.random
+            )
+            shown = np.isin(np.arange(people.size), kept.value.keys).reshape(runs, len(groups))
+        return shown
+
+    def _loss_of_showing(self, groups: list[Key], shown: Booleans) -> Floats:
+        selection = self.plan.selection
+        if selection is None:
+            return np.zeros(len(shown))
+        chances = [
+            np.array([selection.shown(int(people)) for people in numbers_of(side, "people", groups)])
+            for side in (self.here, self.there)
+        ]
+        seen, other = (np.where(shown, chance, 1 - chance) for chance in chances)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(seen == other, 0.0, np.log(seen) - np.log(other)).sum(axis=1))
+
+    def _estimates(self, released: Mapping[str, Released], groups: list[Key], shown: Booleans) -> Columns:
+        columns: Columns = {}
+        for output in self.plan.outputs:
+            if not output.by_values:
+                found = estimate(output, released, self.plan.confidence, raw=self.plan.raw)
+                for end in ("values", "low", "high"):
+                    numbers = np.asarray(getattr(found, end), np.float64).reshape(shown.shape)
+                    columns |= _named(end, output.column, groups, numbers, shown)
+        return columns
+
+
+def _noisy(noise: Noise, truth: Integers, runs: int, random: Randomness) -> Integers:
+    """So many runs of a vector; the noise of each integer is the same in however many it stands."""
+    many = replace(noise, places=max(noise.places, runs * truth.size)) if _gaussian(noise) else noise
+    exact = Exact(np.tile(truth, runs))
+    return many.release_many(exact, random).value.reshape(runs, truth.size)
+
+
+def _gaussian(noise: Noise) -> bool:
+    return isinstance(noise, DiscreteGaussian)
+
+
+def _loss_of_noise(noise: Noise, numbers: Integers, here: Integers, there: Integers) -> Floats:
+    ours, theirs = ((numbers - truth).astype(np.float64) for truth in (here, there))
+    if isinstance(noise, DiscreteGaussian):
+        return np.asarray((theirs**2 - ours**2) / (2 * float(noise.variance)))
+    return np.asarray((np.abs(theirs) - np.abs(ours)) * float(noise.rate))
+
+
+def _picks(
+    counted: Counted, name: str, truth: Counts, groups: list[Key], shown: Booleans, random: Randomness
+) -> Integers:
+    picked = np.zeros(shown.shape, np.int64)
+    for place, key in enumerate(groups):
+        rows = rows_of(truth, name, key)
+        for run in np.flatnonzero(shown[:, place]):
+            picked[run, place] = counted.pick(rows.values, rows.counts, random)
+    return picked
+
+
+def _loss_of_picks(
+    counted: Counted, name: str, picked: Integers, groups: list[Key], here: Counts, there: Counts
+) -> Floats:
+    sides = []
+    for side in (here, there):
+        told = [law(counted, rows_of(side, name, key), picked[:, i]) for i, key in enumerate(groups)]
+        sides.append(np.stack(told, axis=1))
+    return np.asarray(sides[0] - sides[1])
+
+
+def law(counted: Counted, rows: Grouped, picked: Integers) -> Floats:
+    """The logarithm of how likely each pick is."""
+    mechanism = counted.mechanism
+    if isinstance(mechanism, Quantile):
+        alone = counted.on is not None and counted.on.low == counted.on.high
+        return np.zeros(len(picked)) if alone else mechanism.log_likelihoods(picked, rows)
+    scores = np.zeros(len(counted.domain), np.int64)
+    scores[rows.values] = rows.counts
+    return np.asarray(np.log(mechanism.probabilities(scores))[picked])
+
+
+def _named(what: str, name: str, groups: list[Key], numbers: NDArray[Any], shown: Booleans) -> Columns:
+    told = np.where(shown, numbers.astype(np.float64), np.nan)
+    return {(what, name, *key): told[:, place] for place, key in enumerate(groups)}
+
+
+def rows_of(side: Counts, name: str, key: Key) -> Grouped:
+    """The values that a measure picks from in one group."""
+    return side.values[name].get(key, Grouped(NOTHING, NOTHING))
+
+
+def numbers_of(side: Counts, name: str, groups: list[Key]) -> Integers:
+    """The exact integers of some groups."""
+    return np.array([side.numbers[name].get(key, 0) for key in groups], np.int64)
+
+
+def _keys(plan: Plan, table: pa.Table) -> list[Key]:
+    names = [column.name for column, _ in plan.question.keys]
+    if not names:
+        return [()] * table.num_rows
+    return list(zip(*(table[name].to_pylist() for name in names), strict=True))
+
+
+def _values(plan: Plan, table: pa.Table) -> dict[Key, Grouped]:
+    found: dict[Key, list[int]] = {}
+    for place, key in enumerate(_keys(plan, table)):
+        found.setdefault(key, []).append(place)
+    values, counts = (table[name].to_numpy().astype(np.int64) for name in ("v", "n"))
+    return {key: Grouped(values[places], counts[places]) for key, places in found.items()}
+
+
+def _equal(rows: Grouped | None, others: Grouped | None) -> bool:
+    if rows is None or others is None:
+        return rows is others
+    return np.array_equal(rows.values, others.values) and np.array_equal(rows.counts, others.counts)

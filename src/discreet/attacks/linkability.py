@@ -1,0 +1,84 @@
+"""Linkability through synthetic data: two sources that share no column, joined by the synthetic rows.
+
+Knows       some columns of `lineup` people from one source and others of the same people from another, in no
+            common order, and the synthetic table, which has both.
+Learns      which records of the two sources are the same person's: those that some synthetic row is nearest
+            to, taken together.
+Score       how many people of the data are put together rightly, beside the same attack on people who were
+            not in the data (columns that go together in everybody join records too), and beside picking one
+            of the line-up. `precision` is of those for whom one record alone was nearest.
+Stopped by  a promise about a person, kept by how the table was made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.held_out import Guesses, judged
+from discreet.attacks.nearest import Integers, Places, together
+from discreet.attacks.synthetic_release import FEWEST, SyntheticRelease
+from discreet.core.errors import RequestError
+from discreet.core.numbers import require_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linkability:
+    """Join two parts of people's records; unless named, the second is all columns that the first has not."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...] = ()
+    lineup: int = 20
+
+    name: ClassVar[str] = "linkability"
+    knows: ClassVar[str] = "two sources about the same people without a common column, the synthetic table"
+    learns: ClassVar[str] = "which records of the two sources are the same person's"
+    stopped_by: ClassVar[str] = "a promise about a person, kept by how the table was made"
+
+    def __post_init__(self) -> None:
+        require_count(self, "lineup", self.lineup, least=2)
+        if not self.first or set(self.first) & set(self.second):
+            raise RequestError(
+                "attack: linkability takes two sets of columns that have none in common.",
+                hint="Name the columns of the first source, and of the second those that the first has not.",
+            )
+
+    def run(self, release: SyntheticRelease) -> Findings:
+        """Put together the people of the data, and the panel."""
+        second = self.second or tuple(name for name in release.columns if name not in self.first)
+        if not second:
+            raise RequestError("attack: the second source has no column.", hint="Name fewer for the first.")
+        parts = release.places(self.first), release.places(second)
+        (found, victims), (_, panel) = (
+            self._guesses(release, people, parts) for people in (release.victims, release.others)
+        )
+        return judged(
+            self,
+            victims=victims,
+            panel=panel,
+            constant=1 / self.lineup,
+            said=lambda who: (
+                f"row {release.attacked[who] + 1} of the data",
+                f"what the second source says of row {release.attacked[found[who]] + 1} is theirs",
+            ),
+            note=f"{', '.join(self.first)} joined with {', '.join(second)}, among {self.lineup} people.",
+        )
+
+    def _guesses(
+        self, release: SyntheticRelease, people: Places, parts: tuple[Integers, Integers]
+    ) -> tuple[Integers, Guesses]:
+        """Everybody in line-ups; those who are left over are not looked at."""
+        size, number = self.lineup, people.shape[1] // self.lineup
+        if not number:
+            raise RequestError(f"attack: a line-up of {size} takes as many people.", hint=f"Use {FEWEST}.")
+        best, alone, far = (np.empty(number * size, np.int64) for _ in range(3))
+        for start in range(0, number * size, size):
+            some = slice(start, start + size)
+            away = together(people[:, some], release.synthetic, release.numeric, *parts)
+            best[some], far[some] = start + away.argmin(axis=1), away.min(axis=1)
+            alone[some] = (away == away.min(axis=1, keepdims=True)).sum(axis=1)
+        right = best == np.arange(number * size)
+        return best, Guesses(right=right, claimed=alone == 1, far=far.astype(np.float64))

@@ -1,0 +1,114 @@
+"""Singling out by synthetic data: conditions read off a synthetic row that just one person of the data meets.
+
+Knows       the synthetic table. Not the data, nor anything of the victim.
+Learns      a condition that holds for exactly one person of the data, so that whatever is asked of those who
+            meet it is asked of that person: the words of some columns of one synthetic row, and its numbers
+            give or take a share `reach` of the synthetic values, where no other synthetic row meets it. A
+            number at the end of the synthetic values is met by all that lie beyond.
+Score       how many people of the data are singled out by the condition of the synthetic row that is nearest
+            to them. Beside it: how many people who were not in the data would be, had they been in it in
+            somebody's place. (Conditions so narrow that few people meet them single out people by chance,
+            and of anybody.) And a condition that was made without a release: of all that are as narrow as
+            may be it singles out a given one of n people with (1 - 1/n)^(n-1) / n at most. `precision` is
+            the share of such conditions of synthetic rows that exactly one person of the data meets.
+Stopped by  a promise about a person, kept by how the table was made. Not by leaving out rows that equal real
+            ones: a condition singles out by what is near.
+
+[CN20]      Cohen & Nissim, Towards Formalizing the GDPR's Notion of Singling Out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.attacks.attack import Findings
+from discreet.attacks.held_out import Guesses, judged
+from discreet.attacks.nearest import ONE, Booleans, Integers, Places, closest, insiders
+from discreet.attacks.synthetic_release import SyntheticRelease, spread_evenly
+from discreet.belief.wording import percent
+from discreet.core.errors import RequestError, require
+from discreet.core.numbers import is_real
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinglingOut:
+    """Conditions on some columns, by one synthetic row each."""
+
+    columns: tuple[str, ...]
+    reach: float = 0.01
+
+    name: ClassVar[str] = "singling out"
+    knows: ClassVar[str] = "the synthetic table"
+    learns: ClassVar[str] = "a condition that exactly one person of the data meets"
+    stopped_by: ClassVar[str] = "a promise about a person, kept by how the table was made"
+
+    def __post_init__(self) -> None:
+        require(is_real(self.reach) and 0 <= self.reach < 1, self, "reach", self.reach, "a share below 1")
+        if not self.columns:
+            raise RequestError("attack: a condition needs a column.", hint="Name at least one.")
+
+    def run(self, release: SyntheticRelease) -> Findings:
+        """Single out the people of the data, and the panel in their place."""
+        chosen = release.places(self.columns)
+        reach, numeric = int(self.reach * ONE), release.numeric[chosen]
+        synthetic, original = release.synthetic[chosen], release.original[chosen]
+
+        def condition(people: Places, replaced: Places | None) -> tuple[Integers, Guesses]:
+            row = closest(people, synthetic, numeric)
+            centre = synthetic[:, row]
+            lone = insiders(centre, synthetic, numeric, reach) == 1
+            met = _meets(people, centre, numeric, reach)
+            inside = insiders(centre, original, numeric, reach)
+            if replaced is not None:
+                inside = inside - _meets(replaced, centre, numeric, reach) + met
+            far = np.abs(np.where(numeric[:, None], people - centre, ONE * (people != centre))).sum(axis=0)
+            return row, Guesses(
+                right=lone & met & (inside == 1), claimed=lone & met, far=far.astype(np.float64)
+            )
+
+        victims = release.victims[chosen]
+        row, found = condition(victims, None)
+        others = release.others[chosen]
+        partners = victims[:, np.arange(others.shape[1]) % victims.shape[1]]
+        return judged(
+            self,
+            victims=found,
+            panel=condition(others, partners)[1],
+            constant=blind(original.shape[1]),
+            said=lambda who: (
+                f"row {release.attacked[who] + 1} of the data",
+                f"nobody else has {self._said(release, chosen, synthetic[:, row[who]])}",
+            ),
+            figures={"precision": _precision(synthetic, original, numeric, reach, len(release.attacked))},
+            note=f"By {', '.join(self.columns)}, numbers {self._width}.",
+        )
+
+    @property
+    def _width(self) -> str:
+        return f"within {percent(self.reach)} of the synthetic values" if self.reach else "as they are"
+
+    def _said(self, release: SyntheticRelease, chosen: Integers, centre: Places) -> str:
+        cells = zip(self.columns, chosen.tolist(), centre.tolist(), strict=True)
+        return ", ".join(f"{name} {release.said(column, place)}" for name, column, place in cells)
+
+
+def blind(people: int) -> float:
+    """How often a condition made without a release singles out a given one of so many people, at most."""
+    return float((1 - 1 / people) ** (people - 1) / people)
+
+
+def _meets(people: Places, centre: Places, numeric: Booleans, reach: int) -> Booleans:
+    apart = np.abs(people - centre)
+    return np.asarray(np.where(numeric[:, None], apart <= reach, apart == 0).all(axis=0))
+
+
+def _precision(synthetic: Places, original: Places, numeric: Booleans, reach: int, rows: int) -> float:
+    """Of the conditions that one synthetic row meets, the share that exactly one person does."""
+    centre = synthetic[:, spread_evenly(synthetic.shape[1], rows)]
+    lone = insiders(centre, synthetic, numeric, reach) == 1
+    if not lone.any():
+        return 0.0
+    return float((insiders(centre[:, lone], original, numeric, reach) == 1).mean())

@@ -1,0 +1,139 @@
+"""All attacks on synthetic data, with the columns that give most away: nobody has to know which those are.
+
+Choice      half of the people show which columns tell most, the other half how much: what was chosen because
+            it looked worst is judged on people who had no part in the choice.
+Sets        how many synthetic rows every set of up to four columns tells apart says which sets are worth
+            trying (`anonymity.risk.discovery`): an engine may count, or the places are counted here, numbers
+            by hundredths.
+Tried       singling out: the sets that tell most rows apart, of each size, and all columns; numbers equal, or
+            within a thousandth or a hundredth of the synthetic values.
+            linkability: these sets against all other columns, and all columns dealt to two sources in turn.
+            attribute inference: every column (or each of `secrets`) from all others, and from these sets; the
+            nearest rows asked always, or only where they are near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.risk.discovery import Count, counting, discover
+from discreet.attacks.attack import Findings
+from discreet.attacks.attribute_inference import AttributeInference, Usual, ask, best_constant, usual_of
+from discreet.attacks.held_out import Floats
+from discreet.attacks.linkability import Linkability
+from discreet.attacks.nearest import MISSING, ONE, Places
+from discreet.attacks.singling_out import SinglingOut
+from discreet.attacks.synthetic_release import SyntheticRelease, spread_evenly
+
+MOST = 4
+BEST = 2
+CHOOSING = 300
+COUNTED = 20_000
+CELLS = 100
+REACHES = (0.0, 0.001, 0.01)
+NEAR = (0.1, 0.25, 0.5, 0.75)
+Sets = list[tuple[str, ...]]
+Told = list[tuple[Places, Floats]]
+
+
+def sweep(
+    release: SyntheticRelease, *, count: Count | None = None, secrets: Sequence[str] = ()
+) -> tuple[Findings, Findings, Findings]:
+    """Single out, link and infer, by the columns for which each is worst.
+
+    `count` tells how often tuples of columns occur in the synthetic table; `secrets` are the columns that an
+    attacker would want, all unless some are named.
+    """
+    shown, judged = release.part(0).at_most(CHOOSING), release.part(1)
+    sets = telling(release, count)
+    return (
+        _worst(shown, _conditions(release, sets)).run(judged),
+        _worst(shown, _splits(release, sets)).run(judged),
+        _inference(shown, sets, secrets or release.columns).run(judged),
+    )
+
+
+def telling(release: SyntheticRelease, count: Count | None = None) -> Sets:
+    """For each size up to four, the sets of columns that tell most synthetic rows apart; small ones first."""
+    most = min(MOST, len(release.columns))
+    found = discover(release.columns, count or counting(_cells(release), release.columns), most=most)
+    return [
+        each.columns
+        for size in range(1, most + 1)
+        for each in [one for one in found if len(one.columns) == size][:BEST]
+    ]
+
+
+def _cells(release: SyntheticRelease) -> Tuples:
+    """Some synthetic rows, words as they are and numbers by hundredths of the synthetic values."""
+    table = release.synthetic[:, spread_evenly(release.synthetic.shape[1], COUNTED)]
+    cells = np.where(release.numeric[:, None], table.astype(np.int64) * CELLS // ONE, table)
+    codes = np.minimum(cells, MISSING).astype(np.int32).T
+    return Tuples(codes=np.ascontiguousarray(codes), counts=np.ones(len(codes), np.int64))
+
+
+def _conditions(release: SyntheticRelease, sets: Sets) -> Iterator[SinglingOut]:
+    for columns in [*sets, release.columns]:
+        numbers = release.numeric[release.places(columns)].any()
+        for reach in REACHES if numbers else REACHES[:1]:
+            yield SinglingOut(columns=columns, reach=reach)
+
+
+def _splits(release: SyntheticRelease, sets: Sets) -> Iterator[Linkability]:
+    alone = [columns[0] for columns in sets if len(columns) == 1]
+    dealt = [*alone, *(name for name in release.columns if name not in alone)][::2]
+    for first in [*sets, tuple(dealt)]:
+        if len(first) < len(release.columns):
+            yield Linkability(first=first)
+
+
+def _worst(
+    release: SyntheticRelease, attacks: Iterator[SinglingOut] | Iterator[Linkability]
+) -> SinglingOut | Linkability:
+    """The one that finds most beyond guessing."""
+    found = [(attack, attack.run(release)) for attack in attacks]
+    return max(found, key=lambda each: each[1].success - each[1].baseline)[0]
+
+
+def _inference(release: SyntheticRelease, sets: Sets, secrets: Sequence[str]) -> AttributeInference:
+    """The secret, what is known, and how near rows must be, for which guesses beat guessing by most."""
+    places = release.places(tuple(secrets))
+    usual = [usual_of(release, int(place), AttributeInference.close) for place in places]
+    largest = [columns for columns in sets if len(columns) > MOST // 2]
+    found = [
+        (_gained(release, attack, int(places[place]), told, usual[place]), attack)
+        for known in [(), *largest]
+        for place, told in _told(release, known, places)
+        if secrets[place] not in known
+        for attack in _nearness(AttributeInference(secret=secrets[place], known=known), told[0][1])
+    ]
+    return max(found, key=lambda each: each[0])[1]
+
+
+def _told(release: SyntheticRelease, known: tuple[str, ...], secrets: Integers) -> Iterator[tuple[int, Told]]:
+    """What the nearest rows say of each secret of the victims and of the panel, and how far away they are."""
+    columns = known or release.columns
+    share = len(columns) if known else len(columns) - 1
+    sides = [ask(release, people, columns, secrets) for people in (release.victims, release.others)]
+    for place in range(len(secrets)):
+        yield place, [(said[place], far[place] / share) for said, far in sides]
+
+
+def _nearness(attack: AttributeInference, far: Floats) -> Iterator[AttributeInference]:
+    yield attack
+    for share in np.quantile(far, NEAR):
+        yield replace(attack, within=min(1.0, float(share) / ONE))
+
+
+def _gained(
+    release: SyntheticRelease, attack: AttributeInference, secret: int, told: Told, usual: Usual
+) -> float:
+    victims, panel = (
+        float(attack.guesses(people[secret], said, far, usual).right.mean())
+        for people, (said, far) in zip((release.victims, release.others), told, strict=True)
+    )
+    return victims - max(panel, best_constant(release.victims[secret], usual.number, attack.close)[1])

@@ -1,0 +1,185 @@
+"""A synthetic table, beside people who were in the data that it was made from and people who were not.
+
+Scales      every column becomes places on one scale that the synthetic table gives: a word its number, a
+            number the share of the synthetic values that lie below it (ties count half), out of
+            `nearest.ONE`. What lies beyond the synthetic values stands at their end. An attacker who has the
+            synthetic table can do the same.
+Panel       people of the same population who are not in the data. What an attack finds of them it finds
+            without their data, by what is true of people like them; only what it finds beyond that of the
+            people who are in the data was given away by their data.
+Halves      what an attack should look at is chosen on every other of the people, and judged on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.attacks.nearest import MISSING, MOST_COLUMNS, ONE, Booleans, Integers, Places
+from discreet.core.errors import RequestError
+from discreet.core.numbers import require_count
+from discreet.core.policy import Kind
+
+Floats = NDArray[np.float64]
+NUMBERS = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+VICTIMS = 2_000
+FEWEST = 40
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyntheticRelease:
+    """Tables of places, a row for each column; `attacked` and `compared` are who of the people is looked at.
+
+    `values[j]` are the words of column j by their numbers, or its synthetic numbers from the least up.
+    """
+
+    columns: tuple[str, ...]
+    numeric: Booleans
+    synthetic: Places = field(repr=False)
+    original: Places = field(repr=False)
+    panel: Places = field(repr=False)
+    values: tuple[pa.Array, ...] = field(repr=False)
+    attacked: Integers = field(repr=False)
+    compared: Integers = field(repr=False)
+
+    @property
+    def victims(self) -> Places:
+        """The people of the data who are attacked."""
+        return self.original[:, self.attacked]
+
+    @property
+    def others(self) -> Places:
+        """The people of the panel who are attacked as if they were in the data."""
+        return self.panel[:, self.compared]
+
+    def places(self, columns: tuple[str, ...]) -> Integers:
+        """Where columns stand."""
+        for name in columns:
+            if name not in self.columns:
+                raise RequestError(
+                    f"attack: there is no column {name} to compare.",
+                    hint=f"There are {', '.join(self.columns)}.",
+                )
+        return np.array([self.columns.index(name) for name in columns], np.int64)
+
+    def part(self, which: int, of: int = 2) -> SyntheticRelease:
+        """Every `of`-th of the people, from the one at place `which` on."""
+        return replace(self, attacked=self.attacked[which::of], compared=self.compared[which::of])
+
+    def at_most(self, people: int) -> SyntheticRelease:
+        """No more people of either side than these, spread evenly."""
+        return replace(
+            self,
+            attacked=self.attacked[spread_evenly(len(self.attacked), people)],
+            compared=self.compared[spread_evenly(len(self.compared), people)],
+        )
+
+    def said(self, column: int, place: int) -> str:
+        """How a place reads: a word, or about which number."""
+        values = self.values[column]
+        if place > ONE or not len(values) or (not self.numeric[column] and place >= len(values)):
+            return "missing"
+        if not self.numeric[column]:
+            return str(values[place].as_py())
+        return f"about {values[min(place * len(values) // ONE, len(values) - 1)].as_py()}"
+
+
+def compare(
+    synthetic: pa.Table,
+    original: pa.Table,
+    panel: pa.Table,
+    kinds: Mapping[str, Kind],
+    *,
+    victims: int = VICTIMS,
+) -> SyntheticRelease:
+    """Put three tables on the scales of the synthetic one, by the columns of declared kinds."""
+    require_count("compare", "victims", victims, least=FEWEST)
+    tables = {"synthetic table": synthetic, "original table": original, "panel": panel}
+    _check(tables, kinds)
+    scaled = [_column(name, kind, list(tables.values())) for name, kind in kinds.items()]
+    sides = [np.stack([places[side] for _, places in scaled]) for side in range(3)]
+    return SyntheticRelease(
+        columns=tuple(kinds),
+        numeric=np.array([kind in NUMBERS for kind in kinds.values()]),
+        synthetic=sides[0],
+        original=sides[1],
+        panel=sides[2],
+        values=tuple(values for values, _ in scaled),
+        attacked=spread_evenly(original.num_rows, victims),
+        compared=spread_evenly(panel.num_rows, victims),
+    )
+
+
+def spread_evenly(rows: int, most: int) -> Integers:
+    """Places of at most so many rows, evenly over all of them."""
+    return np.unique(np.linspace(0, rows - 1, min(rows, most)).astype(np.int64))
+
+
+def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, Kind]) -> None:
+    if not 2 <= len(kinds) <= MOST_COLUMNS:
+        raise RequestError(
+            f"attack: two columns at least can be compared, and {MOST_COLUMNS:,} at most.",
+            hint="Declare the kinds of the columns that the tables have in common.",
+        )
+    for called, table in tables.items():
+        lacking = [name for name in kinds if name not in table.column_names]
+        if lacking:
+            raise RequestError(
+                f"attack: the {called} has no column {lacking[0]}.",
+                hint=f"It has {', '.join(table.column_names) or 'none'}.",
+            )
+        least = 1 if table is tables["synthetic table"] else FEWEST
+        if table.num_rows < least:
+            raise RequestError(f"attack: the {called} has too few rows.", hint=f"Give {least} at least.")
+
+
+def _column(name: str, kind: Kind, tables: list[pa.Table]) -> tuple[pa.Array, list[Places]]:
+    columns = [table.column(name).combine_chunks() for table in tables]
+    return _numbers(name, columns) if kind in NUMBERS else _words(columns)
+
+
+def _words(columns: list[pa.Array]) -> tuple[pa.Array, list[Places]]:
+    texts = [pc.cast(_plain(column), pa.string()) for column in columns]
+    values = pa.concat_arrays(texts).unique().drop_null()
+    found = [pc.index_in(text, values).fill_null(len(values)) for text in texts]
+    return values, [each.to_numpy(zero_copy_only=False).astype(np.int32) for each in found]
+
+
+def _numbers(name: str, columns: list[pa.Array]) -> tuple[pa.Array, list[Places]]:
+    try:
+        floats = [_floats(column) for column in columns]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise RequestError(
+            f"attack: column {name} is declared a number, and a table holds something else in it.",
+            hint="Declare it a category, or convert it.",
+        ) from None
+    order = np.argsort(floats[0], kind="stable")[: int(np.count_nonzero(~np.isnan(floats[0])))]
+    values = _plain(columns[0]).take(pa.array(order))
+    return values, [_ranked(each, floats[0][order]) for each in floats]
+
+
+def _floats(column: pa.Array) -> Floats:
+    plain = _plain(column)
+    if pa.types.is_date32(plain.type):
+        plain = pc.cast(plain, pa.int32())
+    elif pa.types.is_temporal(plain.type):
+        plain = pc.cast(pc.cast(plain, pa.timestamp("us")), pa.int64())
+    return np.asarray(pc.cast(plain, pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _ranked(numbers: Floats, ordered: Floats) -> Places:
+    if not ordered.size:
+        return np.full(numbers.size, MISSING, np.int32)
+    within = np.clip(numbers, ordered[0], ordered[-1])
+    below = np.searchsorted(ordered, within, "left") + np.searchsorted(ordered, within, "right")
+    places = np.rint(below * (ONE / 2 / ordered.size))
+    return np.where(np.isnan(numbers), MISSING, places).astype(np.int32)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

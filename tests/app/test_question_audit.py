@@ -1,0 +1,220 @@
+"""Audits of questions: they show most of what a question tells, catch twins, and link people's rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.app.neighbours import Neighbours, neighbours
+from discreet.app.policies import load, promise_of
+from discreet.app.question_audit import Scratch, audit_question
+from discreet.app.question_reach import reach
+from discreet.app.question_runs import LOSS, Counts, Worlds
+from discreet.attacks.audit import audit
+from discreet.attacks.posterior_audit import after, posterior_audit
+from discreet.belief import Promise
+from discreet.belief.odds import highest
+from discreet.core.policy import Policy
+from discreet.core.relations import Relation
+from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.grouped import Grouped
+from discreet.mechanisms.quantile import Quantile
+from discreet.sql.plan import Plan
+from tests.conftest import seeded
+from tests.statistical import FALSE_ALARM
+
+POLICY = """
+promise: {{prior: 1%, posterior: 5%, secret: {}}}
+tables:
+  people:
+    source: people.parquet
+    person: row
+    columns:
+      age: {{type: integer, low: 18, high: 90}}
+      sex: {{type: category, values: [Male, Female]}}
+  visits:
+    source: visits.parquet
+    person: patient
+    rows_per_person: 3
+    columns:
+      visit: {{type: text, role: identifier}}
+      patient: {{type: text, role: identifier}}
+      kind: {{type: category, values: [acute, check]}}
+  drugs:
+    source: drugs.parquet
+    person: {{through: visit}}
+    rows_per_person: 4
+    links: {{visit: visits.visit}}
+    columns:
+      visit: {{type: text, role: identifier}}
+      dose: {{type: integer, low: 0, high: 10}}
+"""
+SURE = 1 - FALSE_ALARM
+JOINED = "SELECT COUNT(*) FROM drugs JOIN visits USING (visit) WHERE kind = 'acute'"
+
+
+def policy_of(folder: Path, secret: str = "value") -> Policy:
+    path = folder / "privacy.yaml"
+    path.write_text(POLICY.format(secret))
+    return load(path)
+
+
+# -- most of what is claimed is shown ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("secret", "measure", "least"),
+    [
+        ("value", "COUNT(*) FILTER (WHERE sex = 'Male')", 0.9),
+        ("value", "SUM(age)", 0.85),
+        ("value", "AVG(age)", 0.55),  # of 3/4: a row that loses its value moves a centred sum by half
+        ("value", "MEDIAN(age)", 0.65),
+        ("presence", "COUNT(*)", 0.9),
+        ("presence", "SUM(age)", 0.85),
+        ("presence", "AVG(age)", 0.8),
+        ("presence", "MEDIAN(age)", 0.55),
+    ],
+)
+def test_the_bound_is_a_large_share_of_epsilon(
+    secret: str, measure: str, least: float, tmp_path: Path
+) -> None:
+    question = f"SELECT {measure} FROM people"
+    found = audit_question(policy_of(tmp_path, secret), question, epsilon=1, runs=12_000, random=seeded(1))
+    assert least <= found.audited.lower_bound
+    assert found.audited.lower_bound <= 1.05  # 95% sure
+
+
+def test_the_loss_of_a_run_is_that_of_its_mechanisms_laws(tmp_path: Path) -> None:
+    sql = "SELECT sex, AVG(age), MEDIAN(age) FROM people GROUP BY sex"
+    worlds = worst(policy_of(tmp_path), sql)
+    outputs = worlds.outputs(worlds.here, 20)
+    sides = (worlds.here, worlds.there)
+    for run in range(20):
+        loss = 0.0
+        for key in worlds.groups:
+            for name, vector in worlds.plan.vectors.items():
+                seen = int(outputs["released", name, *key][run])
+                ours, theirs = (vector.noise.likelihood(seen, side.numbers[name][key]) for side in sides)
+                loss += math.log(ours / theirs)
+            for name, counted in worlds.plan.counted.items():
+                assert isinstance(counted.mechanism, Quantile)
+                picked, nobody = int(outputs["picked", name, *key][run]), Grouped.of(np.array([], np.int64))
+                ours, theirs = (
+                    counted.mechanism.likelihood(picked, side.values[name].get(key, nobody)) for side in sides
+                )
+                loss += math.log(ours / theirs)
+        assert outputs[LOSS][run] == pytest.approx(loss)
+
+
+# -- twins that break their claim ----------------------------------------------------------------------------
+
+
+def worst(policy: Policy, sql: str, epsilon: float = 1) -> Worlds:
+    """The pair of some on which a question tells most."""
+    random = seeded(3)
+    scratch = Scratch(policy=policy, folder=Path(policy.tables["people"].source).parent / "scratch")
+    scratch.folder.mkdir()
+    pairs = list(islice(neighbours(policy, sql, promise_of(policy).secret, random), 12))
+    plan = scratch.propose(pairs[0].here, sql, epsilon).plan
+
+    def world(pair: Neighbours) -> Worlds:
+        here, there = (scratch.counts(plan, side) for side in (pair.here, pair.there))
+        return Worlds(plan=plan, here=here, there=there, random=random)
+
+    return max((world(pair) for pair in pairs), key=lambda each: reach(each, 10_000))
+
+
+def is_caught(worlds: Worlds, runs: int = 12_000) -> bool:
+    return not audit(*worlds.draws, claimed=1, runs=runs, confidence=SURE).holds
+
+
+def with_half_the_noise(plan: Plan) -> Plan:
+    return replace(
+        plan,
+        vectors={
+            name: replace(each, noise=replace(each.noise, epsilon=2 * each.noise.epsilon))  # type: ignore[call-arg, union-attr]
+            for name, each in plan.vectors.items()
+        },
+    )
+
+
+@pytest.mark.parametrize("measure", ["SUM(age)", "AVG(age)", "COUNT(*) FILTER (WHERE sex = 'Male')"])
+def test_a_twin_with_half_the_noise_is_caught_and_the_question_is_not(measure: str, tmp_path: Path) -> None:
+    worlds = worst(policy_of(tmp_path), f"SELECT {measure} FROM people")
+    assert not is_caught(worlds)
+    assert is_caught(replace(worlds, plan=with_half_the_noise(worlds.plan)))
+
+
+def test_a_twin_whose_median_is_picked_twice_as_keenly_is_caught(tmp_path: Path) -> None:
+    worlds = worst(policy_of(tmp_path), "SELECT MEDIAN(age) FROM people")
+    (name, counted), *_ = worlds.plan.counted.items()
+    assert not isinstance(counted.mechanism, Exponential)
+    keen = replace(counted, mechanism=replace(counted.mechanism, epsilon=Fraction(4)))
+    assert not is_caught(worlds, 4_000)
+    assert is_caught(replace(worlds, plan=replace(worlds.plan, counted={name: keen})), 4_000)
+
+
+def test_a_twin_that_does_not_clamp_lets_attackers_pass_the_promised_belief(tmp_path: Path) -> None:
+    """One person has an age of 1,000 where 90 is the bound: the laws are as planned, the counts are not."""
+    worlds = worst(policy_of(tmp_path), "SELECT SUM(age) FROM people")
+    (name, sums), *_ = worlds.here.numbers.items()
+    late = Counts(numbers={name: {key: each + 1_000 for key, each in sums.items()}}, values={})
+    promise = Promise(0.01, highest(0.01, 1))
+    for here, kept in ((worlds.here, True), (late, False)):
+        twin = replace(worlds, here=here)
+        found = posterior_audit(after(0.01, twin.outputs(here, 4_000)[LOSS]), promise)
+        assert found.holds is kept
+        assert is_caught(twin) is not kept
+        assert (found.fraction > 0.9) is not kept
+
+
+def test_an_estimate_that_shows_more_than_was_released_is_caught(tmp_path: Path) -> None:
+    """The laws say nothing of it; the columns that everybody is shown do."""
+    worlds = worst(policy_of(tmp_path), "SELECT SUM(age) FROM people")
+
+    def leaky(
+        counts: Counts, runs: int
+    ) -> dict[tuple[object, ...], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+        exact = next(iter(next(iter(counts.numbers.values())).values()))
+        outputs = worlds.outputs(counts, runs)
+        low = next(name for name in outputs if name[0] == "low")
+        return outputs | {low: outputs[low] + (exact % 7) / 8}  # type: ignore[return-value]
+
+    found = audit(
+        lambda runs: leaky(worlds.here, runs),
+        lambda runs: leaky(worlds.there, runs),
+        claimed=1,
+        runs=12_000,
+        confidence=SURE,
+    )
+    assert not found.holds
+
+
+# -- rows that are linked ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("secret", [Relation.VALUE, Relation.PRESENCE])
+def test_every_row_finds_its_person_through_its_link(secret: Relation, tmp_path: Path) -> None:
+    policy = policy_of(tmp_path)
+    for pair in islice(neighbours(policy, JOINED, secret, seeded(5)), 20):
+        for side in (pair.here, pair.there):
+            owners = {row["visit"]: row["patient"] for row in side["visits"]}
+            assert len(owners) == len(side["visits"])
+            drugs = [owners[row["visit"]] for row in side["drugs"]]
+            assert all(drugs.count(person) <= 4 for person in drugs)
+        others = [
+            [row for row in side["visits"] if row["patient"] != "1"] for side in (pair.here, pair.there)
+        ]
+        assert others[0] == others[1]
+
+
+def test_a_question_over_linked_tables_is_audited_close_to_its_claim(tmp_path: Path) -> None:
+    for sql in (JOINED, "SELECT SUM(dose) FROM drugs"):
+        found = audit_question(policy_of(tmp_path), sql, epsilon=1, runs=12_000, random=seeded(2))
+        assert 0.85 <= found.audited.lower_bound <= 1.05

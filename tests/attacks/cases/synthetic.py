@@ -1,0 +1,36 @@
+"""A synthetic table that is the data with a little noise, and one of other people of the same law."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from discreet.attacks.attribute_inference import AttributeInference
+from discreet.attacks.linkability import Linkability
+from discreet.attacks.singling_out import SinglingOut
+from discreet.attacks.synthetic_release import SyntheticRelease, compare
+from discreet.attacks.worlds.census import KINDS, Census, copied
+from tests.attacks.case import Case
+
+PEOPLE = 4_000
+
+
+@cache
+def released(honest: bool) -> SyntheticRelease:
+    data, panel, others = (Census(people=PEOPLE, seed=seed).sample() for seed in (1, 2, 3))
+    return compare(others if honest else copied(data), data, panel, KINDS, victims=1_000)
+
+
+def _case(attack: Any) -> Case:
+    return Case(
+        attack=type(attack),
+        unprotected=lambda _: attack.run(released(honest=False)),
+        protected=lambda _: attack.run(released(honest=True)),
+    )
+
+
+SYNTHETIC = (
+    _case(SinglingOut(columns=("age", "zip", "hours", "income"))),
+    _case(Linkability(first=("age", "zip", "hours"))),
+    _case(AttributeInference(secret="income")),
+)
