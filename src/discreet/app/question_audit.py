@@ -82,7 +82,7 @@ def audit_question(
         worlds = _furthest(scratch, plan, pairs, float(epsilon), random)
     runs = _bounded(worlds) if runs is None else runs
     tell(f"running it {2 * runs:,} times")
-    here, there = (side(runs) for side in worlds.draws)
+    here, there = (worlds.outputs(side, runs) for side in (worlds.here, worlds.there))
     audited = audit(
         lambda _: here,
         lambda _: there,
