@@ -14,8 +14,8 @@ import pytest
 from discreet.app.neighbours import Neighbours, neighbours
 from discreet.app.policies import load, promise_of
 from discreet.app.question_audit import Scratch, audit_question
-from discreet.app.question_reach import reach
 from discreet.app.question_runs import LOSS, Counts, Worlds
+from discreet.app.question_telling import telling
 from discreet.attacks.audit import audit
 from discreet.attacks.events import Columns
 from discreet.attacks.posterior_audit import after, posterior_audit
@@ -129,7 +129,7 @@ def worst(policy: Policy, sql: str, epsilon: float = 1) -> Worlds:
         here, there = (scratch.counts(plan, side) for side in (pair.here, pair.there))
         return Worlds(plan=plan, here=here, there=there, random=random)
 
-    return max((world(pair) for pair in pairs), key=lambda each: reach(each, 10_000))
+    return max((world(pair) for pair in pairs), key=lambda each: telling(each, 10_000))
 
 
 def is_caught(worlds: Worlds, runs: int = 12_000) -> bool:
