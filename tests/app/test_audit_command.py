@@ -99,7 +99,7 @@ def test_a_broken_claim_is_exit_code_4(
         ("SELECT sex, COUNT(*) AS n FROM people WHERE town = 'Ulm' GROUP BY sex", 1.2),
         ("SELECT SUM(cost) FROM visits WHERE seen > DATE '2020-06-01'", 1.2),
         ("SELECT AVG(age), COUNT(*) FROM people JOIN wards ON ward = id WHERE name = 'North'", 0.8),
-        ("SELECT MEDIAN(age) FROM people", 0.7),
+        ("SELECT MEDIAN(age) FROM people", 0.4),
     ],
 )
 def test_a_question_is_audited_on_made_up_tables(sql: str, least: float, policy: Path) -> None:
@@ -143,8 +143,8 @@ def test_under_a_tail_no_more_attackers_than_that_pass_the_promised_belief(
 ) -> None:
     policy.write_text(POLICY.replace("secret: value", "secret: value, tail: 1%"))
     question = "SELECT town, COUNT(*) FROM people GROUP BY town"
-    words = ("audit", question, "-p", str(policy), "--posterior", "--json", "--confidence", "99.9999999%")
-    assert discreet(*words, "--epsilon", "1", "--runs", "2000") == 0
+    words = ("audit", question, "-p", str(policy), "--posterior", "--confidence", "99.9999999%")
+    assert discreet(*words, "--epsilon", "0.25", "--runs", "2000", "--json") == 0
     beliefs = json.loads(capsys.readouterr().out)["posterior"]
     assert beliefs["tail"] == 0.01
     assert beliefs["holds"]

@@ -17,7 +17,7 @@ from discreet.attacks.counting import occurrences
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.nearest import MISSING, ONE, Places, closest, insiders, together, votes
 from discreet.attacks.singling_out import SinglingOut
-from discreet.attacks.sweep import sweep, telling
+from discreet.attacks.sweep import sweep, telling_sets
 from discreet.attacks.synthetic_release import compare
 from discreet.attacks.worlds.census import KINDS, Census, copied
 from discreet.core.errors import RequestError
@@ -182,7 +182,7 @@ def test_people_beyond_the_end_are_singled_out_by_it() -> None:
     data, kinds = wide("income", pa.array([*incomes[:-1], 10_000]), Kind.INTEGER)
     synthetic, _ = wide("income", pa.array([1_000] * 50 + [5_000]), Kind.INTEGER)
     panel, _ = wide("income", pa.array(incomes[:-1]), Kind.INTEGER)
-    found = SinglingOut(columns=("income",), reach=0.0).run(compare(synthetic, data, panel, kinds))
+    found = SinglingOut(columns=("income",), width=0.0).run(compare(synthetic, data, panel, kinds))
     assert found.success == pytest.approx(1 / 51)
     assert found.victims[0].claim == "nobody else has income about 5000"
     assert found.victims[0].victim == "row 51 of the data"
@@ -195,7 +195,7 @@ def test_an_engine_counts_which_columns_tell_rows_apart() -> None:
     release = compare(data, data, data, kinds)
     with engine(data=data) as opened:
         count = occurrences(opened, "data")
-        assert telling(release, count) == telling(release)
+        assert telling_sets(release, count) == telling_sets(release)
         pair = next(one for one in discover(["sex", "zip"], count) if len(one.columns) == 2)
     assert pair.distinction == len({(r["sex"], r["zip"]) for r in data.to_pylist()}) / 3_000
 

@@ -3,7 +3,7 @@
 Never       the real data: the policy's sources are not opened, and its ledger is not charged. A scratch
             curator, in memory, over made-up tables plans the question as the real one would.
 Pair        of several made-up pairs the one that can tell most, by the laws of the plan's mechanisms
-            (`question_reach`). Made-up counts may be looked at.
+            (`question_telling`). Made-up counts may be looked at.
 Runs        `question_runs` has them. Their number is bounded by the cells that they hold.
 Posteriors  after each run an attacker who knows the mechanisms, all other people, and that the one person is
             as here or as there, has a posterior for the truth. It started from the promise's prior and must
@@ -25,8 +25,8 @@ from discreet.app.curator import Curator
 from discreet.app.neighbours import Neighbours, Rows, neighbours, written
 from discreet.app.policies import promise_of
 from discreet.app.proposals import Proposal
-from discreet.app.question_reach import reach
 from discreet.app.question_runs import LOSS, Counts, Worlds, count
+from discreet.app.question_telling import telling
 from discreet.attacks.audit import CONFIDENCE, LEAST_RUNS, Audited, audit
 from discreet.attacks.events import Columns
 from discreet.attacks.posterior_audit import PosteriorAudited, after, posterior_audit
@@ -82,7 +82,7 @@ def audit_question(
         worlds = _furthest(scratch, plan, pairs, float(epsilon), random)
     runs = _bounded(worlds) if runs is None else runs
     tell(f"running it {2 * runs:,} times")
-    here, there = (side(runs) for side in worlds.draws)
+    here, there = (worlds.outputs(side, runs) for side in (worlds.here, worlds.there))
     audited = audit(
         lambda _: here,
         lambda _: there,
@@ -123,7 +123,7 @@ def _furthest(
     for pair in pairs:
         here, there = (scratch.counts(plan, side) for side in (pair.here, pair.there))
         worlds = Worlds(plan=plan, here=here, there=there, random=random)
-        told = reach(worlds, RUNS // 2)
+        told = telling(worlds, RUNS // 2)
         if told > most:
             best, most = worlds, told
         if told >= NEARLY * epsilon:

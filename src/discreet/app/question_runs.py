@@ -104,8 +104,9 @@ class Worlds:
         """Every run's output in columns, its loss first."""
         groups = self.groups
         shown = self._shown(truth, groups, runs)
-        loss, columns = self._loss_of_showing(groups, shown), {}
-        released = {}
+        loss = self._loss_of_showing(groups, shown)
+        columns: Columns = {}
+        released: dict[str, Released] = {}
         for name, vector in self.plan.vectors.items():
             numbers = _noisy(vector.noise, numbers_of(truth, name, groups), runs, self.random)
             released[name] = Released(numbers=numbers.ravel(), noise=vector.noise)
@@ -154,13 +155,10 @@ class Worlds:
 
 def _noisy(noise: Noise, truth: Integers, runs: int, random: Randomness) -> Integers:
     """So many runs of a vector; the noise of each integer is the same in however many it stands."""
-    many = replace(noise, places=max(noise.places, runs * truth.size)) if _gaussian(noise) else noise
+    if isinstance(noise, DiscreteGaussian):
+        noise = replace(noise, places=max(noise.places, runs * truth.size))
     exact = Exact(np.tile(truth, runs))
-    return many.release_many(exact, random).value.reshape(runs, truth.size)
-
-
-def _gaussian(noise: Noise) -> bool:
-    return isinstance(noise, DiscreteGaussian)
+    return noise.release_many(exact, random).value.reshape(runs, truth.size)
 
 
 def _loss_of_noise(noise: Noise, numbers: Integers, here: Integers, there: Integers) -> Floats:

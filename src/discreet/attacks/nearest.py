@@ -47,9 +47,9 @@ def closest(records: Places, table: Places, numeric: Booleans) -> Integers:
     return first_of_nearest(_contiguous(records), table, numeric)
 
 
-def insiders(records: Places, table: Places, numeric: Booleans, reach: int) -> Integers:
-    """How many rows are within `reach` of each record in every number, and the same in every word."""
-    return count_inside(_contiguous(records), table, numeric, reach)
+def insiders(records: Places, table: Places, numeric: Booleans, width: int) -> Integers:
+    """How many rows are within `width` of each record in every number, and the same in every word."""
+    return count_inside(_contiguous(records), table, numeric, width)
 
 
 def votes(
@@ -93,7 +93,7 @@ def first_of_nearest(records: Places, table: Places, numeric: Booleans) -> Integ
 
 
 @kernel
-def count_inside(records: Places, table: Places, numeric: Booleans, reach: int) -> Integers:
+def count_inside(records: Places, table: Places, numeric: Booleans, width: int) -> Integers:
     """`insiders`."""
     rows = table.shape[1]
     found, held = np.zeros(records.shape[1], np.int64), np.empty(rows, np.int32)
@@ -103,7 +103,7 @@ def count_inside(records: Places, table: Places, numeric: Booleans, reach: int) 
             place, column = records[j, r], table[j]
             if numeric[j]:
                 for i in range(rows):
-                    held[i] &= np.int32(abs(np.int32(column[i] - place)) <= reach)
+                    held[i] &= np.int32(abs(np.int32(column[i] - place)) <= width)
             else:
                 for i in range(rows):
                     held[i] &= np.int32(column[i] == place)

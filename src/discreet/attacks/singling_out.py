@@ -3,7 +3,7 @@
 Knows       the synthetic table. Not the data, nor anything of the victim.
 Learns      a condition that holds for exactly one person of the data, so that whatever is asked of those who
             meet it is asked of that person: the words of some columns of one synthetic row, and its numbers
-            give or take a share `reach` of the synthetic values, where no other synthetic row meets it. A
+            give or take a share `width` of the synthetic values, where no other synthetic row meets it. A
             number at the end of the synthetic values is met by all that lie beyond.
 Score       how many people of the data are singled out by the condition of the synthetic row that is nearest
             to them. Beside it: how many people who were not in the data would be, had they been in it in
@@ -38,7 +38,7 @@ class SinglingOut:
     """Conditions on some columns, by one synthetic row each."""
 
     columns: tuple[str, ...]
-    reach: float = 0.01
+    width: float = 0.01
 
     name: ClassVar[str] = "singling out"
     knows: ClassVar[str] = "the synthetic table"
@@ -46,24 +46,24 @@ class SinglingOut:
     stopped_by: ClassVar[str] = "a promise about a person, kept by how the table was made"
 
     def __post_init__(self) -> None:
-        require(is_real(self.reach) and 0 <= self.reach < 1, self, "reach", self.reach, "a share below 1")
+        require(is_real(self.width) and 0 <= self.width < 1, self, "width", self.width, "a share below 1")
         if not self.columns:
             raise RequestError("attack: a condition needs a column.", hint="Name at least one.")
 
     def run(self, release: SyntheticRelease) -> Findings:
         """Single out the people of the data, and the panel in their place."""
         chosen = release.places(self.columns)
-        reach, numeric = int(self.reach * ONE), release.numeric[chosen]
+        width, numeric = int(self.width * ONE), release.numeric[chosen]
         synthetic, original = release.synthetic[chosen], release.original[chosen]
 
         def condition(people: Places, replaced: Places | None) -> tuple[Integers, Guesses]:
             row = closest(people, synthetic, numeric)
             centre = synthetic[:, row]
-            lone = insiders(centre, synthetic, numeric, reach) == 1
-            met = _meets(people, centre, numeric, reach)
-            inside = insiders(centre, original, numeric, reach)
+            lone = insiders(centre, synthetic, numeric, width) == 1
+            met = _meets(people, centre, numeric, width)
+            inside = insiders(centre, original, numeric, width)
             if replaced is not None:
-                inside = inside - _meets(replaced, centre, numeric, reach) + met
+                inside = inside - _meets(replaced, centre, numeric, width) + met
             far = np.abs(np.where(numeric[:, None], people - centre, ONE * (people != centre))).sum(axis=0)
             return row, Guesses(
                 right=lone & met & (inside == 1), claimed=lone & met, far=far.astype(np.float64)
@@ -82,13 +82,13 @@ class SinglingOut:
                 f"row {release.attacked[who] + 1} of the data",
                 f"nobody else has {self._said(release, chosen, synthetic[:, row[who]])}",
             ),
-            figures={"precision": _precision(synthetic, original, numeric, reach, len(release.attacked))},
-            note=f"By {', '.join(self.columns)}, numbers {self._width}.",
+            figures={"precision": _precision(synthetic, original, numeric, width, len(release.attacked))},
+            note=f"By {', '.join(self.columns)}, numbers {self._said_width}.",
         )
 
     @property
-    def _width(self) -> str:
-        return f"within {percent(self.reach)} of the synthetic values" if self.reach else "as they are"
+    def _said_width(self) -> str:
+        return f"within {percent(self.width)} of the synthetic values" if self.width else "as they are"
 
     def _said(self, release: SyntheticRelease, chosen: Integers, centre: Places) -> str:
         cells = zip(self.columns, chosen.tolist(), centre.tolist(), strict=True)
@@ -100,15 +100,15 @@ def blind(people: int) -> float:
     return float((1 - 1 / people) ** (people - 1) / people)
 
 
-def _meets(people: Places, centre: Places, numeric: Booleans, reach: int) -> Booleans:
+def _meets(people: Places, centre: Places, numeric: Booleans, width: int) -> Booleans:
     apart = np.abs(people - centre)
-    return np.asarray(np.where(numeric[:, None], apart <= reach, apart == 0).all(axis=0))
+    return np.asarray(np.where(numeric[:, None], apart <= width, apart == 0).all(axis=0))
 
 
-def _precision(synthetic: Places, original: Places, numeric: Booleans, reach: int, rows: int) -> float:
+def _precision(synthetic: Places, original: Places, numeric: Booleans, width: int, rows: int) -> float:
     """Of the conditions that one synthetic row meets, the share that exactly one person does."""
     centre = synthetic[:, spread_evenly(synthetic.shape[1], rows)]
-    lone = insiders(centre, synthetic, numeric, reach) == 1
+    lone = insiders(centre, synthetic, numeric, width) == 1
     if not lone.any():
         return 0.0
-    return float((insiders(centre[:, lone], original, numeric, reach) == 1).mean())
+    return float((insiders(centre[:, lone], original, numeric, width) == 1).mean())

@@ -34,7 +34,7 @@ BEST = 2
 CHOOSING = 300
 COUNTED = 20_000
 CELLS = 100
-REACHES = (0.0, 0.001, 0.01)
+WIDTHS = (0.0, 0.001, 0.01)
 NEAR = (0.1, 0.25, 0.5, 0.75)
 Sets = list[tuple[str, ...]]
 Told = list[tuple[Places, Floats]]
@@ -49,7 +49,7 @@ def sweep(
     attacker would want, all unless some are named.
     """
     shown, judged = release.part(0).at_most(CHOOSING), release.part(1)
-    sets = telling(release, count)
+    sets = telling_sets(release, count)
     return (
         _worst(shown, _conditions(release, sets)).run(judged),
         _worst(shown, _splits(release, sets)).run(judged),
@@ -57,7 +57,7 @@ def sweep(
     )
 
 
-def telling(release: SyntheticRelease, count: Count | None = None) -> Sets:
+def telling_sets(release: SyntheticRelease, count: Count | None = None) -> Sets:
     """For each size up to four, the sets of columns that tell most synthetic rows apart; small ones first."""
     most = min(MOST, len(release.columns))
     found = discover(release.columns, count or counting(_cells(release), release.columns), most=most)
@@ -79,8 +79,8 @@ def _cells(release: SyntheticRelease) -> Tuples:
 def _conditions(release: SyntheticRelease, sets: Sets) -> Iterator[SinglingOut]:
     for columns in [*sets, release.columns]:
         numbers = release.numeric[release.places(columns)].any()
-        for reach in REACHES if numbers else REACHES[:1]:
-            yield SinglingOut(columns=columns, reach=reach)
+        for width in WIDTHS if numbers else WIDTHS[:1]:
+            yield SinglingOut(columns=columns, width=width)
 
 
 def _splits(release: SyntheticRelease, sets: Sets) -> Iterator[Linkability]:

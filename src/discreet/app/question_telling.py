@@ -21,7 +21,7 @@ from discreet.sql.values import Counted
 MISS = 0.05
 
 
-def reach(worlds: Worlds, runs: int) -> float:
+def telling(worlds: Worlds, runs: int) -> float:
     """What so many runs may show, about."""
     groups = worlds.groups
     told = sum(
