@@ -1,0 +1,40 @@
+"""The local model: values are randomized where they are, and the server learns their distribution.
+
+One operator per file. Being listed in `OPERATORS` earns the family's conformance suite
+(tests/conformance/test_operators.py).
+"""
+
+from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
+from discreet.local.forms import Bits, Codes, Counts, Form, Reports
+from discreet.local.kary_response import KaryResponse
+from discreet.local.matrix_operator import MatrixOperator
+from discreet.local.operator import Frequencies, Means, Operator
+from discreet.local.swings import Swing
+
+FREQUENCIES: tuple[type[Frequencies], ...] = (
+    KaryResponse,
+    MatrixOperator,
+)
+MEANS: tuple[type[Means], ...] = ()
+OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS)
+
+__all__ = [
+    "FREQUENCIES",
+    "MEANS",
+    "OPERATORS",
+    "Bits",
+    "Codes",
+    "Counts",
+    "Estimate",
+    "Figure",
+    "Form",
+    "Frequencies",
+    "Intervals",
+    "KaryResponse",
+    "MatrixOperator",
+    "MeanEstimate",
+    "Means",
+    "Operator",
+    "Reports",
+    "Swing",
+]
