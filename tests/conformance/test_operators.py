@@ -28,9 +28,13 @@ from discreet.local import (
     Codes,
     Counts,
     Frequencies,
+    HadamardResponse,
     KaryResponse,
+    LocalHashing,
     MatrixOperator,
     Operator,
+    SubsetSelection,
+    UnaryEncoding,
 )
 from tests.statistical import assert_probability
 
@@ -39,6 +43,14 @@ LABELS = ("Report", "Guarantee", "Estimate", "Utility")
 LOPSIDED = [[0.5, 0.3, 0.2, 0.0], [0.1, 0.6, 0.1, 0.2], [0.25, 0.25, 0.25, 0.25]]
 EXAMPLES: dict[str, tuple[Operator, ...]] = {
     "KaryResponse": (KaryResponse.under(1.5, values=5), KaryResponse(values=3, truth=0.5)),
+    "UnaryEncoding": (UnaryEncoding.under(1, values=4), UnaryEncoding(values=3, noise=0.1)),
+    "LocalHashing": (
+        LocalHashing.under(1, values=7),
+        LocalHashing(values=5, buckets=3, truth=0.6),
+        LocalHashing(values=9, buckets=8, truth=0.5),
+    ),
+    "HadamardResponse": (HadamardResponse.under(1, values=5), HadamardResponse(values=4, truth=0.9)),
+    "SubsetSelection": (SubsetSelection.under(1, values=6), SubsetSelection(values=5, size=3, truth=0.9)),
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
 }
 INSTANCES = [(name, place) for name, each in EXAMPLES.items() for place in range(len(each))]

@@ -6,13 +6,21 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 
 from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
 from discreet.local.forms import Bits, Codes, Counts, Form, Reports
+from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
+from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.operator import Frequencies, Means, Operator
+from discreet.local.subset_selection import SubsetSelection
 from discreet.local.swings import Swing
+from discreet.local.unary_encoding import UnaryEncoding
 
 FREQUENCIES: tuple[type[Frequencies], ...] = (
     KaryResponse,
+    UnaryEncoding,
+    LocalHashing,
+    HadamardResponse,
+    SubsetSelection,
     MatrixOperator,
 )
 MEANS: tuple[type[Means], ...] = ()
@@ -29,12 +37,16 @@ __all__ = [
     "Figure",
     "Form",
     "Frequencies",
+    "HadamardResponse",
     "Intervals",
     "KaryResponse",
+    "LocalHashing",
     "MatrixOperator",
     "MeanEstimate",
     "Means",
     "Operator",
     "Reports",
+    "SubsetSelection",
     "Swing",
+    "UnaryEncoding",
 ]

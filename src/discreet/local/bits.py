@@ -20,7 +20,7 @@ from discreet.core.compiled import kernel
 from discreet.core.randomness import Randomness
 from discreet.local.draws import Short, short_words
 from discreet.local.thresholds import WHOLE
-from discreet.mechanisms.sampling import Integers, Words
+from discreet.mechanisms.sampling import Booleans, Integers, Words
 
 BLOCK, PLACES, WINDOW, WORD = 8, 512, 16, 64
 PATTERNS = 1 << BLOCK
@@ -146,3 +146,20 @@ def _add_up(words: Words, sums: Integers) -> None:
                     sums[64 * j + 8 * lane + s] += np.int64(
                         (held[j, s] >> np.uint64(8 * lane)) & np.uint64(255)
                     )
+
+
+def unpacked(words: Words, width: int) -> Booleans:
+    """The bits of each row as booleans."""
+    octets = np.ascontiguousarray(words, "<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(np.bool_)
+
+
+@kernel
+def put(words: Words, places: Integers, values: Booleans) -> None:
+    """Set one bit of each row to a value."""
+    for i in range(places.size):
+        word, mask = places[i] >> 6, np.uint64(1) << np.uint64(places[i] & 63)
+        if values[i]:
+            words[i, word] |= mask
+        else:
+            words[i, word] &= ~mask

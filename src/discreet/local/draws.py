@@ -20,6 +20,7 @@ from discreet.local.thresholds import WHOLE
 from discreet.mechanisms.sampling import Booleans, Integers, Words, uniform_below
 
 Short = NDArray[np.uint16]
+Wide = NDArray[np.uint32]
 
 NARROW, WIDE = 1 << 10, 1 << 26
 REST = np.uint64((1 << 48) - 1)
@@ -28,6 +29,11 @@ REST = np.uint64((1 << 48) - 1)
 def short_words(count: int, random: Randomness) -> Short:
     """Independent uniform 16-bit words."""
     return random.words((count + 3) // 4).view(np.uint16)[:count]
+
+
+def wide_words(count: int, random: Randomness) -> Wide:
+    """Independent uniform 32-bit words."""
+    return random.words((count + 1) // 2).view(np.uint32)[:count]
 
 
 def coins(threshold: int, count: int, random: Randomness) -> Booleans:
@@ -75,7 +81,7 @@ def _scaled(bound: int, count: int, random: Randomness) -> tuple[Integers, Boole
     if bound <= NARROW:
         width, bits = 16, short_words(count, random).astype(np.uint32)
     else:
-        width, bits = 32, random.words((count + 1) // 2).view(np.uint32)[:count].astype(np.uint64)
+        width, bits = 32, wide_words(count, random).astype(np.uint64)
     scaled = bits * bits.dtype.type(bound)
     low = scaled & bits.dtype.type((1 << width) - 1)
     return (scaled >> bits.dtype.type(width)).astype(np.int64), low >= (1 << width) % bound

@@ -102,10 +102,14 @@ class Codes:
 
 @dataclass(frozen=True, kw_only=True)
 class Bits:
-    """Rows of `width` bits in 64-bit words; with several cohorts, the number of the cohort before them."""
+    """Rows of `width` bits in 64-bit words, `ones` of them set where that is fixed.
+
+    With several cohorts, the number of the cohort stands before them.
+    """
 
     width: int
     cohorts: int = 1
+    ones: int | None = None
 
     @property
     def words(self) -> int:
@@ -150,7 +154,10 @@ class Bits:
                     cells[cohorts, place] = _integers(table[name], empty=0)
         if spare:
             raise _outside(f"{self.width} bits")
-        return Counts(clients=int(cells[:, 0].sum()), cells=cells)
+        clients = int(cells[:, 0].sum())
+        if self.ones is not None and int(cells[:, 1:].sum()) != self.ones * clients:
+            raise _outside(f"{self.ones} bits that are set")
+        return Counts(clients=clients, cells=cells)
 
     def to_arrow(self, reports: Reports) -> pa.Table:
         cohort, words = self.parts(reports)
@@ -179,6 +186,8 @@ class Bits:
         spare = self.words * WORD - self.width
         if spare and np.any(words[:, -1] >> np.uint64(WORD - spare)):
             raise _outside(f"{self.width} bits")
+        if self.ones is not None and np.any(np.bitwise_count(words).sum(axis=1) != self.ones):
+            raise _outside(f"{self.ones} bits that are set")
         return self._cohorts(cohort), words
 
     def _cohorts(self, cohort: Integers) -> Integers:

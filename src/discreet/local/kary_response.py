@@ -24,7 +24,7 @@ import numpy as np
 
 from discreet.belief.breaches import Mask
 from discreet.core.errors import require
-from discreet.core.numbers import Real, keep_fraction
+from discreet.core.numbers import Real
 from discreet.core.randomness import Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Counts, Reports
@@ -32,8 +32,9 @@ from discreet.local.pure import Listed
 from discreet.local.simplex import fill
 from discreet.local.thresholds import (
     WHOLE,
-    nearest_threshold,
+    keep_threshold,
     odds_threshold,
+    parts_of,
     require_codes,
     require_epsilon,
     require_values,
@@ -55,9 +56,7 @@ class KaryResponse(Listed):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        keep_fraction(self, "truth")
-        t = nearest_threshold(self, "truth", self.truth)
-        object.__setattr__(self, "truth", Fraction(t, WHOLE))
+        keep_threshold(self, "truth")
         likelier = self.truth * self.values > 1
         require(likelier, self, "truth", float(self.truth), "above 1 / values: likelier than any one lie")
 
@@ -91,7 +90,7 @@ class KaryResponse(Listed):
 
     def randomize(self, x: Integers, random: Randomness) -> Reports:
         codes = require_codes(self, x, self.values)
-        truthful = coins(int(self.truth * WHOLE), codes.size, random)
+        truthful = coins(parts_of(self.truth), codes.size, random)
         # a lie moves the value by 1 .. k - 1; one is drawn for all, so that nothing depends on who tells one
         moved = codes + 1 + uniform(self.values - 1, codes.size, random)
         np.subtract(moved, self.values, out=moved, where=moved >= self.values)

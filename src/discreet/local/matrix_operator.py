@@ -16,20 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from discreet.belief.breaches import require_channel
 from discreet.core.compiled import kernel
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.randomness import Randomness
-from discreet.local.estimates import Intervals
-from discreet.local.forms import Codes, Counts, Reports
-from discreet.local.iterative_bayes import maximum_likelihood, of_matrix
-from discreet.local.operator import LARGEST_MATRIX, Frequencies
+from discreet.local.forms import Codes, Reports
+from discreet.local.iterative_bayes import Channel, of_matrix
+from discreet.local.linear import Linear
+from discreet.local.operator import LARGEST_MATRIX
 from discreet.local.thresholds import WHOLE, require_codes
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
@@ -37,7 +35,7 @@ Exactly = NDArray[np.object_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MatrixOperator(Frequencies):
+class MatrixOperator(Linear):
     """The operator of a matrix: rows of probabilities that sum to 1.
 
     >>> MatrixOperator(rows=[[0.75, 0.25], [0.25, 0.75]]).gamma
@@ -75,6 +73,10 @@ class MatrixOperator(Frequencies):
         return float(max(ratios))
 
     def columns(self) -> Floats:
+        return self._floats
+
+    @cached_property
+    def _floats(self) -> Floats:
         return np.asarray(self.parts / WHOLE, np.float64)
 
     def likelihood(self, report: Reports) -> Floats:
@@ -82,7 +84,7 @@ class MatrixOperator(Frequencies):
 
     def randomize(self, x: Integers, random: Randomness) -> Reports:
         codes = require_codes(self, x, self.values)
-        last = self.outputs - 1 - np.argmax(self.parts[:, ::-1] > 0, axis=1)
+        last = self.outputs - 1 - np.argmax(self._floats[:, ::-1] > 0, axis=1)
         return _invert(codes, random.words(codes.size), self._cumulated, last)
 
     @cached_property
@@ -106,36 +108,24 @@ class MatrixOperator(Frequencies):
         inverse[possible] = np.linalg.solve(gram, weighed).T
         return inverse
 
-    def raw(self, counts: Counts) -> Floats:
-        return np.asarray(counts.cells / counts.clients @ self._inverse)
+    @property
+    def channel(self) -> Channel:
+        return of_matrix(self.columns())
 
-    def likeliest(self, counts: Counts) -> Floats:
-        return maximum_likelihood(counts.cells, of_matrix(self.columns())).shares
+    def unmix(self, seen: Floats) -> Floats:
+        return np.asarray(seen @ self._inverse)
 
-    def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        seen, raw = counts.cells / counts.clients, self.raw(counts)
-        error = np.sqrt(np.maximum(seen @ self._inverse**2 - raw**2, 0) / counts.clients)
-        reach = -float(ndtri((1 - confidence) / 2)) * error
-        return Intervals(raw - reach, raw + reach)
+    def unmix_squares(self, seen: Floats) -> Floats:
+        return np.asarray(seen @ self._inverse**2)
 
-    def spread(self, counts: Counts, weights: Floats) -> float:
-        sums, seen = self._inverse @ weights, counts.cells / counts.clients
-        return float(seen @ (sums - seen @ sums) ** 2) / counts.clients
-
-    def variance(self, share: float, clients: int) -> float:
-        """The mean over the values."""
-        matrix = self.columns()
-        others = (1 - share) / (self.values - 1)
-        shares = np.full((self.values, self.values), others) + np.eye(self.values) * (share - others)
-        within = np.einsum("vy,yv->v", shares @ matrix, self._inverse**2)
-        return float((within - share).mean()) / clients
+    def worth(self, weights: Floats) -> Floats:
+        return np.asarray(self._inverse @ weights)
 
 
 def _parts(row: Floats) -> list[int]:
     """Integers that sum to 2**64, proportional to a row but for rounding, at least 1 where it is above 0."""
-    exact: list[Any] = [Fraction(each) for each in row.tolist()]
-    total = sum(exact)
-    parts = [max(1, math.floor(each * WHOLE / total)) if each else 0 for each in exact]
+    exact = [int(each) for each in np.ldexp(row / row.sum(), 64).tolist()]
+    parts = [max(1, part) if each else 0 for part, each in zip(exact, row.tolist(), strict=True)]
     parts[int(np.argmax(row))] += WHOLE - sum(parts)
     return parts
 

@@ -59,9 +59,24 @@ def nearest_threshold(owner: object, name: str, probability: Real) -> int:
     return max(t, 1) if exact > 0 else t
 
 
-def share(threshold: int) -> float:
-    """t / 2**64 as a float, correctly rounded."""
-    return threshold / WHOLE
+def keep_threshold(owner: object, name: str) -> None:
+    """Check that a field of a frozen dataclass is a probability, and keep the multiple of 2**-64 next to it."""
+    t = nearest_threshold(owner, name, getattr(owner, name))
+    object.__setattr__(owner, name, Fraction(t, WHOLE))
+
+
+def mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
+    """The largest t whose odds are at most (exp(epsilon) - 1) to `ratio`.
+
+    With such odds for one of w outputs instead of any of m, ratio = m / w, gamma is at most exp(epsilon).
+    """
+    most = exp_bounds(epsilon, DIGITS)[1]
+    return math.floor(WHOLE / (1 + ratio * most / (1 - most)))
+
+
+def parts_of(probability: Fraction) -> int:
+    """The t of a probability that is a multiple of 2**-64."""
+    return int(probability * WHOLE)
 
 
 def require_codes(owner: object, x: Integers, values: int) -> Integers:
