@@ -234,9 +234,12 @@ def reports_of(operator: Operator) -> Any:
 
 
 def raw_of_each_report(operator: Frequencies) -> Any:
-    """The raw estimate from a single report, for every report: the estimate is their mean."""
-    reports = reports_of(operator)
-    return np.array([operator.raw(operator.form.count(reports[y : y + 1])) for y in range(len(reports))])
+    """The raw estimate from a single report, for every possible report: the estimate is their mean."""
+    reports, possible = reports_of(operator), operator.matrix().max(axis=0) > 0
+    found = np.zeros((len(reports), operator.values))
+    for y in np.flatnonzero(possible):
+        found[y] = operator.raw(operator.form.count(reports[y : y + 1]))
+    return found
 
 
 @every_operator
@@ -274,7 +277,9 @@ def expected_counts(operator: Operator, law: Any) -> Counts:
     """What a very large number of clients is expected to send."""
     if isinstance(operator.form, Codes):
         return Counts(clients=CLIENTS, cells=np.rint(law * CLIENTS).astype(np.int64))
-    each = np.array([operator.form.count(report[None]).cells for report in reports_of(operator)])
+    assert isinstance(operator.form, Bits)
+    counted = dataclasses.replace(operator.form, ones=None).count
+    each = np.array([counted(report[None]).cells for report in reports_of(operator)])
     return Counts(clients=CLIENTS, cells=np.rint(np.tensordot(law, each, 1) * CLIENTS).astype(np.int64))
 
 

@@ -4,8 +4,8 @@ Report      K = 2**m > k; value v has row v + 1 of the Hadamard matrix of order 
             row is +1 in column y: where y and v + 1 share an even number of bits. A report is uniform among
             the K / 2 that support the client's value with probability p, else among the other K / 2 [ASZ19].
 Guarantee   gamma = p / (1 - p), exactly, as p is a multiple of 2**-64.
-Estimate    Two different rows agree in half of their columns, so any other value is supported with probability
-            q = 1/2. All supports come from the counts by one fast transform, K log K additions.
+Estimate    Two different rows agree in half of their columns, so any other value is supported with
+            probability q = 1/2. All supports come from the counts by one transform of K log K additions.
 Utility     n MSE of a raw share is ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2, for any number of values:
             27% above the optimum at epsilon 1, with reports of log2 K bits.
 

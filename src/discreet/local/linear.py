@@ -1,8 +1,8 @@
 """Linear estimates: the raw shares are a right inverse of the matrix, applied to the counts.
 
 Every report y is worth a vector of shares A(y), unbiased: the sum over y of Pr[x -> y] A(y) is 1 at x and 0
-elsewhere. Raw shares are the mean of A over the reports, and the variance of any sum of them is that of a mean
-of independent terms, seen in the counts themselves. Intervals are normal.
+elsewhere. Raw shares are the mean of A over the reports, and the variance of any sum of them is that of a
+mean of independent terms, seen in the counts themselves. Intervals are normal.
 """
 
 from __future__ import annotations

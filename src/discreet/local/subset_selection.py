@@ -11,7 +11,8 @@ Utility     The least error of all operators that keep a promise, up to lower or
 Drawing     Independent bits of about the right number, then uniform values are added or taken out until it is
             right: both steps treat all other values alike, so that every set of the size is equally likely.
 
-[YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy.
+[YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
+            Privacy.
 [WHNWH19]   Wang, Huang, Nie, Wang, Hu et al., Local Differential Private Data Aggregation for Discrete
             Distribution Estimation.
 """
@@ -27,7 +28,7 @@ import numpy as np
 
 from discreet.belief.breaches import Mask
 from discreet.core.compiled import kernel
-from discreet.core.errors import DataError, require
+from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import Randomness
 from discreet.local.bits import bits, put, unpacked
@@ -65,7 +66,7 @@ class SubsetSelection(Pure):
         require_values(self, self.values)
         require_count(self, "size", self.size)
         require(
-            self.size < self.values, self, "size", self.size, f"below the number of values, {self.values}"
+            self.size < self.values, self, "size", self.size, f"below {self.values}, the number of values"
         )
         keep_threshold(self, "truth")
         likelier = self.truth * self.values > self.size
@@ -89,7 +90,7 @@ class SubsetSelection(Pure):
 
     @property
     def form(self) -> Bits:
-        return Bits(width=self.values)
+        return Bits(width=self.values, ones=self.size)
 
     @property
     def p(self) -> float:
@@ -119,13 +120,7 @@ class SubsetSelection(Pure):
         return unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0]
 
     def supports(self, counts: Counts) -> Integers:
-        found = counts.cells[0, 1:]
-        if int(found.sum()) != self.size * counts.clients:
-            raise DataError(
-                f"Some reports are not of this operator: it sends sets of {self.size} values.",
-                hint="Estimate with the operator that the reports were made by.",
-            )
-        return found
+        return counts.cells[0, 1:]
 
     def scatter(self, counts: Counts, weights: Floats) -> float:
         """By the law of sums drawn without replacement, given the client's value and whether it is held."""

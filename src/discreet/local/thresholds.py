@@ -60,7 +60,7 @@ def nearest_threshold(owner: object, name: str, probability: Real) -> int:
 
 
 def keep_threshold(owner: object, name: str) -> None:
-    """Check that a field of a frozen dataclass is a probability, and keep the multiple of 2**-64 next to it."""
+    """Check that a field of a frozen dataclass is a probability, and keep the nearest multiple of 2**-64."""
     t = nearest_threshold(owner, name, getattr(owner, name))
     object.__setattr__(owner, name, Fraction(t, WHOLE))
 
