@@ -23,8 +23,10 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.local import (
     FREQUENCIES,
+    MEANS,
     OPERATORS,
     Bits,
+    BoundedLaplace,
     Codes,
     Counts,
     Frequencies,
@@ -32,8 +34,12 @@ from discreet.local import (
     KaryResponse,
     LocalHashing,
     MatrixOperator,
+    ModularNoise,
     Operator,
+    PiecewiseMean,
+    Rappor,
     SubsetSelection,
+    TwoPointMean,
     UnaryEncoding,
 )
 from tests.statistical import assert_probability
@@ -51,18 +57,37 @@ EXAMPLES: dict[str, tuple[Operator, ...]] = {
     ),
     "HadamardResponse": (HadamardResponse.under(1, values=5), HadamardResponse(values=4, truth=0.9)),
     "SubsetSelection": (SubsetSelection.under(1, values=6), SubsetSelection(values=5, size=3, truth=0.9)),
+    "Rappor": (
+        Rappor(values=4, width=8, hashes=2, cohorts=2),
+        Rappor(values=3, width=10, hashes=1, cohorts=1, f=0.25, p=0.25, q=0.75),
+    ),
+    "ModularNoise": (ModularNoise(values=7, reach=1, share=1), ModularNoise.under(1, values=8, reach=2)),
+    "BoundedLaplace": (BoundedLaplace.under(2, values=6), BoundedLaplace(values=2, decay=0.5)),
+    "TwoPointMean": (TwoPointMean.under(1, values=5), TwoPointMean(values=2, truth=0.9, low=0, high=99)),
+    "PiecewiseMean": (PiecewiseMean.under(2, values=6), PiecewiseMean(values=4, window=3, share=0.5)),
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
 }
-INSTANCES = [(name, place) for name, each in EXAMPLES.items() for place in range(len(each))]
 CLIENTS = 10**15
-BOUNDS: set[str] = set()
+BOUNDS = {"Rappor"}
 """Operators of which gamma is an upper bound that these examples may not attain."""
-NOT_A_MEAN: set[str] = set()
+NOT_A_MEAN = {"Rappor"}
 """Operators whose estimate is no mean over single reports."""
 
-every_operator = pytest.mark.parametrize(
-    "operator", [each for some in EXAMPLES.values() for each in some], ids=[f"{n}-{i}" for n, i in INSTANCES]
-)
+
+def over(kinds: tuple[type[Any], ...], without: set[str] | None = None) -> Any:
+    chosen = [
+        pytest.param(each, id=f"{name}-{place}")
+        for name, some in EXAMPLES.items()
+        for place, each in enumerate(some)
+        if isinstance(each, kinds) and name not in (without or ())
+    ]
+    return pytest.mark.parametrize("operator", chosen)
+
+
+every_operator = over(OPERATORS)
+every_frequency = over(FREQUENCIES)
+every_average = over(FREQUENCIES, NOT_A_MEAN)
+every_mean = over(MEANS)
 
 
 def skewed(values: int) -> Any:
@@ -82,7 +107,7 @@ def test_module_states_report_guarantee_estimate_and_utility(kind: Any) -> None:
     assert [label for label in starts if label in LABELS] == list(LABELS)
 
 
-@every_operator
+@every_average
 def test_operator_is_a_frozen_keyword_only_dataclass(operator: Any) -> None:
     assert dataclasses.is_dataclass(operator)
     assert all(field.kw_only for field in dataclasses.fields(operator))
@@ -91,7 +116,7 @@ def test_operator_is_a_frozen_keyword_only_dataclass(operator: Any) -> None:
 
 
 @every_operator
-def test_rows_of_the_matrix_are_distributions(operator: Operator) -> None:
+def test_rows_of_the_matrix_are_distributions(operator: Frequencies) -> None:
     matrix = operator.matrix()
     assert matrix.shape == (operator.values, operator.outputs)
     assert np.all(matrix >= 0)
@@ -99,7 +124,7 @@ def test_rows_of_the_matrix_are_distributions(operator: Operator) -> None:
 
 
 @every_operator
-def test_reports_follow_the_matrix(operator: Operator, random: Randomness) -> None:
+def test_reports_follow_the_matrix(operator: Frequencies, random: Randomness) -> None:
     matrix = operator.matrix()
     for value in range(operator.values):
         reports = operator.randomize(np.full(TRIALS, value), random)
@@ -110,7 +135,7 @@ def test_reports_follow_the_matrix(operator: Operator, random: Randomness) -> No
 
 @every_operator
 def test_reports_of_different_clients_follow_each_their_own_row(
-    operator: Operator, random: Randomness
+    operator: Frequencies, random: Randomness
 ) -> None:
     values = np.tile(np.arange(operator.values), TRIALS // operator.values)
     reports = operator.form.index(operator.randomize(values, random))
@@ -122,7 +147,7 @@ def test_reports_of_different_clients_follow_each_their_own_row(
 
 
 @every_operator
-def test_gamma_is_the_amplification_of_the_matrix(operator: Operator) -> None:
+def test_gamma_is_the_amplification_of_the_matrix(operator: Frequencies) -> None:
     found = amplification(operator.matrix()).overall
     if type(operator).__name__ in BOUNDS:
         assert found <= operator.gamma * (1 + 1e-9)
@@ -132,7 +157,7 @@ def test_gamma_is_the_amplification_of_the_matrix(operator: Operator) -> None:
 
 
 @every_operator
-def test_guarantee_is_for_the_value_of_a_client_and_none_is_given_without_one(operator: Operator) -> None:
+def test_guarantee_is_for_the_value_of_a_client_and_none_is_given_without_one(operator: Frequencies) -> None:
     if math.isinf(operator.gamma):
         with pytest.raises(InvalidParameterError, match="rule a value out"):
             _ = operator.guarantee
@@ -141,7 +166,7 @@ def test_guarantee_is_for_the_value_of_a_client_and_none_is_given_without_one(op
 
 
 @every_operator
-def test_posterior_is_the_rule_of_bayes(operator: Operator, random: Randomness) -> None:
+def test_posterior_is_the_rule_of_bayes(operator: Frequencies, random: Randomness) -> None:
     prior, matrix = skewed(operator.values), operator.matrix()
     reports = operator.randomize(np.arange(operator.values), random)
     for place, report in zip(operator.form.index(reports), reports, strict=True):
@@ -150,7 +175,7 @@ def test_posterior_is_the_rule_of_bayes(operator: Operator, random: Randomness) 
 
 
 @every_operator
-def test_worst_case_information_is_that_of_the_matrix(operator: Operator) -> None:
+def test_worst_case_information_is_that_of_the_matrix(operator: Frequencies) -> None:
     prior = skewed(operator.values)
     assert operator.worst_case_information(prior) == pytest.approx(
         information(operator.matrix(), prior), rel=1e-9
@@ -158,7 +183,7 @@ def test_worst_case_information_is_that_of_the_matrix(operator: Operator) -> Non
 
 
 @every_operator
-def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Operator) -> None:
+def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Frequencies) -> None:
     prior = skewed(operator.values)
     properties = [np.arange(operator.values) <= last for last in range(operator.values - 1)]
     for holds, swing in zip(properties, operator.swings(prior, properties), strict=True):
@@ -169,7 +194,7 @@ def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Operator) -> 
 
 
 @every_operator
-def test_breaches_are_the_swings_that_pass_the_promise(operator: Operator) -> None:
+def test_breaches_are_the_swings_that_pass_the_promise(operator: Frequencies) -> None:
     prior = skewed(operator.values)
     holds = [np.arange(operator.values) == 0]
     (swing,) = operator.swings(prior, holds)
@@ -179,7 +204,7 @@ def test_breaches_are_the_swings_that_pass_the_promise(operator: Operator) -> No
 
 
 @every_operator
-def test_reports_survive_being_stored(operator: Operator, random: Randomness, tmp_path: Path) -> None:
+def test_reports_survive_being_stored(operator: Frequencies, random: Randomness, tmp_path: Path) -> None:
     reports = operator.randomize(np.arange(operator.values), random)
     pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
     again = operator.form.from_arrow(pq.read_table(tmp_path / "reports.parquet"))
@@ -187,7 +212,9 @@ def test_reports_survive_being_stored(operator: Operator, random: Randomness, tm
 
 
 @every_operator
-def test_an_engine_counts_what_python_counts(operator: Operator, random: Randomness, tmp_path: Path) -> None:
+def test_an_engine_counts_what_python_counts(
+    operator: Frequencies, random: Randomness, tmp_path: Path
+) -> None:
     reports = operator.randomize(np.arange(1000) % operator.values, random)
     pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
@@ -198,7 +225,7 @@ def test_an_engine_counts_what_python_counts(operator: Operator, random: Randomn
 
 
 @every_operator
-def test_counts_of_parts_add_up(operator: Operator, random: Randomness) -> None:
+def test_counts_of_parts_add_up(operator: Frequencies, random: Randomness) -> None:
     reports = operator.randomize(np.arange(1000) % operator.values, random)
     whole = operator.form.count(reports)
     parts = operator.form.count(reports[:300]) + operator.form.count(reports[300:])
@@ -209,7 +236,7 @@ def test_counts_of_parts_add_up(operator: Operator, random: Randomness) -> None:
 @every_operator
 @pytest.mark.parametrize("beyond", [-1, 10**9])
 def test_values_outside_of_the_domain_are_refused_without_naming_them(
-    operator: Operator, beyond: int
+    operator: Frequencies, beyond: int
 ) -> None:
     with pytest.raises(InvalidParameterError, match=r"codes from 0 to \d+; got a value outside") as caught:
         operator.randomize(np.array([0, beyond]), Randomness())
@@ -217,13 +244,13 @@ def test_values_outside_of_the_domain_are_refused_without_naming_them(
 
 
 @every_operator
-def test_reports_of_another_operator_are_refused(operator: Operator, random: Randomness) -> None:
+def test_reports_of_another_operator_are_refused(operator: Frequencies, random: Randomness) -> None:
     reports = operator.randomize(np.zeros(3, np.int64), random)
     with pytest.raises(DataError, match="not of this operator"):
         operator.form.count(reports + np.full_like(reports, 10**9))
 
 
-def reports_of(operator: Operator) -> Any:
+def reports_of(operator: Frequencies) -> Any:
     """Every report, in the order of the matrix's columns."""
     columns = np.arange(operator.outputs or 0)
     if isinstance(operator.form, Codes):
@@ -243,17 +270,13 @@ def raw_of_each_report(operator: Frequencies) -> Any:
 
 
 @every_operator
-def test_raw_estimate_is_unbiased_under_the_law(operator: Operator) -> None:
-    if not isinstance(operator, FREQUENCIES) or type(operator).__name__ in NOT_A_MEAN:
-        pytest.skip("its estimate is no mean over reports")
+def test_raw_estimate_is_unbiased_under_the_law(operator: Frequencies) -> None:
     expected = operator.matrix() @ raw_of_each_report(operator)
     assert expected == pytest.approx(np.eye(operator.values), abs=1e-9)
 
 
-@every_operator
-def test_variance_is_that_of_the_law(operator: Operator) -> None:
-    if not isinstance(operator, FREQUENCIES) or type(operator).__name__ in NOT_A_MEAN:
-        pytest.skip("its estimate is no mean over reports")
+@every_average
+def test_variance_is_that_of_the_law(operator: Frequencies) -> None:
     each, k, share = raw_of_each_report(operator), operator.values, 0.3
     others = (1 - share) / (k - 1)
     shares = np.full((k, k), others) + np.eye(k) * (share - others)
@@ -262,10 +285,8 @@ def test_variance_is_that_of_the_law(operator: Operator) -> None:
     assert (second - share).mean() / 100 == pytest.approx(operator.variance(share, 100), rel=1e-9)
 
 
-@every_operator
-def test_spread_is_the_variance_of_a_weighted_sum(operator: Operator) -> None:
-    if not isinstance(operator, FREQUENCIES) or type(operator).__name__ in NOT_A_MEAN:
-        pytest.skip("its estimate is no mean over reports")
+@every_average
+def test_spread_is_the_variance_of_a_weighted_sum(operator: Frequencies) -> None:
     weights, law = np.cos(np.arange(operator.values)), skewed(operator.values) @ operator.matrix()
     sums = raw_of_each_report(operator) @ weights
     wanted = float(law @ (sums - law @ sums) ** 2)
@@ -283,12 +304,10 @@ def expected_counts(operator: Operator, law: Any) -> Counts:
     return Counts(clients=CLIENTS, cells=np.rint(np.tensordot(law, each, 1) * CLIENTS).astype(np.int64))
 
 
-@every_operator
+@every_frequency
 def test_shares_are_a_distribution_and_intervals_hold_the_truth(
-    operator: Operator, random: Randomness
+    operator: Frequencies, random: Randomness
 ) -> None:
-    if not isinstance(operator, FREQUENCIES):
-        pytest.skip("estimates a mean")
     truth = np.resize(np.repeat(np.arange(operator.values), np.arange(operator.values) + 1), TRIALS)
     found = operator.estimate(operator.randomize(truth, random))
     assert found.shares.min() >= 0
@@ -299,6 +318,27 @@ def test_shares_are_a_distribution_and_intervals_hold_the_truth(
     some = found.share_of(np.arange(operator.values) < 2, 1 - 1e-9)
     assert some.low <= shares[:2].sum() <= some.high
     assert found.range(0, 1, 1 - 1e-9) == some
+
+
+@every_mean
+def test_means_are_unbiased_and_their_variance_is_that_of_the_law(operator: Any) -> None:
+    reports = reports_of(operator)
+    each = np.array([operator.estimate(reports[y : y + 1]).mean for y in range(len(reports))])
+    matrix, numbers = operator.matrix(), np.linspace(operator.low, operator.high, operator.values)
+    assert matrix @ each == pytest.approx(numbers, abs=1e-9)
+    for code, number in enumerate(numbers):
+        wanted = float(matrix[code] @ (each - number) ** 2)
+        assert operator.variance(code, 1) == pytest.approx(wanted, rel=1e-9)
+
+
+@every_mean
+def test_means_have_intervals_that_hold_the_truth(operator: Any, random: Randomness) -> None:
+    numbers = np.linspace(operator.low, operator.high, TRIALS) ** 2
+    codes = operator.encode(numbers)
+    found = operator.estimate(operator.randomize(codes, random))
+    truth = np.linspace(operator.low, operator.high, operator.values)[codes].mean()
+    low, high = found.interval(1 - 1e-9)
+    assert low <= truth <= high
 
 
 @every_operator

@@ -122,6 +122,12 @@ class Operator(Protocol):
         p = require_distribution("prior", prior, self.values)
         return tuple(_swing(self, p, require_mask(self, holds)) for holds in properties)
 
+    def counted(self, reports: Reports | Counts) -> Counts:
+        """Reports counted, if they are not yet; there must be some."""
+        counts = reports if isinstance(reports, Counts) else self.form.count(reports)
+        require(counts.clients > 0, self, "reports", "none", "at least one report")
+        return counts
+
     def breaches(self, prior: ArrayLike, properties: Sequence[Mask], promise: Promise) -> tuple[Swing, ...]:
         """The properties whose belief some report moves further than the promise allows."""
         return breaking(self.swings(prior, properties), promise)
@@ -152,8 +158,7 @@ class Frequencies(Operator, Protocol):
 
     def estimate(self, reports: Reports | Counts) -> Estimate:
         """The distribution of the clients' values."""
-        counts = reports if isinstance(reports, Counts) else self.form.count(reports)
-        require(counts.clients > 0, self, "reports", "none", "at least one report")
+        counts = self.counted(reports)
         return Estimate(
             operator=self,
             counts=counts,
@@ -164,6 +169,10 @@ class Frequencies(Operator, Protocol):
 
 class Means(Operator, Protocol):
     """An operator whose values are numbers on a grid, and which estimates their mean."""
+
+    @abstractmethod
+    def encode(self, numbers: ArrayLike) -> Integers:
+        """The codes of the points that are nearest to the numbers."""
 
     @abstractmethod
     def estimate(self, reports: Reports | Counts) -> MeanEstimate:
