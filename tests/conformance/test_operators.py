@@ -107,7 +107,7 @@ def test_module_states_report_guarantee_estimate_and_utility(kind: Any) -> None:
     assert [label for label in starts if label in LABELS] == list(LABELS)
 
 
-@every_average
+@every_operator
 def test_operator_is_a_frozen_keyword_only_dataclass(operator: Any) -> None:
     assert dataclasses.is_dataclass(operator)
     assert all(field.kw_only for field in dataclasses.fields(operator))
@@ -116,7 +116,7 @@ def test_operator_is_a_frozen_keyword_only_dataclass(operator: Any) -> None:
 
 
 @every_operator
-def test_rows_of_the_matrix_are_distributions(operator: Frequencies) -> None:
+def test_rows_of_the_matrix_are_distributions(operator: Operator) -> None:
     matrix = operator.matrix()
     assert matrix.shape == (operator.values, operator.outputs)
     assert np.all(matrix >= 0)
@@ -124,7 +124,7 @@ def test_rows_of_the_matrix_are_distributions(operator: Frequencies) -> None:
 
 
 @every_operator
-def test_reports_follow_the_matrix(operator: Frequencies, random: Randomness) -> None:
+def test_reports_follow_the_matrix(operator: Operator, random: Randomness) -> None:
     matrix = operator.matrix()
     for value in range(operator.values):
         reports = operator.randomize(np.full(TRIALS, value), random)
@@ -135,7 +135,7 @@ def test_reports_follow_the_matrix(operator: Frequencies, random: Randomness) ->
 
 @every_operator
 def test_reports_of_different_clients_follow_each_their_own_row(
-    operator: Frequencies, random: Randomness
+    operator: Operator, random: Randomness
 ) -> None:
     values = np.tile(np.arange(operator.values), TRIALS // operator.values)
     reports = operator.form.index(operator.randomize(values, random))
@@ -147,7 +147,7 @@ def test_reports_of_different_clients_follow_each_their_own_row(
 
 
 @every_operator
-def test_gamma_is_the_amplification_of_the_matrix(operator: Frequencies) -> None:
+def test_gamma_is_the_amplification_of_the_matrix(operator: Operator) -> None:
     found = amplification(operator.matrix()).overall
     if type(operator).__name__ in BOUNDS:
         assert found <= operator.gamma * (1 + 1e-9)
@@ -157,7 +157,7 @@ def test_gamma_is_the_amplification_of_the_matrix(operator: Frequencies) -> None
 
 
 @every_operator
-def test_guarantee_is_for_the_value_of_a_client_and_none_is_given_without_one(operator: Frequencies) -> None:
+def test_guarantee_is_for_the_value_of_a_client_and_none_is_given_without_one(operator: Operator) -> None:
     if math.isinf(operator.gamma):
         with pytest.raises(InvalidParameterError, match="rule a value out"):
             _ = operator.guarantee
@@ -166,7 +166,7 @@ def test_guarantee_is_for_the_value_of_a_client_and_none_is_given_without_one(op
 
 
 @every_operator
-def test_posterior_is_the_rule_of_bayes(operator: Frequencies, random: Randomness) -> None:
+def test_posterior_is_the_rule_of_bayes(operator: Operator, random: Randomness) -> None:
     prior, matrix = skewed(operator.values), operator.matrix()
     reports = operator.randomize(np.arange(operator.values), random)
     for place, report in zip(operator.form.index(reports), reports, strict=True):
@@ -175,7 +175,7 @@ def test_posterior_is_the_rule_of_bayes(operator: Frequencies, random: Randomnes
 
 
 @every_operator
-def test_worst_case_information_is_that_of_the_matrix(operator: Frequencies) -> None:
+def test_worst_case_information_is_that_of_the_matrix(operator: Operator) -> None:
     prior = skewed(operator.values)
     assert operator.worst_case_information(prior) == pytest.approx(
         information(operator.matrix(), prior), rel=1e-9
@@ -183,7 +183,7 @@ def test_worst_case_information_is_that_of_the_matrix(operator: Frequencies) -> 
 
 
 @every_operator
-def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Frequencies) -> None:
+def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Operator) -> None:
     prior = skewed(operator.values)
     properties = [np.arange(operator.values) <= last for last in range(operator.values - 1)]
     for holds, swing in zip(properties, operator.swings(prior, properties), strict=True):
@@ -194,7 +194,7 @@ def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Frequencies) 
 
 
 @every_operator
-def test_breaches_are_the_swings_that_pass_the_promise(operator: Frequencies) -> None:
+def test_breaches_are_the_swings_that_pass_the_promise(operator: Operator) -> None:
     prior = skewed(operator.values)
     holds = [np.arange(operator.values) == 0]
     (swing,) = operator.swings(prior, holds)
@@ -204,7 +204,7 @@ def test_breaches_are_the_swings_that_pass_the_promise(operator: Frequencies) ->
 
 
 @every_operator
-def test_reports_survive_being_stored(operator: Frequencies, random: Randomness, tmp_path: Path) -> None:
+def test_reports_survive_being_stored(operator: Operator, random: Randomness, tmp_path: Path) -> None:
     reports = operator.randomize(np.arange(operator.values), random)
     pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
     again = operator.form.from_arrow(pq.read_table(tmp_path / "reports.parquet"))
@@ -212,9 +212,7 @@ def test_reports_survive_being_stored(operator: Frequencies, random: Randomness,
 
 
 @every_operator
-def test_an_engine_counts_what_python_counts(
-    operator: Frequencies, random: Randomness, tmp_path: Path
-) -> None:
+def test_an_engine_counts_what_python_counts(operator: Operator, random: Randomness, tmp_path: Path) -> None:
     reports = operator.randomize(np.arange(1000) % operator.values, random)
     pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
@@ -225,7 +223,7 @@ def test_an_engine_counts_what_python_counts(
 
 
 @every_operator
-def test_counts_of_parts_add_up(operator: Frequencies, random: Randomness) -> None:
+def test_counts_of_parts_add_up(operator: Operator, random: Randomness) -> None:
     reports = operator.randomize(np.arange(1000) % operator.values, random)
     whole = operator.form.count(reports)
     parts = operator.form.count(reports[:300]) + operator.form.count(reports[300:])
@@ -236,7 +234,7 @@ def test_counts_of_parts_add_up(operator: Frequencies, random: Randomness) -> No
 @every_operator
 @pytest.mark.parametrize("beyond", [-1, 10**9])
 def test_values_outside_of_the_domain_are_refused_without_naming_them(
-    operator: Frequencies, beyond: int
+    operator: Operator, beyond: int
 ) -> None:
     with pytest.raises(InvalidParameterError, match=r"codes from 0 to \d+; got a value outside") as caught:
         operator.randomize(np.array([0, beyond]), Randomness())
@@ -244,13 +242,13 @@ def test_values_outside_of_the_domain_are_refused_without_naming_them(
 
 
 @every_operator
-def test_reports_of_another_operator_are_refused(operator: Frequencies, random: Randomness) -> None:
+def test_reports_of_another_operator_are_refused(operator: Operator, random: Randomness) -> None:
     reports = operator.randomize(np.zeros(3, np.int64), random)
     with pytest.raises(DataError, match="not of this operator"):
         operator.form.count(reports + np.full_like(reports, 10**9))
 
 
-def reports_of(operator: Frequencies) -> Any:
+def reports_of(operator: Operator) -> Any:
     """Every report, in the order of the matrix's columns."""
     columns = np.arange(operator.outputs or 0)
     if isinstance(operator.form, Codes):
@@ -269,7 +267,7 @@ def raw_of_each_report(operator: Frequencies) -> Any:
     return found
 
 
-@every_operator
+@every_average
 def test_raw_estimate_is_unbiased_under_the_law(operator: Frequencies) -> None:
     expected = operator.matrix() @ raw_of_each_report(operator)
     assert expected == pytest.approx(np.eye(operator.values), abs=1e-9)

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.belief.breaches import require_channel
+from discreet.belief.breaches import ROUNDING
 from discreet.core.compiled import kernel
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.randomness import Randomness
@@ -46,7 +46,7 @@ class MatrixOperator(Linear):
     values: int = field(init=False)
 
     def __post_init__(self) -> None:
-        matrix = require_channel(self.rows)
+        matrix = _require_rows(self, self.rows)
         holds = matrix.size <= LARGEST_MATRIX
         require(holds, self, "rows", f"{matrix.size:,} entries", f"at most {LARGEST_MATRIX:,} probabilities")
         require(len(matrix) >= 2, self, "rows", "one row", "at least two, one for each value")
@@ -120,6 +120,21 @@ class MatrixOperator(Linear):
 
     def worth(self, weights: Floats) -> Floats:
         return np.asarray(self._inverse @ weights)
+
+
+def _require_rows(owner: object, rows: ArrayLike) -> Floats:
+    """Numbers in rows, or one sentence that tells which row is wrong and how."""
+    try:
+        matrix = np.asarray(rows, np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    require(matrix.ndim == 2, owner, "rows", "something else", "a matrix of numbers, its rows equally long")
+    below = np.flatnonzero(~(matrix.min(axis=1, initial=0.0) >= 0))
+    require(below.size == 0, owner, "rows", "a negative number", "probabilities")
+    off = np.flatnonzero(~(np.abs(matrix.sum(axis=1) - 1) <= ROUNDING))
+    sums = f"a sum of {matrix[off[0]].sum():.10g} in row {off[0]}" if off.size else ""
+    require(off.size == 0, owner, "rows", sums, "rows of probabilities, each with the sum 1")
+    return matrix
 
 
 def _parts(row: Floats) -> list[int]:

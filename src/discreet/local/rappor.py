@@ -48,7 +48,7 @@ class Rappor(Frequencies):
     """`hashes` bits of `width`, flipped for good with probability f / 2, sent as 1 with probability q or p.
 
     >>> round(Rappor(values=8).gamma, 2), round(Rappor(values=8).lasting_gamma, 2)
-    (2.92, 81.0)
+    (2.93, 81.0)
     """
 
     values: int
