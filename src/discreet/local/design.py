@@ -107,7 +107,7 @@ def require_kept(operator: Operator, promise: Promise) -> None:
 
 def _epsilon(promise: Promise) -> float:
     """What each client may lose; who takes part is seen, so a promise about presence cannot be kept."""
-    return min(promise.epsilon_for(Relation.VALUE), float(MOST))
+    return min(promise.epsilon_for(Relation.VALUE), MOST)
 
 
 def _worst(operator: Means, clients: int) -> float:

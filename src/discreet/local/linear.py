@@ -15,7 +15,8 @@ from scipy.special import ndtri
 
 from discreet.local.estimates import Intervals
 from discreet.local.forms import Counts
-from discreet.local.iterative_bayes import Channel, maximum_likelihood
+from discreet.local.iterative_bayes import Channel, iterative_bayes
+from discreet.local.maximum_likelihood import maximum_likelihood
 from discreet.local.operator import Frequencies
 from discreet.mechanisms.sampling import Floats
 
@@ -44,7 +45,10 @@ class Linear(Frequencies, Protocol):
         return self.unmix(counts.cells / counts.clients)
 
     def likeliest(self, counts: Counts) -> Floats:
-        return maximum_likelihood(counts.cells, self.channel).shares
+        """Of a matrix that is too large for that, what iterative Bayes comes to."""
+        if self.listable:
+            return maximum_likelihood(counts.cells, self.matrix()).shares
+        return iterative_bayes(counts.cells, self.channel).shares
 
     def intervals(self, counts: Counts, confidence: float) -> Intervals:
         raw, squares = self.raw(counts), self.unmix_squares(counts.cells / counts.clients)

@@ -70,9 +70,9 @@ class PiecewiseMean(TwoLevel, Means):
 
     @classmethod
     def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
-        """The window with the least variance at the ends of the range, to within some percent of its width."""
+        """The window with the least variance at the ends of the range, among some."""
         exact = require_epsilon(cls.__name__, epsilon)
-        # the continuous law with the least variance over the range is this wide [WXYHSSY19]; its ends want more
+        # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
         least = max(1.0, (values - 1) * math.exp(-exact / 2))
         widths = {round(each) for each in np.geomspace(least, values, TRIED).tolist()}
         made = []

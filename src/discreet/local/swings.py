@@ -20,9 +20,9 @@ class Swing:
 
     def breaks(self, promise: Promise) -> bool:
         """Whether it is an upward or a downward breach, but for the rounding of floats."""
-        upward = self.prior <= promise.prior and self.highest > promise.posterior * (1 + ROUNDING)
-        # a downward breach of a property is an upward one of its complement, whose posterior is 1 - lowest
-        downward = self.prior >= promise.posterior and self.lowest < promise.prior * (1 - ROUNDING)
+        up, down = 1 + ROUNDING, 1 - ROUNDING
+        upward = self.prior <= promise.prior * up and self.highest > promise.posterior * up
+        downward = self.prior >= promise.posterior * down and self.lowest < promise.prior * down
         return upward or downward
 
 

@@ -20,7 +20,7 @@ from discreet.mechanisms.sampling import Integers, exp_bounds
 
 WHOLE = 1 << 64
 DIGITS = 60
-LEAST, MOST = Fraction(1, 10**6), Fraction(30)
+LEAST, MOST = 1e-6, 30.0
 LARGEST_DOMAIN = 1 << 20
 
 
