@@ -57,6 +57,16 @@ DIFFPRIVLIB = Peer(
     # later versions of scikit-learn have dropped what it imports
     requires=("diffprivlib==0.6.6", "scikit-learn==1.6.1", "pyarrow==26.0.1"),
 )
+PURE_LDP = Peer(
+    name="pure-ldp",
+    module="pure_ldp_oracles",
+    requires=("pure-ldp==1.2.0", "xxhash==3.8.2"),  # it fails with xxhash 4
+)
+MULTI_FREQ_LDPY = Peer(
+    name="multi-freq-ldpy",
+    module="multi_freq_ldpy_oracles",
+    requires=("multi-freq-ldpy==0.2.5", "xxhash==3.8.2"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -45,26 +46,50 @@ from discreet.local import (
 from tests.statistical import assert_probability
 
 TRIALS = 200_000
+HALF, OFTEN = Fraction(1, 2), Fraction(9, 10)
 LABELS = ("Report", "Guarantee", "Estimate", "Utility")
 LOPSIDED = [[0.5, 0.3, 0.2, 0.0], [0.1, 0.6, 0.1, 0.2], [0.25, 0.25, 0.25, 0.25]]
 EXAMPLES: dict[str, tuple[Operator, ...]] = {
-    "KaryResponse": (KaryResponse.under(1.5, values=5), KaryResponse(values=3, truth=0.5)),
-    "UnaryEncoding": (UnaryEncoding.under(1, values=4), UnaryEncoding(values=3, noise=0.1)),
+    "KaryResponse": (KaryResponse.under(1.5, values=5), KaryResponse(values=3, truth=HALF)),
+    "UnaryEncoding": (UnaryEncoding.under(1, values=4), UnaryEncoding(values=3, noise=Fraction(1, 10))),
     "LocalHashing": (
         LocalHashing.under(1, values=7),
-        LocalHashing(values=5, buckets=3, truth=0.6),
-        LocalHashing(values=9, buckets=8, truth=0.5),
+        LocalHashing(values=5, buckets=3, truth=Fraction(3, 5)),
+        LocalHashing(values=9, buckets=8, truth=HALF),
     ),
-    "HadamardResponse": (HadamardResponse.under(1, values=5), HadamardResponse(values=4, truth=0.9)),
-    "SubsetSelection": (SubsetSelection.under(1, values=6), SubsetSelection(values=5, size=3, truth=0.9)),
+    "HadamardResponse": (
+        HadamardResponse.under(1, values=5),
+        HadamardResponse(values=4, truth=OFTEN),
+    ),
+    "SubsetSelection": (
+        SubsetSelection.under(1, values=6),
+        SubsetSelection(values=5, size=3, truth=OFTEN),
+    ),
     "Rappor": (
         Rappor(values=4, width=8, hashes=2, cohorts=2),
-        Rappor(values=3, width=10, hashes=1, cohorts=1, f=0.25, p=0.25, q=0.75),
+        Rappor(
+            values=3,
+            width=10,
+            hashes=1,
+            cohorts=1,
+            f=Fraction(1, 4),
+            p=Fraction(1, 4),
+            q=Fraction(3, 4),
+        ),
     ),
-    "ModularNoise": (ModularNoise(values=7, reach=1, share=1), ModularNoise.under(1, values=8, reach=2)),
+    "ModularNoise": (
+        ModularNoise(values=7, reach=1, share=Fraction(1)),
+        ModularNoise.under(1, values=8, reach=2),
+    ),
     "BoundedLaplace": (BoundedLaplace.under(2, values=6), BoundedLaplace(values=2, decay=0.5)),
-    "TwoPointMean": (TwoPointMean.under(1, values=5), TwoPointMean(values=2, truth=0.9, low=0, high=99)),
-    "PiecewiseMean": (PiecewiseMean.under(2, values=6), PiecewiseMean(values=4, window=3, share=0.5)),
+    "TwoPointMean": (
+        TwoPointMean.under(1, values=5),
+        TwoPointMean(values=2, truth=OFTEN, low=0, high=99),
+    ),
+    "PiecewiseMean": (
+        PiecewiseMean.under(2, values=6),
+        PiecewiseMean(values=4, window=3, share=HALF),
+    ),
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
 }
 CLIENTS = 10**15
@@ -74,7 +99,7 @@ NOT_A_MEAN = {"Rappor"}
 """Operators whose estimate is no mean over single reports."""
 
 
-def over(kinds: tuple[type[Any], ...], without: set[str] | None = None) -> Any:
+def over(kinds: tuple[type[Any], ...], without: set[str] | None = None) -> pytest.MarkDecorator:
     chosen = [
         pytest.param(each, id=f"{name}-{place}")
         for name, some in EXAMPLES.items()
@@ -109,7 +134,6 @@ def test_module_states_report_guarantee_estimate_and_utility(kind: Any) -> None:
 
 @every_operator
 def test_operator_is_a_frozen_keyword_only_dataclass(operator: Any) -> None:
-    assert dataclasses.is_dataclass(operator)
     assert all(field.kw_only for field in dataclasses.fields(operator))
     with pytest.raises(dataclasses.FrozenInstanceError):
         operator.values = 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_an_operator_that_is_weaker_than_the_promise_is_refused_in_one_sentence(
     with pytest.raises(RequestError, match=r"a belief of 1% become 6\.95%; promised is 5%\. Its epsilon"):
         require_kept(KaryResponse.under(2, 10), PROMISE)
     with pytest.raises(RequestError, match="rule a value out"):
-        require_kept(ModularNoise(values=11, reach=1, share=1), PROMISE)
+        require_kept(ModularNoise(values=11, reach=1, share=Fraction(1)), PROMISE)
 
 
 def test_a_family_has_its_epsilon_divided() -> None:
@@ -132,19 +133,19 @@ def test_an_epsilon_that_cannot_be_drawn_is_refused_by_name(kind: Any, epsilon: 
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: KaryResponse(values=1, truth=0.5), "values"),
-        (lambda: KaryResponse(values=4, truth=0.25), "truth"),
-        (lambda: KaryResponse(values=4, truth=1.5), "truth"),
-        (lambda: KaryResponse(values=2**21, truth=0.5), "values"),
-        (lambda: HadamardResponse(values=4, truth=0.5), "truth"),
-        (lambda: UnaryEncoding(values=4, noise=0.5), "noise"),
-        (lambda: LocalHashing(values=4, buckets=6, truth=0.5), "buckets"),
-        (lambda: LocalHashing(values=4, buckets=4, truth=0.25), "truth"),
-        (lambda: SubsetSelection(values=4, size=4, truth=0.5), "size"),
-        (lambda: ModularNoise(values=9, reach=4, share=0.5), "reach"),
-        (lambda: ModularNoise(values=9, reach=1, share=0), "share"),
-        (lambda: PiecewiseMean(values=9, window=10, share=0.5), "window"),
-        (lambda: TwoPointMean(truth=0.75, low=1, high=0), "high"),
+        (lambda: KaryResponse(values=1, truth=Fraction("0.5")), "values"),
+        (lambda: KaryResponse(values=4, truth=Fraction("0.25")), "truth"),
+        (lambda: KaryResponse(values=4, truth=Fraction("1.5")), "truth"),
+        (lambda: KaryResponse(values=2**21, truth=Fraction("0.5")), "values"),
+        (lambda: HadamardResponse(values=4, truth=Fraction("0.5")), "truth"),
+        (lambda: UnaryEncoding(values=4, noise=Fraction("0.5")), "noise"),
+        (lambda: LocalHashing(values=4, buckets=6, truth=Fraction("0.5")), "buckets"),
+        (lambda: LocalHashing(values=4, buckets=4, truth=Fraction("0.25")), "truth"),
+        (lambda: SubsetSelection(values=4, size=4, truth=Fraction("0.5")), "size"),
+        (lambda: ModularNoise(values=9, reach=4, share=Fraction("0.5")), "reach"),
+        (lambda: ModularNoise(values=9, reach=1, share=Fraction(0)), "share"),
+        (lambda: PiecewiseMean(values=9, window=10, share=Fraction("0.5")), "window"),
+        (lambda: TwoPointMean(truth=Fraction("0.75"), low=1, high=0), "high"),
     ],
 )
 def test_parameters_outside_of_their_range_are_refused_by_name(make: Any, named: str) -> None:
@@ -153,7 +154,7 @@ def test_parameters_outside_of_their_range_are_refused_by_name(make: Any, named:
 
 
 def test_numbers_beyond_the_range_are_moved_to_its_ends_and_missing_ones_refused() -> None:
-    operator = TwoPointMean(values=5, truth=0.75, low=0, high=100)
+    operator = TwoPointMean(values=5, truth=Fraction("0.75"), low=0, high=100)
     assert operator.encode([-5, 0, 24, 26, 100, 1e9]).tolist() == [0, 0, 1, 1, 4, 4]
     with pytest.raises(InvalidParameterError, match="missing"):
         operator.encode([1.0, math.nan])
@@ -173,7 +174,7 @@ def test_what_is_read_has_the_law_of_what_was_written(operator: Operator) -> Non
 def test_an_operator_may_be_given_by_epsilon_or_by_numbers() -> None:
     assert read({"operator": "kary-response", "values": 5, "epsilon": 1}) == KaryResponse.under(1, 5)
     given = {"operator": "modular-noise", "values": 1001, "reach": 100, "share": "1/2"}
-    assert read(given) == ModularNoise(values=1001, reach=100, share=0.5)
+    assert read(given) == ModularNoise(values=1001, reach=100, share=Fraction("0.5"))
 
 
 @pytest.mark.parametrize(

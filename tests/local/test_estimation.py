@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_the_certificate_holds_against_another_optimizer() -> None:
 
 
 def test_early_stopping_is_a_smoother_and_says_how_far_it_went(random: Randomness) -> None:
-    operator = ModularNoise(values=101, reach=10, share=1)
+    operator = ModularNoise(values=101, reach=10, share=Fraction(1))
     truth = np.repeat([20, 21, 80], [5000, 3000, 2000])
     counts = operator.form.count(operator.randomize(truth, random))
     early = iterative_bayes(counts.cells, operator.channel, gain=100)
@@ -162,7 +163,7 @@ def test_a_matrix_whose_rows_mix_to_each_other_has_no_unbiased_estimate(random: 
 
 
 def test_a_window_that_divides_the_domain_has_no_unbiased_estimate(random: Randomness) -> None:
-    operator = ModularNoise(values=9, reach=1, share=0.5)
+    operator = ModularNoise(values=9, reach=1, share=Fraction("0.5"))
     with pytest.raises(InvalidParameterError, match=r"2 reach \+ 1"):
         operator.estimate(operator.randomize(np.arange(9), random))
 

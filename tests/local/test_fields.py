@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_other_sizes_are_refused(size: int) -> None:
 
 @pytest.mark.parametrize(("size", "values"), [(2, 5), (3, 10), (4, 17), (5, 6), (8, 9)])
 def test_two_values_meet_in_exactly_one_seed_of_so_many_as_there_are_buckets(size: int, values: int) -> None:
-    operator = LocalHashing(values=values, buckets=size, truth=0.9)
+    operator = LocalHashing(values=values, buckets=size, truth=Fraction("0.9"))
     outputs = np.arange(operator.outputs)
     held = operator.contains(outputs, np.arange(values)[:, None])
     together = (held[:, None, :] & held[None, :, :]).sum(axis=2)
@@ -50,7 +51,7 @@ def test_two_values_meet_in_exactly_one_seed_of_so_many_as_there_are_buckets(siz
 def test_transforms_are_the_sums_that_they_stand_for(size: int, digits: int) -> None:
     generator = np.random.default_rng(3)
     seeds = size**digits
-    operator = LocalHashing(values=seeds, buckets=size, truth=0.9)
+    operator = LocalHashing(values=seeds, buckets=size, truth=Fraction("0.9"))
     held = operator.contains(np.arange(seeds * size), np.arange(seeds)[:, None])
     counts, weights = generator.integers(0, 100, seeds * size), generator.normal(size=seeds)
     found = spread_counts(counts.reshape(-1, size), field_of(size), digits)

@@ -69,7 +69,7 @@ def repeated(value: int, count: int, random: Randomness, *, anew: bool) -> Words
     for _ in range(200):
         kept = SMALL.permanent(np.full(count, value), random) if anew else kept
         total += unpacked(SMALL.report(kept, random), SMALL.width)
-    return (total > 100 * (float(SMALL.p) + float(SMALL.q))).astype(np.float64)  # type: ignore[return-value]
+    return (total > 100 * (float(SMALL.p) + float(SMALL.q))).astype(np.float64)
 
 
 def test_many_reports_of_one_client_show_no_more_than_the_lasting_loss() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,9 +15,9 @@ from discreet.local.operator import Operator
 PRIOR = np.array([0.01, *[0.00099] * 1000])
 IS_ZERO = np.arange(1001) == 0
 OUTSIDE = (np.arange(1001) < 200) | (np.arange(1001) > 800)
-R1 = KaryResponse(values=1001, truth=0.2)
-R2 = ModularNoise(values=1001, reach=100, share=1)
-R3 = ModularNoise(values=1001, reach=100, share=0.5)
+R1 = KaryResponse(values=1001, truth=Fraction("0.2"))
+R2 = ModularNoise(values=1001, reach=100, share=Fraction(1))
+R3 = ModularNoise(values=1001, reach=100, share=Fraction("0.5"))
 BITS = math.log(2)
 
 FLIP = MatrixOperator(rows=[[0.6, 0.4], [0.4, 0.6]])
@@ -83,4 +84,4 @@ def test_worst_case_information_does_not() -> None:
     assert RARELY.posterior(FAIR, 1) == pytest.approx([0.99, 0.01])
     assert FLIP.posterior(FAIR, 1) == pytest.approx([0.4, 0.6])
     assert RARELY.posterior(FAIR, 0) == pytest.approx([0.5, 0.5])
-    assert (FLIP.gamma, RARELY.gamma) == (pytest.approx(1.5), pytest.approx(99))
+    assert [FLIP.gamma, RARELY.gamma] == pytest.approx([1.5, 99])

@@ -98,7 +98,7 @@ class BoundedLaplace(Linear):
     @cached_property
     def _sums(self) -> Floats:
         """Z of every value."""
-        return _decaying(self.values, self.decay).sum(axis=1)
+        return np.asarray(_decaying(self.values, self.decay).sum(axis=1))
 
     def unmix(self, seen: Floats) -> Floats:
         outer, inner, corner = self._diagonals

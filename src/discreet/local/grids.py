@@ -18,9 +18,14 @@ POINTS = (1 << 16) + 1
 class Grid(Protocol):
     """`values` points from `low` to `high`."""
 
-    values: int
-    low: float
-    high: float
+    @property
+    def values(self) -> int: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
 
 
 def require_grid(owner: Grid) -> None:

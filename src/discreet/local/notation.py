@@ -47,7 +47,7 @@ def read(data: Mapping[str, Any]) -> Operator:
         raise RequestError(f"There is no operator {name}.", hint=f"Choose from {', '.join(sorted(KINDS))}.")
     exact = {key: _exact(value) for key, value in given.items()}
     try:
-        return kind.under(**exact) if "epsilon" in exact else kind(**exact)  # type: ignore[attr-defined, no-any-return]
+        return kind.under(**exact) if "epsilon" in exact else kind(**exact)  # type: ignore[attr-defined]
     except (TypeError, AttributeError):
         known = [each.name for each in fields(kind) if each.init]  # type: ignore[arg-type]
         raise RequestError(

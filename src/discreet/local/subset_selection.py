@@ -117,7 +117,7 @@ class SubsetSelection(Pure):
         return reports
 
     def supported(self, report: Reports) -> Mask:
-        return unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0]
+        return np.asarray(unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0])
 
     def supports(self, counts: Counts) -> Integers:
         return counts.cells[0, 1:]
@@ -151,7 +151,7 @@ def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, r
     while row < words.shape[0]:
         held = 0
         for j in range(words.shape[1]):
-            held += _ones(words[row, j])
+            held += int(_ones(words[row, j]))
         while held != size:
             if at == units.size:
                 return row
@@ -170,7 +170,7 @@ def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, r
 
 
 @kernel
-def _ones(word: np.uint64) -> int:
+def _ones(word: np.uint64) -> np.int64:
     """How many bits are set."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))

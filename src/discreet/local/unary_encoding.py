@@ -90,7 +90,7 @@ class UnaryEncoding(Pure):
         return reports
 
     def supported(self, report: Reports) -> Mask:
-        return unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0]
+        return np.asarray(unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0])
 
     def supports(self, counts: Counts) -> Integers:
         return counts.cells[0, 1:]
