@@ -29,6 +29,7 @@ from discreet.local import (
 from discreet.local.design import design
 from discreet.local.operator import Operator
 from discreet.local.pure import Pure
+from tests.statistical import power
 
 SEEDS = st.integers(0, 10**6)
 PRIORS = st.floats(0.001, 0.9)
@@ -105,6 +106,14 @@ def test_the_sampled_law_never_amplifies_by_more_than_was_asked_for(kind: type[P
         found = kind.under(epsilon, values).gamma
         assert found <= math.exp(epsilon) * (1 + 1e-15)
         assert math.log(found) == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [KaryResponse, HadamardResponse, UnaryEncoding, SubsetSelection])
+def test_the_check_of_a_law_would_notice_a_fifth_more_epsilon(kind: type[Pure]) -> None:
+    """The conformance suite counts 200,000 reports of each value, column by column."""
+    right, bolder = (kind.under(epsilon, 5).matrix() for epsilon in (1.0, 1.2))
+    found = [power(a, b, 200_000, family=right.size) for a, b in zip(right[0], bolder[0], strict=True)]
+    assert max(found) > 1 - 1e-3
 
 
 LARGE: tuple[Operator, ...] = (

@@ -59,11 +59,11 @@ def test_maximum_likelihood_of_any_matrix_finds_what_water_filling_finds(
     operator, cells = KaryResponse.under(epsilon, len(counts)), np.array(counts)
     exact = fill(cells, operator.q / (operator.p - operator.q))
     found = maximum_likelihood(cells, operator.matrix())
-    short = log_likelihood(exact, cells, operator.matrix()) - log_likelihood(
+    gap = log_likelihood(exact, cells, operator.matrix()) - log_likelihood(
         found.shares, cells, operator.matrix()
     )
-    assert found.short <= NEAR_ENOUGH
-    assert -1e-6 <= short <= found.short + 1e-6
+    assert found.deficit <= NEAR_ENOUGH
+    assert -1e-6 <= gap <= found.deficit + 1e-6
 
 
 def test_the_certificate_holds_against_another_optimizer() -> None:
@@ -77,8 +77,8 @@ def test_the_certificate_holds_against_another_optimizer() -> None:
 
     best = min(float(minimize(loss, generator.normal(size=5)).fun) for _ in range(5))
     found = maximum_likelihood(counts, matrix)
-    assert log_likelihood(found.shares, counts, matrix) >= -best - found.short - 1e-6
-    assert found.short <= NEAR_ENOUGH
+    assert log_likelihood(found.shares, counts, matrix) >= -best - found.deficit - 1e-6
+    assert found.deficit <= NEAR_ENOUGH
 
 
 def test_early_stopping_is_a_smoother_and_says_how_far_it_went(random: Randomness) -> None:
@@ -88,7 +88,7 @@ def test_early_stopping_is_a_smoother_and_says_how_far_it_went(random: Randomnes
     early = iterative_bayes(counts.cells, operator.channel, gain=100)
     late = iterative_bayes(counts.cells, operator.channel, gain=0.01)
     assert early.steps < late.steps
-    assert early.short > late.short
+    assert early.deficit > late.deficit
     assert early.shares.max() < late.shares.max() < operator.likeliest(counts).max()
     assert early.shares.sum() == pytest.approx(1)
 
@@ -115,7 +115,7 @@ def test_many_values_are_estimated_far_better_on_the_simplex(random: Randomness)
     assert error(found.shares) < 20
     assert error(project(found.raw)) == pytest.approx(error(found.shares), rel=0.05)
     assert error(found.shares) < error(early.shares) < error(found.raw)
-    assert early.short > 10 * NEAR_ENOUGH
+    assert early.deficit > 10 * NEAR_ENOUGH
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5])

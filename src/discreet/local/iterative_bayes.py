@@ -45,7 +45,7 @@ class Fitted:
 
     shares: Floats
     steps: int
-    short: float
+    deficit: float
 
 
 def of_matrix(matrix: Floats) -> Channel:
@@ -66,7 +66,7 @@ def iterative_bayes(
         shares = shares * slopes(expected, counts, channel)
         expected, steps = channel.forward(shares), steps + 1
         gained = _gain(before, expected, counts)
-    return Fitted(shares=shares, steps=steps, short=shortfall(slopes(expected, counts, channel), counts))
+    return Fitted(shares=shares, steps=steps, deficit=deficit_of(slopes(expected, counts, channel), counts))
 
 
 def slopes(expected: Floats, counts: Integers, channel: Channel) -> Floats:
@@ -75,7 +75,7 @@ def slopes(expected: Floats, counts: Integers, channel: Channel) -> Floats:
     return np.asarray(channel.back(ratios) / counts.sum())
 
 
-def shortfall(found: Floats, counts: Integers) -> float:
+def deficit_of(found: Floats, counts: Integers) -> float:
     """How many nats the likeliest is above, at most, where these are the slopes."""
     return max(0.0, float(counts.sum() * (found.max() - 1)))
 

@@ -5,7 +5,7 @@ Problem     Minimize F(f) = - sum over y of c_y / n ln (f P)_y + sum over x of f
 Method      Primal-dual Newton steps: with slopes z of F, f_x z_x = mu at every x, mu falling to 0. A step
             solves one positive definite system of the size of the domain; some twenty suffice, where
             iterative Bayes would need thousands for a noisy matrix.
-Certificate The `shortfall` of the result, in nats; it goes on until that is below a hundredth of one.
+Certificate The deficit of the result, in nats; it goes on until that is below a hundredth of one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from discreet.local.iterative_bayes import Fitted, of_matrix, shortfall, slopes
+from discreet.local.iterative_bayes import Fitted, deficit_of, of_matrix, slopes
 from discreet.mechanisms.sampling import Floats, Integers
 
 NEAR_ENOUGH = 0.01  # nats: a seventh of a standard error in any direction
@@ -29,13 +29,13 @@ def maximum_likelihood(counts: Integers, matrix: Floats) -> Fitted:
     weights, columns = counts[seen] / n, matrix[:, seen]
     shares = np.full(len(matrix), 1 / len(matrix))
     dual, steps = np.ones(len(matrix)), 0
-    short = shortfall(slopes(shares @ matrix, counts, channel), counts)
-    while short > NEAR_ENOUGH and steps < MOST_STEPS:
+    deficit = deficit_of(slopes(shares @ matrix, counts, channel), counts)
+    while deficit > NEAR_ENOUGH and steps < MOST_STEPS:
         shares, dual = _step(shares, dual, weights, columns)
         steps += 1
         candidate = shares / shares.sum()
-        short = shortfall(slopes(candidate @ matrix, counts, channel), counts)
-    return Fitted(shares=shares / shares.sum(), steps=steps, short=short)
+        deficit = deficit_of(slopes(candidate @ matrix, counts, channel), counts)
+    return Fitted(shares=shares / shares.sum(), steps=steps, deficit=deficit)
 
 
 def _step(shares: Floats, dual: Floats, weights: Floats, columns: Floats) -> tuple[Floats, Floats]:

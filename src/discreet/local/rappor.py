@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import ndtri
 
 from discreet.core.errors import InvalidParameterError, require
@@ -41,6 +41,7 @@ from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
 
 MOST_VALUES, MOST_WIDTH, MOST_COHORTS = 1024, 4096, 1024
 ENUMERABLE = 10
+SINGULAR = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,12 +197,16 @@ class Rappor(Frequencies):
         for cohort, size in enumerate(clients):
             held = self._held(cohort).astype(np.float64)
             gram += size * (held @ held.T)
-        if np.linalg.matrix_rank(gram, hermitian=True) < self.values:
+        try:
+            factor, lower = cho_factor(gram)
+        except LinAlgError:
+            factor, lower = np.zeros_like(gram), False
+        pivots = np.abs(np.diag(factor))
+        if pivots.min() <= SINGULAR * pivots.max():
             raise InvalidParameterError(
                 "Rappor cannot tell all values apart: some filters are sums of others.",
                 hint="Use more bits or more cohorts, or estimate when more clients have reported.",
             )
-        factor, lower = cho_factor(gram)
         return factor, bool(lower)
 
     def _variances(self, clients: Integers | Floats, shares: Floats, weights: Floats) -> Floats:
