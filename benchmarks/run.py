@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, anonymize, ask, attacks, noise, speed, utility
+from benchmarks import accounting, anonymize, ask, attacks, local, noise, speed, utility
 from benchmarks.peers.environments import Progress
 
 PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
@@ -58,6 +58,12 @@ SECTIONS = {
         title="Generalization",
         headings=FIGURES,
         measure=lambda progress: ([*anonymize.rows(progress)], []),
+    ),
+    "local": Section(
+        title="Collecting",
+        headings=local.HEADINGS,
+        measure=lambda progress: (local.rows(progress), local.notes()),
+        about=local.ABOUT,
     ),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
 }

@@ -61,6 +61,16 @@ ANJANA = Peer(name="anjana", module="anjana", requires=("anjana==1.2.3",))
 PYCANON = Peer(name="pycanon", module="pycanon", requires=("pycanon==1.3.6",))
 ANONYPY = Peer(name="anonypy", module="anonypy", requires=("anonypy==0.2.1", "pandas==2.3.3"))
 CROWDS = Peer(name="crowds", module="crowds", requires=("crowds==0.0.1", "pandas==2.3.3"))
+PURE_LDP = Peer(
+    name="pure-ldp",
+    module="pure_ldp_oracles",
+    requires=("pure-ldp==1.2.0", "scikit-learn==1.9.1", "xxhash==3.8.2"),  # it fails with xxhash 4
+)
+MULTI_FREQ_LDPY = Peer(
+    name="multi-freq-ldpy",
+    module="multi_freq_ldpy_oracles",
+    requires=("multi-freq-ldpy==0.2.5", "xxhash==3.8.2"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

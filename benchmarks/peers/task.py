@@ -4,6 +4,7 @@ Speed       `speed VISITS`: person-level COUNT, SUM and AVG of spend by 1,001 ci
             cities of 2 rows) a person. Data is loaded in the form that the peer likes best, untimed.
 Utility     `utility CENSUS`: COUNT, SUM and AVG of hours and MEDIAN of age, whole and by class of work, as
             far as the peer can answer them, each again and again at the same epsilon in all.
+Oracles     `oracles VALUES CLIENTS`: randomize and estimate shares at epsilon 1, with each oracle it has.
 Audit       `audit`: how often an event happens on each of two neighbouring tables, at epsilon 1.
 
 Standard library alone: this is imported inside every peer's environment.
@@ -66,6 +67,14 @@ def audited(name: str, about: str, event: Event, neighbour: Event, trials: int =
     """How often the event happens on one table and on its neighbour; `about` is the question it tests."""
     hits, others = (sum(bool(each()) for _ in range(trials)) for each in (event, neighbour))
     report(audit=name, about=about, hits=hits, neighbour_hits=others, trials=trials)
+
+
+def collected(name: str, collect: Callable[[int], object], clients: int) -> None:
+    """Processor seconds of an oracle with so many clients, after a few that compile what is compiled."""
+    collect(10)
+    start = time.process_time()
+    collect(clients)
+    report(oracle=name, seconds=time.process_time() - start)
 
 
 def report(**found: object) -> None:

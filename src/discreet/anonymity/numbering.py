@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Codes, Integers
-from discreet.anonymity.compiled import kernel
+from discreet.core.compiled import kernel
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Integers
-from discreet.anonymity.compiled import kernel
+from discreet.core.compiled import kernel
 
 
 @kernel

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Codes, Integers
-from discreet.anonymity.compiled import kernel
 from discreet.anonymity.numbering import number
+from discreet.core.compiled import kernel
 
 Truths = NDArray[np.bool_]
 

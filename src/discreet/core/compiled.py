@@ -18,6 +18,6 @@ R = TypeVar("R")
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The compiled form of a function."""
     try:
-        return cast("Callable[P, R]", numba.njit(cache=True)(function))
+        return cast("Callable[P, R]", numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:  # numba found no folder to keep it in
-        return cast("Callable[P, R]", numba.njit(function))
+        return cast("Callable[P, R]", numba.njit(nogil=True)(function))

@@ -1,0 +1,68 @@
+"""The local model: values are randomized where they are, and the server learns their distribution.
+
+One operator per file. Being listed in `OPERATORS` earns the family's conformance suite
+(tests/conformance/test_operators.py).
+"""
+
+from discreet.local.bounded_laplace import BoundedLaplace
+from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
+from discreet.local.forms import Bits, Codes, Counts, Form, Reports
+from discreet.local.hadamard_response import HadamardResponse
+from discreet.local.kary_response import KaryResponse
+from discreet.local.local_hashing import LocalHashing
+from discreet.local.matrix_operator import MatrixOperator
+from discreet.local.modular_noise import ModularNoise
+from discreet.local.operator import Frequencies, Means, Operator
+from discreet.local.piecewise_mean import PiecewiseMean
+from discreet.local.rappor import Rappor
+from discreet.local.subset_selection import SubsetSelection
+from discreet.local.swings import Swing
+from discreet.local.two_point_mean import TwoPointMean
+from discreet.local.unary_encoding import UnaryEncoding
+
+FREQUENCIES: tuple[type[Frequencies], ...] = (
+    KaryResponse,
+    UnaryEncoding,
+    LocalHashing,
+    HadamardResponse,
+    SubsetSelection,
+    Rappor,
+    ModularNoise,
+    BoundedLaplace,
+    MatrixOperator,
+)
+MEANS: tuple[type[Means], ...] = (
+    TwoPointMean,
+    PiecewiseMean,
+)
+OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS)
+
+__all__ = [
+    "FREQUENCIES",
+    "MEANS",
+    "OPERATORS",
+    "Bits",
+    "BoundedLaplace",
+    "Codes",
+    "Counts",
+    "Estimate",
+    "Figure",
+    "Form",
+    "Frequencies",
+    "HadamardResponse",
+    "Intervals",
+    "KaryResponse",
+    "LocalHashing",
+    "MatrixOperator",
+    "MeanEstimate",
+    "Means",
+    "ModularNoise",
+    "Operator",
+    "PiecewiseMean",
+    "Rappor",
+    "Reports",
+    "SubsetSelection",
+    "Swing",
+    "TwoPointMean",
+    "UnaryEncoding",
+]

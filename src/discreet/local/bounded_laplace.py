@@ -1,0 +1,142 @@
+"""Bounded Laplace noise: the likelier, the nearer, and never outside of the range.
+
+Report      y in 0 .. k - 1 with probability a**|x - y| / Z(x), Z(x) the sum over the range: Laplace noise on
+            a grid, given that it stays in the range [HABM20]. Drawn from the matrix in multiples of 2**-64.
+Guarantee   gamma is the largest ratio within a column of the matrix that is drawn from. It is above
+            a**-(k - 1) unless that is attained: Z depends on x, so that the scale of unbounded noise does not
+            suffice, and `under` an epsilon the decay a is found from the matrix itself.
+Estimate    The matrix is diag(1 / Z) times one whose inverse has three diagonals, so raw shares are a few
+            operations a value. The mean of reports is biased towards the middle; that of raw shares is not.
+Utility     For numbers whose nearby values mean much the same; epsilon is spread over the whole range.
+
+[HABM20]    Holohan, Antonatos, Braghin & Mac Aonghusa, The Bounded Laplace Mechanism in Differential Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from discreet.core.errors import require
+from discreet.core.numbers import Real, is_real
+from discreet.core.randomness import Randomness
+from discreet.local.forms import Codes, Reports
+from discreet.local.iterative_bayes import Channel
+from discreet.local.linear import Linear
+from discreet.local.matrix_operator import MatrixOperator
+from discreet.local.thresholds import require_epsilon, require_values
+from discreet.mechanisms.sampling import Floats, Integers
+
+MOST_VALUES = 1024
+BISECTIONS = 60
+COVER = 1e-12  # what the rounding of floats may add to gamma
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedLaplace(Linear):
+    """Each step away from the value is `decay` times as likely as the one before it.
+
+    >>> BoundedLaplace(values=2, decay=0.5).gamma
+    2.0
+    """
+
+    values: int
+    decay: float
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values, most=MOST_VALUES)
+        holds = is_real(self.decay) and 0 < self.decay < 1
+        require(holds, self, "decay", self.decay, "a number between 0 and 1")
+
+    @classmethod
+    def under(cls, epsilon: Real, values: int) -> Self:
+        """The fastest decay that epsilon allows; gamma falls as the decay nears 1."""
+        exact = require_epsilon(cls.__name__, epsilon)
+        require_values(cls.__name__, values, most=MOST_VALUES)
+        most = math.exp(exact) * (1 - COVER)
+        # per step epsilon / (k - 1) is too little noise, and half of that is enough
+        low, high = float(exact) / (2 * values), float(exact) / (values - 1)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            fits = _amplification(_matrix(values, math.exp(-middle))) <= most
+            low, high = (middle, high) if fits else (low, middle)
+        return cls(values=values, decay=math.exp(-low))
+
+    @property
+    def outputs(self) -> int:
+        return self.values
+
+    @property
+    def form(self) -> Codes:
+        return Codes(outputs=self.values)
+
+    @property
+    def gamma(self) -> float:
+        return self._drawn.gamma
+
+    @cached_property
+    def _drawn(self) -> MatrixOperator:
+        return MatrixOperator(rows=_matrix(self.values, self.decay))
+
+    def columns(self) -> Floats:
+        return self._drawn.columns()
+
+    def likelihood(self, report: Reports) -> Floats:
+        return self._drawn.likelihood(report)
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        return self._drawn.randomize(x, random)
+
+    @property
+    def channel(self) -> Channel:
+        return self._drawn.channel
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """Z of every value."""
+        return np.asarray(_decaying(self.values, self.decay).sum(axis=1))
+
+    def unmix(self, seen: Floats) -> Floats:
+        outer, inner, corner = self._diagonals
+        return self._sums * _banded(seen, outer, inner, corner)
+
+    def unmix_squares(self, seen: Floats) -> Floats:
+        outer, inner, corner = (each**2 for each in self._diagonals)
+        return self._sums**2 * _banded(seen, outer, inner, corner)
+
+    def worth(self, weights: Floats) -> Floats:
+        return _banded(self._sums * weights, *self._diagonals)
+
+    @property
+    def _diagonals(self) -> tuple[float, float, float]:
+        """Of the inverse of a**|x - y|: beside the diagonal, on it, and at its two ends."""
+        a = self.decay
+        scale = 1 / (1 - a * a)
+        return -a * scale, (1 + a * a) * scale, scale
+
+
+def _decaying(values: int, decay: float) -> Floats:
+    codes = np.arange(values)
+    return np.asarray(decay ** np.abs(codes[:, None] - codes), np.float64)
+
+
+def _matrix(values: int, decay: float) -> Floats:
+    weights = _decaying(values, decay)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _amplification(matrix: Floats) -> float:
+    return float((matrix.max(axis=0) / matrix.min(axis=0)).max())
+
+
+def _banded(vector: Floats, outer: float, inner: float, corner: float) -> Floats:
+    """A matrix of three diagonals, times a vector."""
+    found = inner * vector
+    found[0], found[-1] = corner * vector[0], corner * vector[-1]
+    found[1:] += outer * vector[:-1]
+    found[:-1] += outer * vector[1:]
+    return found

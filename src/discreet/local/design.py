@@ -1,0 +1,122 @@
+"""Design: which operator keeps a promise with the least error, and how large that error will be.
+
+Question    Given prior -> posterior, what may clients send so that the server learns most? [EGS03]
+Answer      gamma of the promise bounds every column's ratio; among the operators of this package whose law
+            stays within it, the one whose raw shares have the least expected squared error, values being
+            equally common. Subset selection is optimal up to lower order [YB18], and is k-ary randomized
+            response where there are few values; others come near it with shorter reports.
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+[YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
+            Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from discreet.belief.odds import highest
+from discreet.belief.promise import Promise
+from discreet.belief.wording import percent
+from discreet.core.errors import RequestError
+from discreet.core.numbers import require_count
+from discreet.core.relations import Relation
+from discreet.local.forms import Bits
+from discreet.local.grids import POINTS
+from discreet.local.hadamard_response import HadamardResponse
+from discreet.local.kary_response import KaryResponse
+from discreet.local.local_hashing import LocalHashing
+from discreet.local.operator import Means, Operator
+from discreet.local.piecewise_mean import PiecewiseMean
+from discreet.local.pure import Pure
+from discreet.local.subset_selection import SubsetSelection
+from discreet.local.thresholds import MOST
+from discreet.local.two_point_mean import TwoPointMean
+from discreet.local.unary_encoding import UnaryEncoding
+
+CANDIDATES: tuple[type[Pure], ...] = (
+    KaryResponse,
+    HadamardResponse,
+    LocalHashing,
+    UnaryEncoding,
+    SubsetSelection,
+)
+ROUNDING = 1e-9
+
+Kind_co = TypeVar("Kind_co", bound=Operator, covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Generic[Kind_co]):
+    """An operator with its expected error, a standard deviation, and the bits that a report takes."""
+
+    operator: Kind_co
+    error: float
+    bits: int
+
+
+def design(promise: Promise, values: int, clients: int) -> tuple[Design[Pure], ...]:
+    """The operators that keep the promise, best first; `error` is that of one value's raw share.
+
+    >>> best = design(Promise(0.01, 0.05), values=1000, clients=100_000)[0]
+    >>> type(best.operator).__name__, round(best.error, 4)
+    ('SubsetSelection', 0.0034)
+    """
+    require_count("design", "clients", clients)
+    epsilon = _epsilon(promise)
+    made = [kind.under(epsilon, values) for kind in CANDIDATES]
+    found = [
+        Design(operator=each, error=math.sqrt(each.variance(1 / values, clients)), bits=_bits(each))
+        for each in made
+    ]
+    # where two are the same operator but for rounding, the one with the shorter reports comes first
+    return tuple(sorted(found, key=lambda each: (round(math.log(each.error) / ROUNDING), each.bits)))
+
+
+def design_mean(
+    promise: Promise, clients: int, *, low: float = -1.0, high: float = 1.0, values: int = POINTS
+) -> tuple[Design[Means], ...]:
+    """The same for the mean of numbers in a range; `error` is the largest that any distribution has."""
+    require_count("design_mean", "clients", clients)
+    epsilon = _epsilon(promise)
+    made: list[Means] = [
+        kind.under(epsilon, low=low, high=high, values=values) for kind in (TwoPointMean, PiecewiseMean)
+    ]
+    found = [Design(operator=each, error=_worst(each, clients), bits=_bits(each)) for each in made]
+    return tuple(sorted(found, key=lambda each: each.error))
+
+
+def require_kept(operator: Operator, promise: Promise) -> None:
+    """Refuse an operator that lets beliefs grow beyond the promise."""
+    allowed = promise.epsilon_for(Relation.VALUE)
+    if math.isinf(operator.gamma):
+        raise RequestError(
+            f"{type(operator).__name__} keeps no promise: some of its reports rule a value out.",
+            hint="Mix it with a uniform report, or use `design`.",
+        )
+    if operator.epsilon > allowed * (1 + ROUNDING):
+        reached = highest(promise.prior, operator.epsilon * promise.group)
+        raise RequestError(
+            f"{type(operator).__name__} lets a belief of {percent(promise.prior)} become {percent(reached)}; "
+            f"promised is {percent(promise.posterior)}.",
+            hint=f"Its epsilon is {operator.epsilon:.4g}, and may be {allowed:.4g} at most.",
+        )
+
+
+def _epsilon(promise: Promise) -> float:
+    """What each client may lose; who takes part is seen, so a promise about presence cannot be kept."""
+    return min(promise.epsilon_for(Relation.VALUE), MOST)
+
+
+def _worst(operator: Means, clients: int) -> float:
+    codes = (0, operator.values // 2)
+    return math.sqrt(max(operator.variance(code, clients) for code in codes))
+
+
+def _bits(operator: Operator) -> int:
+    form = operator.form
+    if isinstance(form, Bits):
+        return form.width + (form.cohorts - 1).bit_length()
+    return ((operator.outputs or 1) - 1).bit_length()

@@ -1,0 +1,94 @@
+"""Coins and uniform integers in bulk, that read no more of the operating system's bits than they need.
+
+coins       true with probability t / 2**64: 16 bits decide all but one in 65,536, which read 48 more.
+uniform     uniform in [0, bound): the top of bits * bound, rejected where it would favour a value [Lemire19].
+
+Both are exact. The operating system's bits are what collecting spends most of its time on, hence 16 at first.
+
+[Lemire19]  Lemire, Fast Random Integer Generation in an Interval.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.compiled import kernel
+from discreet.core.randomness import Randomness
+from discreet.local.thresholds import WHOLE
+from discreet.mechanisms.sampling import Booleans, Integers, Words, uniform_below
+
+Short = NDArray[np.uint16]
+Wide = NDArray[np.uint32]
+
+NARROW, WIDE = 1 << 10, 1 << 26
+REST = np.uint64((1 << 48) - 1)
+
+
+def short_words(count: int, random: Randomness) -> Short:
+    """Independent uniform 16-bit words."""
+    return random.words((count + 3) // 4).view(np.uint16)[:count]
+
+
+def wide_words(count: int, random: Randomness) -> Wide:
+    """Independent uniform 32-bit words."""
+    return random.words((count + 1) // 2).view(np.uint32)[:count]
+
+
+def coins(threshold: int, count: int, random: Randomness) -> Booleans:
+    """`count` coins, each true with probability threshold / 2**64."""
+    if threshold == WHOLE:
+        return np.ones(count, np.bool_)
+    first = short_words(count, random)
+    told = first < np.uint16(threshold >> 48)
+    open_places = np.flatnonzero(first == np.uint16(threshold >> 48))
+    told[open_places] = _rest(open_places.size, random) < np.uint64(threshold) & REST
+    return told
+
+
+def coins_each(thresholds: Words, random: Randomness) -> Booleans:
+    """One coin for each threshold below 2**64."""
+    first, tops = short_words(thresholds.size, random), (thresholds >> np.uint64(48)).astype(np.uint16)
+    told = first < tops
+    open_places = np.flatnonzero(first == tops)
+    told[open_places] = _rest(open_places.size, random) < thresholds[open_places] & REST
+    return told
+
+
+def uniform(bound: int, count: int, random: Randomness) -> Integers:
+    """`count` uniform integers in [0, bound)."""
+    if bound == 1:
+        return np.zeros(count, np.int64)
+    if bound > WIDE:
+        return uniform_below(bound, count, random)
+    drawn, kept = _scaled(bound, count, random)
+    open_places = np.flatnonzero(~kept)
+    while open_places.size:
+        again, kept = _scaled(bound, open_places.size, random)
+        drawn[open_places[kept]] = again[kept]
+        open_places = open_places[~kept]
+    return drawn
+
+
+def _rest(count: int, random: Randomness) -> Words:
+    return random.words(count) >> np.uint64(16)
+
+
+def _scaled(bound: int, count: int, random: Randomness) -> tuple[Integers, Booleans]:
+    """floor(bits * bound / 2**w), and whether it may be kept; w is 16 for small bounds, else 32."""
+    if bound <= NARROW:
+        return _scale(short_words(count, random), bound, 16)
+    return _scale(wide_words(count, random), bound, 32)
+
+
+@kernel
+def _scale(bits: NDArray[Any], bound: int, width: int) -> tuple[Integers, Booleans]:
+    drawn, kept = np.empty(bits.size, np.int64), np.empty(bits.size, np.bool_)
+    refused, low = (1 << width) % bound, (1 << width) - 1
+    for i in range(bits.size):
+        scaled = np.int64(bits[i]) * bound  # below 2**58
+        drawn[i] = scaled >> width
+        kept[i] = (scaled & low) >= refused
+    return drawn, kept

@@ -1,0 +1,123 @@
+"""Estimates: what the server learns, raw and unbiased beside the likeliest distribution, with intervals.
+
+raw         Linear in the counts and unbiased, so it may be negative; what sums over values are taken from.
+shares      The maximum-likelihood distribution (or its projection), which is what to show: none negative,
+            their sum 1, and their squared error far smaller where there are many values.
+intervals   For pure operators never too short: the number of reports that support a value is a sum of
+            independent coins, whose tails are below those of the binomial of the same mean [Hoeffding56]. So
+            the interval of Clopper and Pearson holds for the clients' own shares; for a population that they
+            are a sample of, it is the exact one. Other operators, and sums over values, have normal ones.
+
+[Hoeffding56] On the Distribution of the Number of Successes in Independent Trials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainccinv, betaincinv, ndtri
+
+from discreet.core.errors import require
+from discreet.core.numbers import require_probability
+from discreet.local.forms import Counts
+from discreet.mechanisms.sampling import Floats, Integers
+
+if TYPE_CHECKING:
+    from discreet.local.operator import Frequencies
+
+CONFIDENCE = 0.95
+
+
+class Intervals(NamedTuple):
+    """The ends of an interval for every value."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One estimated number with its standard error and a normal interval."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate:
+    """The distribution of the clients' values; `raw` is unbiased, `shares` is a distribution."""
+
+    operator: Frequencies
+    counts: Counts
+    raw: Floats
+    shares: Floats
+
+    @property
+    def clients(self) -> int:
+        return self.counts.clients
+
+    def intervals(self, confidence: float = CONFIDENCE) -> Intervals:
+        """For every value an interval of its share, within [0, 1]."""
+        require_probability("intervals", "confidence", confidence)
+        low, high = self.operator.intervals(self.counts, confidence)
+        return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1))
+
+    def share_of(self, holds: Sequence[bool] | ArrayLike, confidence: float = CONFIDENCE) -> Figure:
+        """The share of clients with a property, `holds` saying for each value whether it has it."""
+        mask = np.asarray(holds)
+        fits = mask.shape == self.raw.shape and mask.dtype == np.bool_
+        require(fits, "share_of", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
+        return self.mean_of(mask.astype(np.float64), confidence)
+
+    def range(self, low: int, high: int, confidence: float = CONFIDENCE) -> Figure:
+        """The share of clients whose value is from `low` to `high`, both included."""
+        fits = 0 <= low <= high < self.raw.size
+        require(fits, "range", "low", f"{low} to {high}", f"a range within 0 to {self.raw.size - 1}")
+        codes = np.arange(self.raw.size)
+        return self.share_of((codes >= low) & (codes <= high), confidence)
+
+    def mean_of(self, numbers: ArrayLike, confidence: float = CONFIDENCE) -> Figure:
+        """The mean over the clients of a number that each value stands for."""
+        require_probability("mean_of", "confidence", confidence)
+        weights = np.asarray(numbers, np.float64)
+        fits = weights.shape == self.raw.shape
+        require(fits, "mean_of", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers")
+        return figure(
+            float(self.raw @ weights), math.sqrt(self.operator.spread(self.counts, weights)), confidence
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanEstimate:
+    """The mean of the clients' numbers, unbiased, with its standard error."""
+
+    mean: float
+    error: float
+    clients: int
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """A normal interval."""
+        require_probability("interval", "confidence", confidence)
+        found = figure(self.mean, self.error, confidence)
+        return found.low, found.high
+
+
+def figure(value: float, error: float, confidence: float) -> Figure:
+    reach = -float(ndtri((1 - confidence) / 2)) * error
+    return Figure(value=value, error=error, low=value - reach, high=value + reach)
+
+
+def clopper_pearson(hits: Integers, trials: int, confidence: float) -> Intervals:
+    """Intervals of the probability of each of many events, from how often each happened."""
+    miss = (1 - confidence) / 2
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, betaincinv(hits, trials - hits + 1, miss), 0.0)
+        high = np.where(hits < trials, betainccinv(hits + 1, trials - hits, miss), 1.0)
+    return Intervals(low, high)

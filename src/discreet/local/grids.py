@@ -1,0 +1,54 @@
+"""Grids: numbers between two bounds, as codes 0 .. values - 1 that are equally far apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.core.errors import require
+from discreet.core.numbers import is_real
+from discreet.mechanisms.sampling import Integers
+
+POINTS = (1 << 16) + 1
+
+
+class Grid(Protocol):
+    """`values` points from `low` to `high`."""
+
+    @property
+    def values(self) -> int: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+def require_grid(owner: Grid) -> None:
+    """Refuse bounds that are no bounds."""
+    for name in ("low", "high"):
+        require(is_real(getattr(owner, name)), owner, name, getattr(owner, name), "a finite number")
+    require(owner.low < owner.high, owner, "high", owner.high, f"above low, which is {owner.low:g}")
+
+
+def encode(owner: Grid, numbers: ArrayLike) -> Integers:
+    """The nearest point of each number; what lies outside is moved to the nearer bound."""
+    given = np.asarray(numbers, np.float64)
+    require(not np.isnan(given).any(), owner, "numbers", "some that are missing", "numbers")
+    part = (np.clip(given, owner.low, owner.high) - owner.low) / (owner.high - owner.low)
+    return np.rint(part * (owner.values - 1)).astype(np.int64)
+
+
+def decode(owner: Grid, code: float) -> float:
+    """The number at a place between the points."""
+    return owner.low + (owner.high - owner.low) * code / (owner.values - 1)
+
+
+def step(owner: Grid) -> float:
+    """How far two points are apart."""
+    found = (owner.high - owner.low) / (owner.values - 1)
+    return found if math.isfinite(found) else math.inf

@@ -1,0 +1,85 @@
+"""Iterative Bayes: a distribution behind the reports of any channel, smoother the earlier it is stopped.
+
+Step        Every report is spread over the values by the posterior under the present distribution; the mean
+            of these posteriors is the next one [AS00]. The likelihood never falls: these are the steps of
+            expectation-maximization [AA01].
+Stopping    It starts from the uniform distribution and ends when a step gains less than a stated number of
+            nats. It has not found the likeliest distribution then, and is far from it for noisy channels:
+            what it leaves near uniform is a bias towards smooth distributions, which helps if the truth is
+            smooth and hides peaks if it is not. So it is asked for by name, and says how far it went.
+Short       The likelihood is concave, so ln L(best) - ln L(f) <= n (max over x of the mean over the reports
+            of p(x -> y) / p_f(y), minus 1): the nats by which the result is short of the likeliest, at most.
+
+[AS00]      Agrawal & Srikant, Privacy-Preserving Data Mining.
+[AA01]      Agrawal & Aggarwal, On the Design and Quantification of Privacy Preserving Data Mining Algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.core.numbers import require_count, require_positive
+from discreet.mechanisms.sampling import Floats, Integers
+
+MOST_STEPS = 10_000
+GAIN = 1e-3
+
+Map = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channel:
+    """A matrix as what it does: `forward` from shares of values to those of reports, `back` as its rows."""
+
+    values: int
+    forward: Map
+    back: Map
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """Shares, the steps that led to them, and how many nats at most they fall short of the likeliest."""
+
+    shares: Floats
+    steps: int
+    deficit: float
+
+
+def of_matrix(matrix: Floats) -> Channel:
+    """The channel of a matrix that is at hand."""
+    return Channel(values=len(matrix), forward=lambda f: f @ matrix, back=lambda w: matrix @ w)
+
+
+def iterative_bayes(
+    counts: Integers, channel: Channel, *, gain: float = GAIN, most_steps: int = MOST_STEPS
+) -> Fitted:
+    """Steps from the uniform distribution, until one gains less than `gain` nats: a smoother."""
+    require_positive("iterative_bayes", "gain", gain)
+    require_count("iterative_bayes", "most_steps", most_steps)
+    shares, steps, gained = np.full(channel.values, 1 / channel.values), 0, np.inf
+    expected = channel.forward(shares)
+    while gained >= gain and steps < most_steps:
+        before = expected
+        shares = shares * slopes(expected, counts, channel)
+        expected, steps = channel.forward(shares), steps + 1
+        gained = _gain(before, expected, counts)
+    return Fitted(shares=shares, steps=steps, deficit=deficit_of(slopes(expected, counts, channel), counts))
+
+
+def slopes(expected: Floats, counts: Integers, channel: Channel) -> Floats:
+    """The slope of the mean log-likelihood in every share: 1 at each positive one of the best."""
+    ratios = np.divide(counts, expected, out=np.zeros(expected.shape), where=counts > 0)
+    return np.asarray(channel.back(ratios) / counts.sum())
+
+
+def deficit_of(found: Floats, counts: Integers) -> float:
+    """How many nats the likeliest is above, at most, where these are the slopes."""
+    return max(0.0, float(counts.sum() * (found.max() - 1)))
+
+
+def _gain(before: Floats, after: Floats, counts: Integers) -> float:
+    seen = counts > 0
+    return float(counts[seen] @ np.log(after[seen] / before[seen]))

@@ -1,0 +1,118 @@
+"""k-ary randomized response: the truth with a stated probability, otherwise any other value.
+
+Report      y = x with probability p, else one of the other k - 1 values, each with probability
+            q = (1 - p) / (k - 1): the operator R1 of [EGS03], Warner's randomized response for k = 2
+            [Warner65], and the gamma-diagonal matrix.
+Guarantee   gamma = p / q, p above q; exactly, as p is a multiple of 2**-64.
+Estimate    Report y supports the value y alone. The likeliest distribution is exact, by water-filling.
+Utility     n MSE of a raw share is about (k - 2 + exp(epsilon)) / (exp(epsilon) - 1)**2: the best for few
+            values, and worse than its alternatives from k of about 3 exp(epsilon) + 2 on.
+
+[Warner65]  Warner, Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias.
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+[KOV16]     Kairouz, Oh & Viswanath, Extremal Mechanisms for Local Differential Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from discreet.belief.breaches import Mask
+from discreet.core.compiled import kernel
+from discreet.core.errors import require
+from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
+from discreet.local.draws import coins, uniform
+from discreet.local.forms import Counts, Reports
+from discreet.local.pure import Listed
+from discreet.local.simplex import fill
+from discreet.local.thresholds import (
+    WHOLE,
+    keep_threshold,
+    odds_threshold,
+    parts_of,
+    require_codes,
+    require_epsilon,
+    require_values,
+)
+from discreet.mechanisms.sampling import Booleans, Floats, Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class KaryResponse(Listed):
+    """The truth with probability `truth`; `under` an epsilon, as often as that allows.
+
+    >>> KaryResponse(values=2, truth=0.75).matrix()
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+
+    values: int
+    truth: Fraction
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values)
+        keep_threshold(self, "truth")
+        likelier = self.truth * self.values > 1
+        require(likelier, self, "truth", float(self.truth), "above 1 / values: likelier than any one lie")
+
+    @classmethod
+    def under(cls, epsilon: Real, values: int) -> Self:
+        """The truth as often as epsilon allows: with odds of exp(epsilon) to values - 1.
+
+        >>> KaryResponse.under(1, values=2).p
+        0.731...
+        """
+        require_values(cls.__name__, values)
+        exact = require_epsilon(cls.__name__, epsilon)
+        return cls(values=values, truth=Fraction(odds_threshold(exact, values - 1), WHOLE))
+
+    @property
+    def outputs(self) -> int:
+        return self.values
+
+    @property
+    def p(self) -> float:
+        return float(self.truth)
+
+    @property
+    def q(self) -> float:
+        return float((1 - self.truth) / (self.values - 1))
+
+    @property
+    def gamma(self) -> float:
+        lie = (1 - self.truth) / (self.values - 1)
+        return float(self.truth / lie) if lie else math.inf
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        truthful = coins(parts_of(self.truth), codes.size, random)
+        # one lie is drawn for everybody, so that nothing but the report depends on who tells one
+        return _told(codes, truthful, uniform(self.values - 1, codes.size, random), self.values)
+
+    def contains(self, outputs: Integers, values: Integers) -> Mask:
+        return np.asarray(outputs == values)
+
+    def weigh(self, weights: Floats) -> Floats:
+        return weights
+
+    def supports(self, counts: Counts) -> Integers:
+        return counts.cells
+
+    def likeliest(self, counts: Counts) -> Floats:
+        return fill(counts.cells, self.q / (self.p - self.q))
+
+
+@kernel
+def _told(codes: Integers, truthful: Booleans, lies: Integers, values: int) -> Integers:
+    """The value itself, or the one that is 1 + lie places further, beginning again after the last."""
+    found = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        moved = codes[i] + 1 + lies[i]
+        found[i] = codes[i] if truthful[i] else moved - values if moved >= values else moved
+    return found

@@ -1,0 +1,161 @@
+"""Optimized local hashing: the value is hashed into g buckets, and the bucket is randomized.
+
+Report      A seed s, uniform among g**m, and a bucket: the client's own, <s, x>, with probability p, else any
+            other, each with probability (1 - p) / (g - 1) [WBLJ17]. Values and seeds are vectors of m digits
+            over the field of g elements, <s, x> their product. A report is the code g s + bucket.
+Guarantee   gamma = p (g - 1) / (1 - p), exactly, as p is a multiple of 2**-64: the seed does not depend on x.
+Estimate    A report supports the values that its seed hashes into its bucket. A linear family is exactly
+            pairwise independent, so another value is supported with probability q = 1 / g, not about so. And
+            it is small: an engine groups reports by seed and bucket, and all supports come from these counts
+            by a transform of m g**(m + 2) additions, where hashing every value for every client takes n k.
+Utility     n MSE of a raw share is 4 exp(epsilon) / (exp(epsilon) - 1)**2 + f at best, near g = exp(epsilon)
+            + 1, for any number of values, with reports of log2 k + 2 log2 g bits at most.
+
+[WBLJ17]    Wang, Blocki, Li & Jha, Locally Differentially Private Protocols for Frequency Estimation.
+[CW79]      Carter & Wegman, Universal Classes of Hash Functions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from discreet.belief.breaches import Mask
+from discreet.core.compiled import kernel
+from discreet.core.errors import require
+from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
+from discreet.local.draws import coins, uniform
+from discreet.local.fields import Field, field_of, is_field_size, spread_counts, spread_weights
+from discreet.local.forms import Counts, Reports
+from discreet.local.pure import Listed
+from discreet.local.thresholds import (
+    WHOLE,
+    keep_threshold,
+    odds_threshold,
+    parts_of,
+    require_codes,
+    require_epsilon,
+    require_values,
+)
+from discreet.mechanisms.sampling import Floats, Integers
+
+MOST_BUCKETS = 64
+MOST_OUTPUTS = 1 << 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashing(Listed):
+    """The client's own bucket of `buckets` with probability `truth`.
+
+    >>> LocalHashing.under(1, values=128).buckets
+    4
+    """
+
+    values: int
+    buckets: int
+    truth: Fraction
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values)
+        usable = (
+            isinstance(self.buckets, int) and is_field_size(self.buckets) and self.buckets <= MOST_BUCKETS
+        )
+        require(usable, self, "buckets", self.buckets, f"a prime or a power of 2, at most {MOST_BUCKETS}")
+        few = self.outputs <= MOST_OUTPUTS
+        require(few, self, "buckets", self.buckets, f"so few that there are at most {MOST_OUTPUTS:,} reports")
+        keep_threshold(self, "truth")
+        likelier = self.truth * self.buckets > 1
+        require(likelier, self, "truth", float(self.truth), "above 1 / buckets")
+
+    @classmethod
+    def under(cls, epsilon: Real, values: int) -> Self:
+        require_values(cls.__name__, values)
+        exact = require_epsilon(cls.__name__, epsilon)
+        sizes = [g for g in range(2, MOST_BUCKETS + 1) if is_field_size(g)]
+        fitting = [g for g in sizes if g ** (_digits(values, g) + 1) <= MOST_OUTPUTS]
+        made = [
+            cls(values=values, buckets=g, truth=Fraction(odds_threshold(exact, g - 1), WHOLE))
+            for g in fitting
+        ]
+        return min(made, key=lambda each: each.variance(0.0, 1))
+
+    @property
+    def digits(self) -> int:
+        """m, the digits of a value and of a seed."""
+        return _digits(self.values, self.buckets)
+
+    @property
+    def seeds(self) -> int:
+        """How many hash functions there are."""
+        return int(self.buckets**self.digits)
+
+    @property
+    def outputs(self) -> int:
+        return self.seeds * self.buckets
+
+    @property
+    def p(self) -> float:
+        return float(self.truth)
+
+    @property
+    def q(self) -> float:
+        return 1 / self.buckets
+
+    @property
+    def gamma(self) -> float:
+        lie = (1 - self.truth) / (self.buckets - 1)
+        return float(self.truth / lie) if lie else math.inf
+
+    @property
+    def field(self) -> Field:
+        return field_of(self.buckets)
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes, g = require_codes(self, x, self.values), self.buckets
+        seeds = uniform(self.seeds, codes.size, random)
+        own = _hashed(seeds, codes, self.field.add, self.field.multiply)
+        truthful = coins(parts_of(self.truth), codes.size, random)
+        other = (own + 1 + uniform(g - 1, codes.size, random)) % g
+        return seeds * g + np.where(truthful, own, other)
+
+    def contains(self, outputs: Integers, values: Integers) -> Mask:
+        seeds, asked = np.broadcast_arrays(outputs // self.buckets, values)
+        field = self.field
+        own = _hashed(seeds.ravel(), asked.ravel(), field.add, field.multiply).reshape(seeds.shape)
+        return np.asarray(own == outputs % self.buckets)
+
+    def weigh(self, weights: Floats) -> Floats:
+        placed = np.zeros(self.seeds)
+        placed[: self.values] = weights
+        return spread_weights(placed, self.field, self.digits).reshape(-1)
+
+    def supports(self, counts: Counts) -> Integers:
+        cells = counts.cells.reshape(-1, self.buckets)
+        return spread_counts(cells, self.field, self.digits)[: self.values]
+
+
+def _digits(values: int, size: int) -> int:
+    """The fewest digits of base `size` in which all codes can be written."""
+    digits = 1
+    while size**digits < values:
+        digits += 1
+    return digits
+
+
+@kernel
+def _hashed(seeds: Integers, values: Integers, add: Integers, multiply: Integers) -> Integers:
+    """<s, v> of each pair, digit by digit; the codes' last digits are the vectors' last entries."""
+    g = add.shape[0]
+    found = np.empty(seeds.size, np.int64)
+    for i in range(seeds.size):
+        s, v, total = seeds[i], values[i], 0
+        while s > 0 and v > 0:
+            total = add[total, multiply[s % g, v % g]]
+            s, v = s // g, v // g
+        found[i] = total
+    return found

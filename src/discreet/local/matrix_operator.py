@@ -1,0 +1,161 @@
+"""Any matrix that a user gives: row x is the distribution of the report of a client whose value is x.
+
+Report      y with the probability of row x and column y, rounded to a multiple of 2**-64 (what is possible
+            stays possible), and drawn by comparing one 64-bit word with the row's cumulated probabilities.
+Guarantee   gamma is the largest ratio within a column of the rounded matrix, in exact arithmetic.
+Estimate    raw: a right inverse of the matrix, of all such the one with the least variance if all values are
+            equally common. There is one if no two distributions of values give the same reports. Shares: the
+            exact maximum of the likelihood, by iterative Bayes with a certificate. Intervals are normal.
+Utility     Where an operator of this package has the same matrix, use that one: its forms are closed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.belief.breaches import ROUNDING
+from discreet.core.compiled import kernel
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.randomness import Randomness
+from discreet.local.forms import Codes, Reports
+from discreet.local.iterative_bayes import Channel, of_matrix
+from discreet.local.linear import Linear
+from discreet.local.operator import LARGEST_MATRIX
+from discreet.local.thresholds import WHOLE, require_codes
+from discreet.mechanisms.sampling import Floats, Integers, Words
+
+Exactly = NDArray[np.object_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MatrixOperator(Linear):
+    """The operator of a matrix: rows of probabilities that sum to 1.
+
+    >>> MatrixOperator(rows=[[0.75, 0.25], [0.25, 0.75]]).gamma
+    3.0
+    """
+
+    rows: ArrayLike | Sequence[Sequence[float]]
+    values: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        matrix = _require_rows(self, self.rows)
+        holds = matrix.size <= LARGEST_MATRIX
+        require(holds, self, "rows", f"{matrix.size:,} entries", f"at most {LARGEST_MATRIX:,} probabilities")
+        require(len(matrix) >= 2, self, "rows", "one row", "at least two, one for each value")
+        object.__setattr__(self, "rows", matrix)
+        object.__setattr__(self, "values", len(matrix))
+
+    @property
+    def outputs(self) -> int:
+        return int(np.shape(self.rows)[1])
+
+    @property
+    def form(self) -> Codes:
+        return Codes(outputs=self.outputs)
+
+    @cached_property
+    def parts(self) -> Exactly:
+        """The matrix in multiples of 2**-64: rows of integers that sum to 2**64."""
+        return np.array([_parts(row) for row in np.asarray(self.rows)], dtype=object)
+
+    @cached_property
+    def gamma(self) -> float:
+        most, least = self.parts.max(axis=0), self.parts.min(axis=0)
+        ratios = [Fraction(a, b) if b else math.inf for a, b in zip(most, least, strict=True) if a]
+        return float(max(ratios))
+
+    def columns(self) -> Floats:
+        return self._floats
+
+    @cached_property
+    def _floats(self) -> Floats:
+        return np.asarray(self.parts / WHOLE, np.float64)
+
+    def likelihood(self, report: Reports) -> Floats:
+        return np.asarray(self.columns()[:, int(self.form.index(np.atleast_1d(report))[0])])
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        last = self.outputs - 1 - np.argmax(self._floats[:, ::-1] > 0, axis=1)
+        return _invert(codes, random.words(codes.size), self._cumulated, last)
+
+    @cached_property
+    def _cumulated(self) -> Words:
+        """Of each row the cumulated parts; 2**64, from the last possible column on, is not looked at."""
+        return np.minimum(np.cumsum(self.parts, axis=1), WHOLE - 1).astype(np.uint64)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        """A, outputs by values, with matrix @ A = 1: raw shares are the counts' shares times A."""
+        matrix = self.columns()
+        possible = matrix.max(axis=0) > 0
+        weighed = matrix[:, possible] / matrix[:, possible].mean(axis=0)
+        gram = weighed @ matrix[:, possible].T
+        if np.linalg.cond(gram) > 1e12:
+            raise InvalidParameterError(
+                "MatrixOperator cannot be inverted: two distributions of values give the same reports.",
+                hint="Give every value a row that is no mixture of the others.",
+            )
+        inverse = np.zeros(matrix.T.shape)
+        inverse[possible] = np.linalg.solve(gram, weighed).T
+        return inverse
+
+    @property
+    def channel(self) -> Channel:
+        return of_matrix(self.columns())
+
+    def unmix(self, seen: Floats) -> Floats:
+        return np.asarray(seen @ self._inverse)
+
+    def unmix_squares(self, seen: Floats) -> Floats:
+        return np.asarray(seen @ self._inverse**2)
+
+    def worth(self, weights: Floats) -> Floats:
+        return np.asarray(self._inverse @ weights)
+
+
+def _require_rows(owner: object, rows: ArrayLike) -> Floats:
+    """Numbers in rows, or one sentence that tells which row is wrong and how."""
+    try:
+        matrix = np.asarray(rows, np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    require(matrix.ndim == 2, owner, "rows", "something else", "a matrix of numbers, its rows equally long")
+    below = np.flatnonzero(~(matrix.min(axis=1, initial=0.0) >= 0))
+    require(below.size == 0, owner, "rows", "a negative number", "probabilities")
+    off = np.flatnonzero(~(np.abs(matrix.sum(axis=1) - 1) <= ROUNDING))
+    sums = f"a sum of {matrix[off[0]].sum():.10g} in row {off[0]}" if off.size else ""
+    require(off.size == 0, owner, "rows", sums, "rows of probabilities, each with the sum 1")
+    return matrix
+
+
+def _parts(row: Floats) -> list[int]:
+    """Integers that sum to 2**64, proportional to a row but for rounding, at least 1 where it is above 0."""
+    exact = [int(each) for each in np.ldexp(row / row.sum(), 64).tolist()]
+    parts = [max(1, part) if each else 0 for part, each in zip(exact, row.tolist(), strict=True)]
+    parts[int(np.argmax(row))] += WHOLE - sum(parts)
+    return parts
+
+
+@kernel
+def _invert(codes: Integers, words: Words, cumulated: Words, last: Integers) -> Integers:
+    """For each client the first column whose cumulated parts are above its word, up to the last possible."""
+    found = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        low, high = 0, last[codes[i]]
+        while low < high:
+            middle = (low + high) // 2
+            if words[i] < cumulated[codes[i], middle]:
+                high = middle
+            else:
+                low = middle + 1
+        found[i] = low
+    return found

@@ -1,0 +1,57 @@
+"""Maximum likelihood: the distribution that makes the counts of any matrix most likely, with a certificate.
+
+Problem     Minimize F(f) = - sum over y of c_y / n ln (f P)_y + sum over x of f_x, f >= 0. The second sum
+            stands for the condition that shares sum to 1: scaling f shows that the minimum has it.
+Method      Primal-dual Newton steps: with slopes z of F, f_x z_x = mu at every x, mu falling to 0. A step
+            solves one positive definite system of the size of the domain; some twenty suffice, where
+            iterative Bayes would need thousands for a noisy matrix.
+Certificate The deficit of the result, in nats; it goes on until that is below a hundredth of one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from discreet.local.iterative_bayes import Fitted, deficit_of, of_matrix, slopes
+from discreet.mechanisms.sampling import Floats, Integers
+
+NEAR_ENOUGH = 0.01  # nats: a seventh of a standard error in any direction
+MOST_STEPS = 200
+CENTRING = 0.1
+TO_THE_BOUNDARY = 0.995
+
+
+def maximum_likelihood(counts: Integers, matrix: Floats) -> Fitted:
+    """The likeliest distribution, to within a hundredth of a nat."""
+    channel, n = of_matrix(matrix), float(counts.sum())
+    seen = counts > 0
+    weights, columns = counts[seen] / n, matrix[:, seen]
+    shares = np.full(len(matrix), 1 / len(matrix))
+    dual, steps = np.ones(len(matrix)), 0
+    deficit = deficit_of(slopes(shares @ matrix, counts, channel), counts)
+    while deficit > NEAR_ENOUGH and steps < MOST_STEPS:
+        shares, dual = _step(shares, dual, weights, columns)
+        steps += 1
+        candidate = shares / shares.sum()
+        deficit = deficit_of(slopes(candidate @ matrix, counts, channel), counts)
+    return Fitted(shares=shares / shares.sum(), steps=steps, deficit=deficit)
+
+
+def _step(shares: Floats, dual: Floats, weights: Floats, columns: Floats) -> tuple[Floats, Floats]:
+    """One Newton step towards f z = mu, of a length that keeps both positive."""
+    expected = shares @ columns
+    gradient = 1 - columns @ (weights / expected)
+    scaled = columns * (np.sqrt(weights) / expected)
+    mu = CENTRING * float(shares @ dual) / shares.size
+    system = scaled @ scaled.T
+    system[np.diag_indices(shares.size)] += dual / shares
+    move = cho_solve(cho_factor(system, check_finite=False), mu / shares - gradient, check_finite=False)
+    turn = mu / shares - dual - dual / shares * move
+    return shares + _length(shares, move) * move, dual + _length(dual, turn) * turn
+
+
+def _length(vector: Floats, move: Floats) -> float:
+    """The longest step, up to 1, that leaves a little of every entry."""
+    falling = move < 0
+    return min(1.0, TO_THE_BOUNDARY * float((-vector[falling] / move[falling]).min(initial=np.inf)))

@@ -1,0 +1,144 @@
+"""Noise modulo k: the value is moved by a uniform step within a window, or replaced by a uniform value.
+
+Report      With probability `share`, x + step modulo k, the step uniform in -reach .. reach; else a uniform
+            value. R2 of [EGS03] has share 1, R3 share 1/2.
+Guarantee   gamma = 1 + share k / ((1 - share) w), w = 2 reach + 1; exactly, as the share is a multiple of
+            2**-64. With share 1 it is infinite: a report rules out all values beyond the window, and what is
+            likely without it may become certain.
+Estimate    The matrix is circulant, so it is inverted by a Fourier transform, where w and k have no common
+            factor; shares are the exact maximum of the likelihood, by iterative Bayes.
+Utility     Nearby values are told apart worst: for ordered values whose distribution is smooth. Shares of
+            single values have a larger error than those of k-ary randomized response at the same gamma.
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.belief.breaches import Mask
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.numbers import Real, require_count
+from discreet.core.randomness import Randomness
+from discreet.local.draws import coins, uniform
+from discreet.local.forms import Reports
+from discreet.local.iterative_bayes import Channel
+from discreet.local.linear import Linear
+from discreet.local.thresholds import (
+    WHOLE,
+    keep_threshold,
+    mixture_threshold,
+    parts_of,
+    require_codes,
+    require_epsilon,
+    require_values,
+)
+from discreet.local.two_level import TwoLevel
+from discreet.mechanisms.sampling import Floats, Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModularNoise(TwoLevel, Linear):
+    """A step of at most `reach` with probability `share`, else a uniform value.
+
+    >>> round(ModularNoise(values=1001, reach=100, share=0.5).gamma, 2)
+    5.98
+    """
+
+    values: int
+    reach: int
+    share: Fraction
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values)
+        require_count(self, "reach", self.reach, least=0)
+        narrow = self.window < self.values
+        require(narrow, self, "reach", self.reach, f"below {self.values / 2:g}, half of the values")
+        keep_threshold(self, "share")
+        require(self.share > 0, self, "share", float(self.share), "above 0")
+
+    @classmethod
+    def under(cls, epsilon: Real, values: int, reach: int) -> Self:
+        """The largest share of windows that epsilon allows."""
+        exact = require_epsilon(cls.__name__, epsilon)
+        require_count(cls.__name__, "reach", reach, least=0)
+        threshold = mixture_threshold(exact, Fraction(values, 2 * reach + 1))
+        return cls(values=values, reach=reach, share=Fraction(threshold, WHOLE))
+
+    @property
+    def window(self) -> int:
+        """w, how many values a step may lead to."""
+        return 2 * self.reach + 1
+
+    @property
+    def outputs(self) -> int:
+        return self.values
+
+    @property
+    def gamma(self) -> float:
+        if self.share == 1:
+            return math.inf
+        return float(1 + self.share * self.values / ((1 - self.share) * self.window))
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        moved = (codes + uniform(self.window, codes.size, random) - self.reach) % self.values
+        stays = coins(parts_of(self.share), codes.size, random)
+        return np.where(stays, moved, uniform(self.values, codes.size, random))
+
+    def contains(self, outputs: Integers, values: Integers) -> Mask:
+        return np.asarray((outputs - values + self.reach) % self.values < self.window)
+
+    def weigh(self, weights: Floats) -> Floats:
+        wrapped = np.concatenate([weights[self.values - self.reach :], weights, weights[: self.reach]])
+        sums = np.concatenate([[0.0], np.cumsum(wrapped)])
+        return np.asarray(sums[self.window :] - sums[: -self.window])
+
+    @property
+    def channel(self) -> Channel:
+        return Channel(values=self.values, forward=self._mixed, back=self._mixed)
+
+    def unmix(self, seen: Floats) -> Floats:
+        return self._filtered(seen, 1 / self._eigenvalues())
+
+    def unmix_squares(self, seen: Floats) -> Floats:
+        each = self._filtered(np.eye(1, self.values)[0], 1 / self._eigenvalues())
+        return self._filtered(seen, np.fft.rfft(each**2))
+
+    def worth(self, weights: Floats) -> Floats:
+        return self.unmix(weights)
+
+    def variance(self, share: float, clients: int) -> float:
+        """All values are alike."""
+        uniform_law = np.full(self.values, 1 / self.values)
+        own = self.unmix_squares(self._mixed(np.eye(1, self.values)[0]))[0]
+        others = (1 - share) / (self.values - 1)
+        mean = self.unmix_squares(uniform_law)[0] * self.values
+        return float(others * mean + (share - others) * own - share) / clients
+
+    def _mixed(self, shares: Floats) -> Floats:
+        """The matrix, which is symmetric, times a vector that is nowhere negative."""
+        kept = float(self.share)
+        near = np.maximum(self.weigh(shares), 0.0) / self.window
+        return np.asarray(kept * near + (1 - kept) * shares.sum() / self.values)
+
+    def _eigenvalues(self) -> NDArray[Any]:
+        """What the matrix does to each frequency."""
+        found = np.fft.rfft(self._mixed(np.eye(1, self.values)[0])).real
+        # it is symmetric about the first value, so that its transform is real
+        if np.abs(found).min() < 1e-12:
+            raise InvalidParameterError(
+                "ModularNoise cannot be inverted: two distributions of values give the same reports.",
+                hint="Choose a reach such that 2 reach + 1 and the number of values have no common factor.",
+            )
+        return found
+
+    def _filtered(self, vector: Floats, factors: NDArray[Any]) -> Floats:
+        return np.asarray(np.fft.irfft(np.fft.rfft(vector) * factors, self.values))

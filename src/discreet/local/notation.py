@@ -1,0 +1,70 @@
+"""Notation: operators as plain data, to be written beside the reports that they made and read again.
+
+Form        {"operator": "kary-response", "values": 128, "truth": "386641…/18446744073709551616"}: the kind,
+            and each of its parameters; probabilities are exact fractions, so that what is read has the same
+            law as what was written. A kind or parameter that is not known is refused, never guessed.
+Short       Instead of its law, an operator may be given by an `epsilon`: {"operator": "kary-response",
+            "values": 128, "epsilon": 1}. Fractions may be written as numbers: "truth": 0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core.errors import RequestError
+from discreet.local import OPERATORS
+from discreet.local.operator import Operator
+from discreet.mechanisms import named
+
+KINDS: dict[str, type[Operator]] = {named(kind): kind for kind in OPERATORS}
+
+
+def write(operator: Operator) -> dict[str, Any]:
+    """An operator as plain data.
+
+    >>> from discreet.local import TwoPointMean
+    >>> write(TwoPointMean(values=3, truth=0.75))
+    {'operator': 'two-point-mean', 'values': 3, 'truth': '3/4', 'low': -1.0, 'high': 1.0}
+    """
+    given = {each.name: getattr(operator, each.name) for each in fields(operator) if each.init}  # type: ignore[arg-type]
+    return {"operator": named(type(operator)), **{name: _plain(value) for name, value in given.items()}}
+
+
+def read(data: Mapping[str, Any]) -> Operator:
+    """The operator that was written.
+
+    >>> read({"operator": "kary-response", "values": 4, "truth": "1/2"}).gamma
+    3.0
+    """
+    name, given = data.get("operator"), {key: value for key, value in data.items() if key != "operator"}
+    kind = KINDS.get(str(name))
+    if kind is None:
+        raise RequestError(f"There is no operator {name}.", hint=f"Choose from {', '.join(sorted(KINDS))}.")
+    exact = {key: _exact(value) for key, value in given.items()}
+    try:
+        return kind.under(**exact) if "epsilon" in exact else kind(**exact)  # type: ignore[attr-defined]
+    except (TypeError, AttributeError):
+        known = [each.name for each in fields(kind) if each.init]  # type: ignore[arg-type]
+        raise RequestError(
+            f"{name} has other parameters than {', '.join(given) or 'none'}.",
+            hint=f"Give {', '.join(known)}" + (", or epsilon and values." if hasattr(kind, "under") else "."),
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return str(value)
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _exact(value: Any) -> Any:
+    """A text that is a fraction, as one."""
+    try:
+        return Fraction(value) if isinstance(value, str) else value
+    except (ValueError, ZeroDivisionError):
+        raise RequestError(f"{value} is no number.", hint="Write a probability as 1/2 or 0.5.") from None

@@ -1,0 +1,126 @@
+"""Piecewise mean: a number from a range a little wider than the values, likelier near the client's own.
+
+Report      y in 0 .. k + w - 2. With probability `share` uniform among the w that begin at y = x, else
+            uniform among all [WXYHSSY19]; the grid makes the law finite, so that it is drawn exactly.
+Guarantee   gamma = 1 + share (k + w - 1) / ((1 - share) w), exactly, as the share is a multiple of 2**-64.
+Estimate    The mean of a report is linear in x, as no window is cut off; the estimate undoes it: unbiased.
+Utility     n times the variance of the mean is least in the middle of the range and grows towards its ends;
+            w is chosen for the least variance at the ends. Better than two points for epsilon above 1.2, and
+            for values near the middle already below that.
+
+[WXYHSSY19] Wang, Xiao, Yang, Zhao, Hui, Shin, Shin & Yu, Collecting and Analyzing Multidimensional Data with
+            Local Differential Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.belief.breaches import Mask
+from discreet.core.errors import require
+from discreet.core.numbers import Real, require_count
+from discreet.core.randomness import Randomness
+from discreet.local.draws import coins, uniform
+from discreet.local.estimates import MeanEstimate
+from discreet.local.forms import Counts, Reports
+from discreet.local.grids import POINTS, decode, encode, require_grid, step
+from discreet.local.operator import Means
+from discreet.local.thresholds import (
+    WHOLE,
+    keep_threshold,
+    mixture_threshold,
+    parts_of,
+    require_codes,
+    require_epsilon,
+    require_values,
+)
+from discreet.local.two_level import TwoLevel
+from discreet.mechanisms.sampling import Floats, Integers
+
+TRIED = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiecewiseMean(TwoLevel, Means):
+    """A window of `window` places with probability `share`, else any place.
+
+    >>> PiecewiseMean(values=3, window=2, share=0.5).gamma
+    3.0
+    """
+
+    values: int = POINTS
+    window: int
+    share: Fraction
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values)
+        require_count(self, "window", self.window)
+        require(self.window <= self.values, self, "window", self.window, f"at most {self.values}")
+        require_grid(self)
+        keep_threshold(self, "share")
+        require(0 < self.share < 1, self, "share", float(self.share), "between 0 and 1")
+
+    @classmethod
+    def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
+        """The window with the least variance at the ends of the range, among some."""
+        exact = require_epsilon(cls.__name__, epsilon)
+        # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
+        least = max(1.0, (values - 1) * math.exp(-exact / 2))
+        widths = {round(each) for each in np.geomspace(least, values, TRIED).tolist()}
+        made = []
+        for width in sorted(widths):
+            share = Fraction(mixture_threshold(exact, Fraction(values + width - 1, width)), WHOLE)
+            made.append(cls(values=values, window=width, share=share, low=low, high=high))
+        return min(made, key=lambda each: each.variance(0, 1))
+
+    @property
+    def outputs(self) -> int:
+        return self.values + self.window - 1
+
+    @property
+    def gamma(self) -> float:
+        return float(1 + self.share * self.outputs / ((1 - self.share) * self.window))
+
+    def encode(self, numbers: ArrayLike) -> Integers:
+        return encode(self, numbers)
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        near = codes + uniform(self.window, codes.size, random)
+        kept = coins(parts_of(self.share), codes.size, random)
+        return np.where(kept, near, uniform(self.outputs, codes.size, random))
+
+    def contains(self, outputs: Integers, values: Integers) -> Mask:
+        return np.asarray((outputs >= values) & (outputs < values + self.window))
+
+    def weigh(self, weights: Floats) -> Floats:
+        sums = np.concatenate(
+            [np.zeros(self.window), np.cumsum(weights), np.full(self.window, weights.sum())]
+        )
+        return np.asarray(sums[self.window : self.window + self.outputs] - sums[: self.outputs])
+
+    def estimate(self, reports: Reports | Counts) -> MeanEstimate:
+        counts = self.counted(reports)
+        places, seen = np.arange(self.outputs), counts.cells / counts.clients
+        mean = float(seen @ places)
+        variance = float(seen @ (places - mean) ** 2)
+        kept = float(self.share)
+        code = (mean - (1 - kept) * (self.outputs - 1) / 2) / kept - (self.window - 1) / 2
+        error = math.sqrt(variance / counts.clients) / kept * step(self)
+        return MeanEstimate(mean=decode(self, code), error=error, clients=counts.clients)
+
+    def variance(self, code: int, clients: int) -> float:
+        require_count(self, "clients", clients)
+        kept, w, m = float(self.share), self.window, self.outputs
+        near, middle = code + (w - 1) / 2, (m - 1) / 2
+        apart = kept * (1 - kept) * (near - middle) ** 2
+        within = kept * (w * w - 1) / 12 + (1 - kept) * (m * m - 1) / 12
+        return (apart + within) / kept**2 * step(self) ** 2 / clients

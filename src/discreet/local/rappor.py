@@ -1,0 +1,232 @@
+"""RAPPOR: a Bloom filter of the value, randomized once for good and once more for every report.
+
+Report      A client belongs to one of some cohorts; its value sets `hashes` of the `width` bits of a Bloom
+            filter, other ones in every cohort. Permanent: each bit is flipped with probability f / 2, once,
+            and the result is kept. Instantaneous: for every report, each permanent bit is sent as 1 with
+            probability q if it is 1 and p if it is 0 [EPK14]. A report is the cohort and the bits.
+Guarantee   One report: a 1 is sent with probability q* = (1 - f / 2) q + (f / 2) p where the filter has a 1,
+            p* = (1 - f / 2) p + (f / 2) q where it has a 0. Two values differ in at most `hashes` bits each
+            way, so gamma is at most (q* (1 - p*) / (p* (1 - q*)))**hashes; it is that, unless all filters
+            overlap. Any number of reports of an unchanged value: ((1 - f / 2) / (f / 2))**(2 hashes), the
+            `lasting_gamma`. Both need both steps: bits must be cleared as well as set, and sent anew.
+Estimate    The share of each cohort's clients whose filter has a bit is estimated without bias, and shares of
+            values are the least squares fit to them: unbiased given the cohorts. Intervals are normal.
+Utility     For values that are sent again and again. For one report, other operators have a smaller error.
+
+[EPK14]     Erlingsson, Pihur & Korolova, RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import ndtri
+
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.numbers import require_count
+from discreet.core.randomness import Randomness
+from discreet.local.bits import bits, unpacked
+from discreet.local.draws import uniform
+from discreet.local.estimates import Intervals
+from discreet.local.forms import Bits, Counts, Reports
+from discreet.local.operator import Frequencies
+from discreet.local.simplex import project
+from discreet.local.thresholds import keep_threshold, parts_of, require_codes, require_values
+from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
+
+MOST_VALUES, MOST_WIDTH, MOST_COHORTS = 1024, 4096, 1024
+ENUMERABLE = 10
+SINGULAR = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rappor(Frequencies):
+    """`hashes` bits of `width`, flipped for good with probability f / 2, sent as 1 with probability q or p.
+
+    >>> round(Rappor(values=8).gamma, 2), round(Rappor(values=8).lasting_gamma, 2)
+    (2.93, 81.0)
+    """
+
+    values: int
+    width: int = 128
+    hashes: int = 2
+    cohorts: int = 8
+    f: Fraction = Fraction(1, 2)
+    p: Fraction = Fraction(1, 2)
+    q: Fraction = Fraction(3, 4)
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values, most=MOST_VALUES)
+        require_count(self, "width", self.width, least=2)
+        require(self.width <= MOST_WIDTH, self, "width", self.width, f"at most {MOST_WIDTH:,}")
+        require_count(self, "hashes", self.hashes)
+        require(self.hashes < self.width, self, "hashes", self.hashes, f"below the width, {self.width}")
+        require_count(self, "cohorts", self.cohorts)
+        require(self.cohorts <= MOST_COHORTS, self, "cohorts", self.cohorts, f"at most {MOST_COHORTS:,}")
+        for name in ("f", "p", "q"):
+            keep_threshold(self, name)
+        require(0 < self.f < 1, self, "f", float(self.f), "between 0 and 1")
+        require(self.p < self.q, self, "q", float(self.q), f"above p, which is {float(self.p):g}")
+
+    @property
+    def flip(self) -> Fraction:
+        """f / 2, to the nearest multiple of 2**-64: how likely a permanent bit is not the filter's."""
+        return Fraction(max(1, parts_of(self.f) // 2), 1 << 64)
+
+    @property
+    def sent(self) -> tuple[Fraction, Fraction]:
+        """q* and p*: how likely a 1 is sent where the filter has a 1, and where it has a 0."""
+        flip = self.flip
+        return (1 - flip) * self.q + flip * self.p, (1 - flip) * self.p + flip * self.q
+
+    @property
+    def gamma(self) -> float:
+        return float(self._ratio**self.hashes)
+
+    @property
+    def _ratio(self) -> Fraction:
+        one, zero = self.sent
+        return one * (1 - zero) / (zero * (1 - one))
+
+    @property
+    def lasting_gamma(self) -> float:
+        """The amplification of all reports that a client ever sends of one value."""
+        return float(((1 - self.flip) / self.flip) ** (2 * self.hashes))
+
+    @property
+    def outputs(self) -> int | None:
+        return self.cohorts << self.width if self.width <= ENUMERABLE else None
+
+    @property
+    def form(self) -> Bits:
+        return Bits(width=self.width, cohorts=self.cohorts)
+
+    @cached_property
+    def filters(self) -> Words:
+        """The Bloom filter of every value in every cohort, packed: cohorts, values, words."""
+        words = self.form.words
+        each = [
+            [_packed(self._bits_of(cohort, value), words) for value in range(self.values)]
+            for cohort in range(self.cohorts)
+        ]
+        return np.array(each, np.uint64)
+
+    def _bits_of(self, cohort: int, value: int) -> set[int]:
+        """Different bits, by a public hash of cohort and value."""
+        found: set[int] = set()
+        turn = 0
+        while len(found) < self.hashes:
+            digest = hashlib.blake2b(f"{cohort}/{value}/{turn}".encode(), digest_size=8).digest()
+            found.add(int.from_bytes(digest, "little") % self.width)
+            turn += 1
+        return found
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        """The first report of each client, from a cohort drawn for it."""
+        codes = require_codes(self, x, self.values)
+        return self.report(self.permanent(codes, random), random)
+
+    def permanent(self, x: Integers, random: Randomness) -> Words:
+        """What each client draws once and keeps as long as its value stays: its cohort and permanent bits."""
+        codes = require_codes(self, x, self.values)
+        cohort = uniform(self.cohorts, codes.size, random)
+        kept = self.filters[cohort, codes] ^ bits(parts_of(self.flip), codes.size, self.width, random)
+        return np.column_stack([cohort.astype(np.uint64)] * self.form.named + [kept])
+
+    def report(self, permanent: Words, random: Randomness) -> Reports:
+        """One more report of each client, from what it keeps."""
+        cohort, kept = self.form.parts(permanent)
+        high, low = (bits(parts_of(each), len(kept), self.width, random) for each in (self.q, self.p))
+        sent = (kept & high) | (~kept & low)
+        return np.column_stack([cohort.astype(np.uint64)] * self.form.named + [sent])
+
+    def likelihood(self, report: Reports) -> Floats:
+        cohort, words = self.form.parts(np.atleast_2d(report))
+        shared = np.bitwise_count(self.filters[int(cohort[0])] & words[0]).sum(axis=1)
+        return np.asarray(float(self._ratio) ** (shared.astype(np.float64) - self.hashes))
+
+    def columns(self) -> Floats:
+        one, zero = (float(each) for each in self.sent)
+        seen = unpacked(np.arange(1 << self.width, dtype=np.uint64)[:, None], self.width).astype(np.float64)
+        found = []
+        for cohort in range(self.cohorts):
+            chance = np.where(self._held(cohort), one, zero)
+            found.append(np.exp(np.log(chance) @ seen.T + np.log1p(-chance) @ (1 - seen.T)) / self.cohorts)
+        return np.concatenate(found, axis=1)
+
+    def _held(self, cohort: int) -> Booleans:
+        """The filters of one cohort: values, bits."""
+        return unpacked(self.filters[cohort], self.width)
+
+    def raw(self, counts: Counts) -> Floats:
+        one, zero = (float(each) for each in self.sent)
+        right = np.zeros(self.values)
+        for cohort, (clients, *sums) in enumerate(counts.cells):
+            right += self._held(cohort) @ ((np.array(sums) - zero * clients) / (one - zero))
+        return np.asarray(cho_solve(self._gram(counts.cells[:, 0]), right))
+
+    def likeliest(self, counts: Counts) -> Floats:
+        return project(self.raw(counts))
+
+    def intervals(self, counts: Counts, confidence: float) -> Intervals:
+        raw = self.raw(counts)
+        variances = self._variances(counts.cells[:, 0], self.likeliest(counts), np.eye(self.values))
+        reach = -float(ndtri((1 - confidence) / 2)) * np.sqrt(variances)
+        return Intervals(raw - reach, raw + reach)
+
+    def spread(self, counts: Counts, weights: Floats) -> float:
+        shares = self.likeliest(counts)
+        return float(self._variances(counts.cells[:, 0], shares, weights[:, None])[0])
+
+    def variance(self, share: float, clients: int) -> float:
+        """Of the first value, its cohorts being equally large."""
+        require_count(self, "clients", clients)
+        shares = np.full(self.values, (1 - share) / (self.values - 1))
+        shares[0] = share
+        sizes = np.full(self.cohorts, clients / self.cohorts)
+        return float(self._variances(sizes, shares, np.eye(self.values, 1))[0])
+
+    def _gram(self, clients: Integers | Floats) -> tuple[Floats, bool]:
+        """The factor of the least-squares problem's matrix."""
+        gram = np.zeros((self.values, self.values))
+        for cohort, size in enumerate(clients):
+            held = self._held(cohort).astype(np.float64)
+            gram += size * (held @ held.T)
+        try:
+            factor, lower = cho_factor(gram)
+        except LinAlgError:
+            factor, lower = np.zeros_like(gram), False
+        pivots = np.abs(np.diag(factor))
+        if pivots.min() <= SINGULAR * pivots.max():
+            raise InvalidParameterError(
+                "Rappor cannot tell all values apart: some filters are sums of others.",
+                hint="Use more bits or more cohorts, or estimate when more clients have reported.",
+            )
+        return factor, bool(lower)
+
+    def _variances(self, clients: Integers | Floats, shares: Floats, weights: Floats) -> Floats:
+        """Of the weighted sums of raw shares, one for each column of the weights.
+
+        Given the values, bits are independent coins; what they have in common comes from which values the
+        clients of a cohort have.
+        """
+        one, zero = (float(each) for each in self.sent)
+        solved = cho_solve(self._gram(clients), weights)
+        found = np.zeros(weights.shape[1])
+        for cohort, size in enumerate(clients):
+            held = self._held(cohort).astype(np.float64)
+            worth = held.T @ solved
+            coins = shares @ (held * one * (1 - one) + (1 - held) * zero * (1 - zero)) / (one - zero) ** 2
+            each = held @ worth
+            found += size * (coins @ worth**2 + shares @ each**2 - (shares @ each) ** 2)
+        return found
+
+
+def _packed(places: set[int], words: int) -> list[int]:
+    whole = sum(1 << place for place in places)
+    return [whole >> (64 * j) & ((1 << 64) - 1) for j in range(words)]

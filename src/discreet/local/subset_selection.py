@@ -1,0 +1,178 @@
+"""Subset selection: d of the k values, the client's own among them with a stated probability.
+
+Report      A set of d values, as k bits. It holds the client's value with probability p; the others are a
+            uniform choice among the other k - 1 [YB18, WHNWH19].
+Guarantee   gamma = p (k - d) / ((1 - p) d), exactly, as p is a multiple of 2**-64: of the sets that hold a
+            value there are d / (k - d) times as many as of those that do not.
+Estimate    A report supports the values of its set; another value with probability
+            q = (p (d - 1) + (1 - p) d) / (k - 1).
+Utility     The least error of all operators that keep a promise, up to lower order, for d near
+            k / (exp(epsilon) + 1) [YB18]; for few values d is 1, and it is k-ary randomized response.
+Drawing     Independent bits of about the right number, then uniform values are added or taken out until it is
+            right: both steps treat all other values alike, so that every set of the size is equally likely.
+
+[YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
+            Privacy.
+[WHNWH19]   Wang, Huang, Nie, Wang, Hu et al., Local Differential Private Data Aggregation for Discrete
+            Distribution Estimation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from discreet.belief.breaches import Mask
+from discreet.core.compiled import kernel
+from discreet.core.errors import require
+from discreet.core.numbers import Real, require_count
+from discreet.core.randomness import Randomness
+from discreet.local.bits import bits, put, unpacked
+from discreet.local.draws import Wide, coins, wide_words
+from discreet.local.forms import Bits, Counts, Reports
+from discreet.local.pure import Pure
+from discreet.local.thresholds import (
+    WHOLE,
+    keep_threshold,
+    odds_threshold,
+    parts_of,
+    require_codes,
+    require_epsilon,
+    require_values,
+)
+from discreet.local.unary_encoding import ENUMERABLE
+from discreet.mechanisms.sampling import Floats, Integers, Words
+
+AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetSelection(Pure):
+    """A set of `size` values that holds the client's own with probability `truth`.
+
+    >>> SubsetSelection.under(1, values=128).size
+    34
+    """
+
+    values: int
+    size: int
+    truth: Fraction
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values)
+        require_count(self, "size", self.size)
+        require(
+            self.size < self.values, self, "size", self.size, f"below {self.values}, the number of values"
+        )
+        keep_threshold(self, "truth")
+        likelier = self.truth * self.values > self.size
+        require(likelier, self, "truth", float(self.truth), "above size / values")
+
+    @classmethod
+    def under(cls, epsilon: Real, values: int) -> Self:
+        require_values(cls.__name__, values)
+        exact = require_epsilon(cls.__name__, epsilon)
+        near = values / (1 + math.exp(exact))
+        sizes = {min(max(1, size), values - 1) for size in (math.floor(near), math.ceil(near))}
+        made = [
+            cls(values=values, size=d, truth=Fraction(odds_threshold(exact, Fraction(values - d, d)), WHOLE))
+            for d in sorted(sizes)
+        ]
+        return min(made, key=lambda each: each.variance(1 / values, 1))
+
+    @property
+    def outputs(self) -> int | None:
+        return 1 << self.values if self.values <= ENUMERABLE else None
+
+    @property
+    def form(self) -> Bits:
+        return Bits(width=self.values, ones=self.size)
+
+    @property
+    def p(self) -> float:
+        return float(self.truth)
+
+    @property
+    def q(self) -> float:
+        return float((self.truth * (self.size - 1) + (1 - self.truth) * self.size) / (self.values - 1))
+
+    @property
+    def gamma(self) -> float:
+        if self.truth == 1:
+            return math.inf
+        return float(self.truth * (self.values - self.size) / ((1 - self.truth) * self.size))
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        own = coins(parts_of(self.truth), codes.size, random)
+        reports = bits(WHOLE * self.size // self.values, codes.size, self.values, random)
+        put(reports, codes, own)
+        row = 0
+        while row < len(reports):  # the words at hand end anywhere within a row; the next ones go on there
+            row = _level(reports, codes, self.values, self.size, wide_words(AT_ONCE, random), row)
+        return reports
+
+    def supported(self, report: Reports) -> Mask:
+        return np.asarray(unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0])
+
+    def supports(self, counts: Counts) -> Integers:
+        return counts.cells[0, 1:]
+
+    def scatter(self, counts: Counts, weights: Floats) -> float:
+        """By the law of sums drawn without replacement, given the client's value and whether it is held."""
+        k, d, p, shares = self.values, self.size, self.p, self.raw(counts)
+        others = k - 1
+        mean = (weights.sum() - weights) / others
+        square = (weights @ weights - weights**2) / others - mean**2
+        within, first = np.zeros(k), np.zeros(k)
+        for chance, drawn, own in ((p, d - 1, weights), (1 - p, d, np.zeros(k))):
+            centre = own + drawn * mean
+            spread = drawn * (others - drawn) / max(others - 1, 1) * square
+            first += chance * centre
+            within += chance * (spread + centre**2)
+        return max(0.0, float(shares @ within - (shares @ first) ** 2))
+
+    def columns(self) -> Floats:
+        held = unpacked(np.arange(1 << self.values, dtype=np.uint64)[:, None], self.values).T
+        inside = self.p / math.comb(self.values - 1, self.size - 1)
+        outside = (1 - self.p) / math.comb(self.values - 1, self.size)
+        return np.where(held.sum(axis=0) == self.size, np.where(held, inside, outside), 0.0)
+
+
+@kernel
+def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, row: int) -> int:
+    """Bring sets to the size, from `row` on; the row at which the random units ended."""
+    at, bound = 0, np.uint64(values)
+    refused = np.uint64((1 << 32) % values)
+    while row < words.shape[0]:
+        held = 0
+        for j in range(words.shape[1]):
+            held += int(_ones(words[row, j]))
+        while held != size:
+            if at == units.size:
+                return row
+            scaled = np.uint64(units[at]) * bound
+            at += 1
+            place = np.int64(scaled >> np.uint64(32))
+            if (scaled & np.uint64(0xFFFFFFFF)) < refused or place == codes[row]:
+                continue
+            mask = np.uint64(1) << np.uint64(place & 63)
+            is_held = (words[row, place >> 6] & mask) != np.uint64(0)
+            if is_held == (held > size):
+                words[row, place >> 6] ^= mask
+                held += -1 if is_held else 1
+        row += 1
+    return row
+
+
+@kernel
+def _ones(word: np.uint64) -> np.int64:
+    """How many bits are set."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

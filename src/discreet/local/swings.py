@@ -1,0 +1,31 @@
+"""Swings: how far reports move the belief in a property, and which moves break a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.belief.promise import Promise
+
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swing:
+    """A property's prior, and its posteriors after the reports that raise and lower it most."""
+
+    prior: float
+    highest: float
+    lowest: float
+
+    def breaks(self, promise: Promise) -> bool:
+        """Whether it is an upward or a downward breach, but for the rounding of floats."""
+        up, down = 1 + ROUNDING, 1 - ROUNDING
+        upward = self.prior <= promise.prior * up and self.highest > promise.posterior * up
+        downward = self.prior >= promise.posterior * down and self.lowest < promise.prior * down
+        return upward or downward
+
+
+def breaking(swings: Sequence[Swing], promise: Promise) -> tuple[Swing, ...]:
+    """Those that break the promise."""
+    return tuple(each for each in swings if each.breaks(promise))

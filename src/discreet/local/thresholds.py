@@ -1,0 +1,89 @@
+"""Probabilities that can be drawn exactly: whole numbers of 2**-64.
+
+Law         Every coin of this room is true with probability t / 2**64, t an integer, so that the law that is
+            sampled is the law that is stated: a matrix, gamma and an estimate are computed from t, not from
+            what t was rounded from.
+Rounding    Where an operator is asked for by epsilon, t is rounded towards more noise, by less than 2**-64
+            and with a proven bound on exp(-epsilon): the gamma of the sampled law is at most exp(epsilon).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.errors import require
+from discreet.core.numbers import Real, is_real, require_count
+from discreet.mechanisms.sampling import Integers, exp_bounds
+
+WHOLE = 1 << 64
+DIGITS = 60
+LEAST, MOST = 1e-6, 30.0
+LARGEST_DOMAIN = 1 << 20
+
+
+def require_epsilon(owner: object, epsilon: Real) -> Fraction:
+    """The exact fraction that epsilon is, if an operator can be drawn at it.
+
+    Below 10**-6 the rounding of t could be seen; above 30 a lie is rarer than 2**-43, which protects nobody.
+    """
+    holds = is_real(epsilon) and LEAST <= epsilon <= MOST
+    require(holds, owner, "epsilon", epsilon, "a number from 0.000001 to 30")
+    return Fraction(epsilon)
+
+
+def require_values(owner: object, values: int, *, least: int = 2, most: int = LARGEST_DOMAIN) -> None:
+    """Refuse a domain of fewer than `least` or more than `most` values."""
+    require_count(owner, "values", values, least=least)
+    require(values <= most, owner, "values", values, f"at most {most:,}")
+
+
+def odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
+    """The t of a coin whose odds are exp(epsilon) to `weight`, rounded down.
+
+    >>> odds_threshold(Fraction(1)) / WHOLE
+    0.731...
+    """
+    most = exp_bounds(epsilon, DIGITS)[1]
+    return math.floor(WHOLE / (1 + weight * most))
+
+
+def nearest_threshold(owner: object, name: str, probability: Real) -> int:
+    """The t that is nearest to a probability; what is possible stays possible."""
+    holds = is_real(probability) and 0 <= probability <= 1
+    require(holds, owner, name, probability, "a probability from 0 to 1")
+    exact = Fraction(probability) * WHOLE
+    t = round(exact)
+    return max(t, 1) if exact > 0 else t
+
+
+def keep_threshold(owner: object, name: str) -> None:
+    """Check that a field of a frozen dataclass is a probability, and keep the nearest multiple of 2**-64."""
+    t = nearest_threshold(owner, name, getattr(owner, name))
+    object.__setattr__(owner, name, Fraction(t, WHOLE))
+
+
+def mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
+    """The largest t whose odds are at most (exp(epsilon) - 1) to `ratio`.
+
+    With such odds for one of w outputs instead of any of m, ratio = m / w, gamma is at most exp(epsilon).
+    """
+    most = exp_bounds(epsilon, DIGITS)[1]
+    return math.floor(WHOLE / (1 + ratio * most / (1 - most)))
+
+
+def parts_of(probability: Fraction) -> int:
+    """The t of a probability that is a multiple of 2**-64."""
+    return int(probability * WHOLE)
+
+
+def require_codes(owner: object, x: Integers, values: int) -> Integers:
+    """The values of the clients as codes 0 .. values - 1, or one sentence that names none of them."""
+    codes = np.asarray(x)
+    holds = codes.ndim == 1 and codes.dtype.kind in "iu"
+    require(holds, owner, "x", "something else", "a vector of integer codes, one for each client")
+    inside = codes.size == 0 or (int(codes.min()) >= 0 and int(codes.max()) < values)
+    require(inside, owner, "x", "a value outside of the domain", f"codes from 0 to {values - 1}")
+    return codes.astype(np.int64, copy=False)

@@ -1,0 +1,77 @@
+"""Two-level operators: a report is gamma times as likely from the values of a set S(y) as from all others.
+
+Belief      With s the prior mass of S(y), b = 1 / gamma and Z = b + (1 - b) s, report y makes every value of
+            S(y) 1 / Z times and every other value b / Z times as believed. So it says
+            (s / Z) ln(1 / Z) + (b (1 - s) / Z) ln(b / Z) nats, and all that is needed of a report is s: no
+            matrix, however many values there are. With gamma infinite, b = 0: the others are ruled out.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import xlogy
+
+from discreet.belief.breaches import Mask, require_distribution
+from discreet.local.forms import Codes, Reports
+from discreet.local.operator import Operator, require_mask
+from discreet.local.swings import Swing
+from discreet.mechanisms.sampling import Floats, Integers
+
+
+class TwoLevel(Operator, Protocol):
+    """Reports are codes, and each supports a set of values; every value is supported by as many reports."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many different reports there are."""
+
+    @abstractmethod
+    def contains(self, outputs: Integers, values: Integers) -> Mask:
+        """Whether each output supports each value; the two are broadcast against each other."""
+
+    @abstractmethod
+    def weigh(self, weights: Floats) -> Floats:
+        """For every output the summed weights of the values that it supports."""
+
+    @property
+    def form(self) -> Codes:
+        return Codes(outputs=self.outputs)
+
+    def supported(self, report: Reports) -> Mask:
+        """Which values a single report supports."""
+        return self.contains(self.form.index(np.atleast_1d(report)), np.arange(self.values))
+
+    def likelihood(self, report: Reports) -> Floats:
+        return np.where(self.supported(report), 1.0, 1 / self.gamma)
+
+    def columns(self) -> Floats:
+        held = self.contains(np.arange(self.outputs), np.arange(self.values)[:, None])
+        size, low = int(held[0].sum()), 1 / self.gamma
+        return np.where(held, 1.0, low) / (size + low * (self.outputs - size))
+
+    def worst_case_information(self, prior: ArrayLike) -> float:
+        mass, low = self.weigh(require_distribution("prior", prior, self.values)), 1 / self.gamma
+        mass = np.clip(mass, 0.0, 1.0)  # transforms round
+        total = low + (1 - low) * mass
+        mass, total = mass[total > 0], total[total > 0]
+        return float((xlogy(mass, 1 / total) / total + (1 - mass) * xlogy(low, low / total) / total).max())
+
+    def swings(self, prior: ArrayLike, properties: Sequence[Mask]) -> tuple[Swing, ...]:
+        p, low = require_distribution("prior", prior, self.values), 1 / self.gamma
+        masks = [require_mask(self, holds) for holds in properties]
+        return tuple(_swing(self, np.where(mask, p, 0.0), np.where(mask, 0.0, p), low) for mask in masks)
+
+
+def _swing(operator: TwoLevel, having: Floats, lacking: Floats, low: float) -> Swing:
+    with_it, without = (
+        low * part.sum() + (1 - low) * np.maximum(operator.weigh(part), 0.0) for part in (having, lacking)
+    )
+    possible = with_it + without > 0
+    after = with_it[possible] / (with_it + without)[possible]
+    return Swing(prior=float(having.sum()), highest=float(after.max()), lowest=float(after.min()))

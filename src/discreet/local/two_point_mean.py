@@ -1,0 +1,113 @@
+"""Two-point mean: one bit, the likelier set the larger the number.
+
+Report      1 with probability P(x), from 1 - p at the lowest number to p at the highest, linear in between
+            (in multiples of 2**-64); else 0 [DJW18].
+Guarantee   gamma = p / (1 - p), between the two ends of the range.
+Estimate    The mean is where the share of ones stands between 1 - p and p: unbiased.
+Utility     n times the variance of the mean is at most that of a number in the middle of the range,
+            (range / 2)**2 ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2; best for epsilon up to about 1.3.
+
+[DJW18]     Duchi, Jordan & Wainwright, Minimax Optimal Procedures for Locally Private Estimation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.core.errors import require
+from discreet.core.numbers import Real, require_count
+from discreet.core.randomness import Randomness
+from discreet.local.draws import coins_each
+from discreet.local.estimates import MeanEstimate
+from discreet.local.forms import Codes, Counts, Reports
+from discreet.local.grids import POINTS, decode, encode, require_grid
+from discreet.local.operator import Means
+from discreet.local.thresholds import (
+    WHOLE,
+    keep_threshold,
+    odds_threshold,
+    parts_of,
+    require_codes,
+    require_epsilon,
+    require_values,
+)
+from discreet.mechanisms.sampling import Floats, Integers, Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoPointMean(Means):
+    """The highest number sends 1 with probability `truth`, the lowest 0.
+
+    >>> TwoPointMean(values=3, truth=0.75).matrix()
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+
+    values: int = POINTS
+    truth: Fraction
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values)
+        require_grid(self)
+        keep_threshold(self, "truth")
+        require(Fraction(1, 2) < self.truth < 1, self, "truth", float(self.truth), "between 1/2 and 1")
+
+    @classmethod
+    def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
+        exact = require_epsilon(cls.__name__, epsilon)
+        return cls(values=values, truth=Fraction(odds_threshold(exact), WHOLE), low=low, high=high)
+
+    @property
+    def outputs(self) -> int:
+        return 2
+
+    @property
+    def form(self) -> Codes:
+        return Codes(outputs=2)
+
+    @property
+    def gamma(self) -> float:
+        return float(self.truth / (1 - self.truth))
+
+    @cached_property
+    def _ones(self) -> Words:
+        """The t of a 1, for every value."""
+        last, most = self.values - 1, parts_of(self.truth)
+        least = WHOLE - most
+        return np.array([least + (most - least) * i // last for i in range(self.values)], np.uint64)
+
+    def encode(self, numbers: ArrayLike) -> Integers:
+        return encode(self, numbers)
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        return coins_each(self._ones[codes], random).astype(np.int64)
+
+    def likelihood(self, report: Reports) -> Floats:
+        return np.asarray(self.columns()[:, int(self.form.index(np.atleast_1d(report))[0])])
+
+    def columns(self) -> Floats:
+        ones = self._ones / float(WHOLE)
+        return np.column_stack([1 - ones, ones])
+
+    def estimate(self, reports: Reports | Counts) -> MeanEstimate:
+        counts = self.counted(reports)
+        ones, p = counts.cells[1] / counts.clients, float(self.truth)
+        code = (ones - (1 - p)) / (2 * p - 1) * (self.values - 1)
+        error = math.sqrt(ones * (1 - ones) / counts.clients) / (2 * p - 1) * (self.high - self.low)
+        return MeanEstimate(mean=decode(self, float(code)), error=error, clients=counts.clients)
+
+    def variance(self, code: int, clients: int) -> float:
+        require_count(self, "clients", clients)
+        one, p = self._ones[code] / float(WHOLE), float(self.truth)
+        return float(one * (1 - one) * ((self.high - self.low) / (2 * p - 1)) ** 2 / clients)

@@ -1,0 +1,108 @@
+"""Optimized unary encoding: one bit for every value, the client's own being a fair coin.
+
+Report      k bits. The bit of the client's value is set with probability 1/2, every other with probability q,
+            all independent [WBLJ17].
+Guarantee   gamma = (1 - q) / q, exactly, as q is a multiple of 2**-64: between two values only their two bits
+            differ in law, by factors of (1/2) / q and (1 - q) / (1/2) at most.
+Estimate    A report supports the values whose bits are set.
+Utility     n MSE of a raw share is 4 exp(epsilon) / (exp(epsilon) - 1)**2 + f, for any number of values: the
+            least that independent bits allow, with reports of k bits.
+
+[WBLJ17]    Wang, Blocki, Li & Jha, Locally Differentially Private Protocols for Frequency Estimation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from discreet.belief.breaches import Mask
+from discreet.core.errors import require
+from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
+from discreet.local.bits import bits, put, unpacked
+from discreet.local.draws import coins
+from discreet.local.forms import Bits, Counts, Reports
+from discreet.local.pure import Pure
+from discreet.local.thresholds import (
+    WHOLE,
+    keep_threshold,
+    odds_threshold,
+    parts_of,
+    require_codes,
+    require_epsilon,
+    require_values,
+)
+from discreet.mechanisms.sampling import Floats, Integers
+
+ENUMERABLE = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaryEncoding(Pure):
+    """Bits of other values are set with probability `noise`, the client's own with 1/2.
+
+    >>> UnaryEncoding.under(1, values=128).q
+    0.268...
+    """
+
+    values: int
+    noise: Fraction
+
+    def __post_init__(self) -> None:
+        require_values(self, self.values)
+        keep_threshold(self, "noise")
+        require(self.noise < Fraction(1, 2), self, "noise", float(self.noise), "below 1/2")
+
+    @classmethod
+    def under(cls, epsilon: Real, values: int) -> Self:
+        exact = require_epsilon(cls.__name__, epsilon)
+        return cls(values=values, noise=Fraction(WHOLE - odds_threshold(exact), WHOLE))
+
+    @property
+    def outputs(self) -> int | None:
+        return 1 << self.values if self.values <= ENUMERABLE else None
+
+    @property
+    def form(self) -> Bits:
+        return Bits(width=self.values)
+
+    @property
+    def p(self) -> float:
+        return 0.5
+
+    @property
+    def q(self) -> float:
+        return float(self.noise)
+
+    @property
+    def gamma(self) -> float:
+        return float((1 - self.noise) / self.noise) if self.noise else math.inf
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        reports = bits(parts_of(self.noise), codes.size, self.values, random)
+        put(reports, codes, coins(WHOLE // 2, codes.size, random))
+        return reports
+
+    def supported(self, report: Reports) -> Mask:
+        return np.asarray(unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0])
+
+    def supports(self, counts: Counts) -> Integers:
+        return counts.cells[0, 1:]
+
+    def scatter(self, counts: Counts, weights: Floats) -> float:
+        """Given the values bits are independent, so what is common to them comes from the values alone."""
+        p, q, shares = self.p, self.q, self.raw(counts)
+        coins_alone = shares * p * (1 - p) + (1 - shares) * q * (1 - q)
+        values = shares @ weights**2 - (shares @ weights) ** 2
+        return max(0.0, float(coins_alone @ weights**2 + (p - q) ** 2 * values))
+
+    def columns(self) -> Floats:
+        held = unpacked(np.arange(1 << self.values, dtype=np.uint64)[:, None], self.values).T
+        others = held.sum(axis=0) - held
+        return np.asarray(self.q**others * (1 - self.q) ** (self.values - 1 - others) / 2)
