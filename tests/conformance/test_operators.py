@@ -29,6 +29,7 @@ from discreet.local import (
     BoundedLaplace,
     Codes,
     Counts,
+    CutAndPaste,
     Frequencies,
     HadamardResponse,
     KaryResponse,
@@ -38,6 +39,7 @@ from discreet.local import (
     Operator,
     PiecewiseMean,
     Rappor,
+    SelectASize,
     SubsetSelection,
     TwoPointMean,
     UnaryEncoding,
@@ -66,6 +68,16 @@ EXAMPLES: dict[str, tuple[Operator, ...]] = {
     "TwoPointMean": (TwoPointMean.under(1, values=5), TwoPointMean(values=2, truth=0.9, low=0, high=99)),
     "PiecewiseMean": (PiecewiseMean.under(2, values=6), PiecewiseMean(values=4, window=3, share=0.5)),
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
+    "SelectASize": (
+        SelectASize.under(2, items=4, size=2),
+        SelectASize(items=3, size=2, noise=0.3, kept=(0.2, 0.3, 0.5)),
+        SelectASize(items=3, size=3, noise=0.4, kept=(0.1, 0.3, 0.4, 0.2)),
+    ),
+    "CutAndPaste": (
+        CutAndPaste.under(2, items=4, size=2),
+        CutAndPaste(items=4, size=2, cutoff=3, noise=0.6),
+        CutAndPaste(items=3, size=3, cutoff=1, noise=0.5),
+    ),
 }
 CLIENTS = 10**15
 BOUNDS = {"Rappor"}
