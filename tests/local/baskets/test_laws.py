@@ -47,9 +47,7 @@ def select_a_size(operator: Baskets, basket: frozenset[int]) -> Chances:
 
 def gamma_by_enumeration(operator: Baskets) -> float:
     everything = frozenset(range(operator.items))
-    laws = [
-        select_a_size(operator, basket) for basket in subsets(everything) if len(basket) <= operator.size
-    ]
+    laws = [select_a_size(operator, basket) for basket in subsets(everything) if len(basket) <= operator.size]
     columns = [[law.get(report, Fraction()) for law in laws] for report in subsets(everything)]
     if any(min(column) == 0 for column in columns):
         return math.inf
@@ -135,8 +133,7 @@ def test_gamma_under_an_epsilon_is_not_above_it(epsilon: float, size: int) -> No
         operators.append(CutAndPaste.under(epsilon, items=1000, size=size))
     for operator in operators:
         exactly = [
-            chance
-            / (math.comb(size, j) * operator.noise**j * (1 - operator.noise) ** (size - j))
+            chance / (math.comb(size, j) * operator.noise**j * (1 - operator.noise) ** (size - j))
             for j, chance in enumerate(operator.kept)
         ]
         assert 1 < max(exactly) / min(exactly) <= most

@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import chi2
 
 from discreet.belief import Promise
-from discreet.core.errors import InvalidParameterError
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.local.baskets import CutAndPaste, SelectASize, packed
@@ -120,10 +119,7 @@ def test_no_law_of_at_least_t_shared_items_has_less_error_for_pairs(size: int) -
             weights = np.array(alone) * np.where(np.arange(size + 1) >= t, 19.0, 1.0)
             law = tuple((weights / weights.sum()).tolist())
             other = SelectASize(items=100, size=size, noise=noise, kept=law)
-            try:
-                assert other.variance(2, 1) >= best.variance(2, 1) * (1 - 1e-6)
-            except InvalidParameterError as nothing_told:
-                assert "tells nothing" in str(nothing_told)
+            assert other.contrast(2) == 0 or other.variance(2, 1) >= best.variance(2, 1) * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("kind", [SelectASize, CutAndPaste])

@@ -186,7 +186,7 @@ def require_shape(operator: Baskets) -> None:
     keep_threshold(operator, "noise")
     q = operator.noise
     require(
-        0 < q < 1, operator, "noise", float(q), "above 0 and below 1: otherwise a report rules baskets out"
+        0 < q < 1, operator, "noise", float(q), "above 0 and below 1, so that no report rules a basket out"
     )
     values = sum(comb(operator.items, held) for held in range(operator.size + 1))
     object.__setattr__(operator, "values", values)

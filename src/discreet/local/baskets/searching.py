@@ -13,9 +13,9 @@ from discreet.core.errors import require
 from discreet.core.numbers import require_count
 from discreet.mechanisms.sampling import Floats
 
-GRID = 1 << 30  # noise is a multiple of 1 / GRID, so that exact laws are of short fractions
+GRID = 1 << 50  # noise is a multiple of 1 / GRID, which floats hold exactly
 MOST_SLOTS = 64
-WIDEST, POINTS, ROUNDS = 14.0, 256, 4
+WIDEST, POINTS, ROUNDS = 33.0, 256, 5
 
 
 def least(errors: Callable[[Floats], Floats]) -> tuple[float, Fraction]:
