@@ -30,6 +30,7 @@ from discreet.local import (
     BoundedLaplace,
     Codes,
     Counts,
+    CutAndPaste,
     Frequencies,
     HadamardResponse,
     KaryResponse,
@@ -39,6 +40,7 @@ from discreet.local import (
     Operator,
     PiecewiseMean,
     Rappor,
+    SelectASize,
     SubsetSelection,
     TwoPointMean,
     UnaryEncoding,
@@ -91,6 +93,16 @@ EXAMPLES: dict[str, tuple[Operator, ...]] = {
         PiecewiseMean(values=4, window=3, share=HALF),
     ),
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
+    "SelectASize": (
+        SelectASize.under(2, items=4, size=2),
+        SelectASize(items=3, size=2, noise=0.3, kept=(0.2, 0.3, 0.5)),
+        SelectASize(items=3, size=3, noise=0.4, kept=(0.1, 0.3, 0.4, 0.2)),
+    ),
+    "CutAndPaste": (
+        CutAndPaste.under(2, items=4, size=2),
+        CutAndPaste(items=4, size=2, cutoff=3, noise=0.6),
+        CutAndPaste(items=3, size=3, cutoff=1, noise=0.5),
+    ),
 }
 CLIENTS = 10**15
 BOUNDS = {"Rappor"}

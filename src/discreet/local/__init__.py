@@ -4,6 +4,7 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 (tests/conformance/test_operators.py).
 """
 
+from discreet.local.baskets import BASKETS, Baskets, CutAndPaste, SelectASize
 from discreet.local.bounded_laplace import BoundedLaplace
 from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
 from discreet.local.forms import Bits, Codes, Counts, Form, Reports
@@ -35,16 +36,19 @@ MEANS: tuple[type[Means], ...] = (
     TwoPointMean,
     PiecewiseMean,
 )
-OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS)
+OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS, *BASKETS)
 
 __all__ = [
+    "BASKETS",
     "FREQUENCIES",
     "MEANS",
     "OPERATORS",
+    "Baskets",
     "Bits",
     "BoundedLaplace",
     "Codes",
     "Counts",
+    "CutAndPaste",
     "Estimate",
     "Figure",
     "Form",
@@ -61,6 +65,7 @@ __all__ = [
     "PiecewiseMean",
     "Rappor",
     "Reports",
+    "SelectASize",
     "SubsetSelection",
     "Swing",
     "TwoPointMean",

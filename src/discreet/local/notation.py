@@ -59,11 +59,15 @@ def read(data: Mapping[str, Any]) -> Operator:
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return str(value)
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def _exact(value: Any) -> Any:
-    """A text that is a fraction, as one."""
+    """A text that is a fraction, as one; within lists too."""
+    if isinstance(value, list):
+        return [_exact(each) for each in value]
     try:
         return Fraction(value) if isinstance(value, str) else value
     except (ValueError, ZeroDivisionError):

@@ -1,0 +1,17 @@
+"""Baskets in the local model: itemsets are counted, frequent ones and rules are mined, no basket is seen.
+
+One operator per file. Being listed in `BASKETS` earns the conformance suite of all operators.
+"""
+
+from discreet.local.baskets.cut_and_paste import CutAndPaste
+from discreet.local.baskets.operator import Baskets
+from discreet.local.baskets.packing import packed
+from discreet.local.baskets.select_a_size import SelectASize
+from discreet.local.baskets.supports import Estimates, Supports
+
+BASKETS: tuple[type[Baskets], ...] = (
+    SelectASize,
+    CutAndPaste,
+)
+
+__all__ = ["BASKETS", "Baskets", "CutAndPaste", "Estimates", "SelectASize", "Supports", "packed"]

@@ -1,0 +1,39 @@
+"""Design for baskets: which operator keeps a promise with the least error of an itemset's support.
+
+The error is that of an itemset which few baskets hold, in whole or in part: every estimated support has at
+least the noise that such a one has, and a promise is what makes it large.
+"""
+
+from __future__ import annotations
+
+import math
+
+from discreet.belief.promise import Promise
+from discreet.core.numbers import require_count
+from discreet.core.relations import Relation
+from discreet.local.baskets.cut_and_paste import LEAST_EPSILON, CutAndPaste
+from discreet.local.baskets.operator import Baskets
+from discreet.local.baskets.select_a_size import SelectASize
+from discreet.local.design import Design
+from discreet.local.thresholds import MOST
+
+
+def design_baskets(
+    promise: Promise, items: int, size: int, clients: int, itemset: int = 2
+) -> tuple[Design[Baskets], ...]:
+    """The operators that keep the promise, best first; baskets have at most `size` of the items.
+
+    >>> best = design_baskets(Promise(0.05, 0.5), items=1000, size=5, clients=1_000_000)[0]
+    >>> type(best.operator).__name__, round(best.error, 5)
+    ('SelectASize', 0.00228)
+    """
+    require_count("design_baskets", "clients", clients)
+    epsilon = min(promise.epsilon_for(Relation.VALUE), float(MOST))
+    made: list[Baskets] = [SelectASize.under(epsilon, items, size, itemset)]
+    if epsilon >= LEAST_EPSILON:
+        made.append(CutAndPaste.under(epsilon, items, size, itemset))
+    k = min(size, itemset)
+    found = [
+        Design(operator=each, error=math.sqrt(each.variance(k, clients)), bits=each.items) for each in made
+    ]
+    return tuple(sorted(found, key=lambda each: each.error))

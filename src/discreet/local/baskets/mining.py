@@ -1,0 +1,150 @@
+"""Mining: which itemsets are frequent, and which rules hold, from reports that hide every basket.
+
+Frequent    An itemset is found if its estimated support minus z standard errors is at least `least`, and all
+            its parts were found (Apriori: no support is above that of a part). So what is found is almost
+            surely frequent; what is too near to `least` to tell is left out.
+Rule        given -> then, of a found itemset: of the baskets that hold `given`, a share of at least
+            `strength` (the literature's confidence) holds `then` too. It is found if the support of both
+            minus `strength` times that of `given` is above 0 by z of its own standard errors, which knows
+            how the two are correlated.
+z           by size k, normal, so that the chance of one false find or more is at most 1 - confidence: shared
+            among the sizes, and there among *all* itemsets of the size (for rules, all ways to divide
+            them), as which of them are looked at was learned from the same reports.
+
+[AS94]      Agrawal & Srikant, Fast Algorithms for Mining Association Rules.
+[ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from math import comb
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.core.errors import require
+from discreet.core.numbers import require_count, require_probability
+from discreet.local.baskets.supports import LONGEST, Supports
+from discreet.local.estimates import CONFIDENCE, Figure, figure
+
+Itemset = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frequent:
+    """An itemset whose support is above the least by more than chance explains."""
+
+    itemset: Itemset
+    support: Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mined:
+    """What was found; an itemset of k items had to be above `least` by z[k - 1] standard errors."""
+
+    least: float
+    confidence: float
+    z: tuple[float, ...]
+    found: tuple[Frequent, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """Who holds `given` holds `then` too, with the strength that is estimated."""
+
+    given: Itemset
+    then: Itemset
+    support: Figure
+    strength: Figure
+
+
+def frequent(supports: Supports, least: float, *, longest: int = 3, confidence: float = CONFIDENCE) -> Mined:
+    """The itemsets of up to `longest` items that are frequent beyond doubt, by size, then in order."""
+    require_probability("frequent", "least", least)
+    require_probability("frequent", "confidence", confidence)
+    require_count("frequent", "longest", longest)
+    most = min(longest, supports.operator.size)
+    require(most <= LONGEST, "frequent", "longest", longest, f"at most {LONGEST}")
+    z = tuple(_z(confidence, most * comb(supports.operator.items, k)) for k in range(1, most + 1))
+    found: list[Frequent] = []
+    level: list[Itemset] = [(item,) for item in range(supports.operator.items)]
+    for needed in z:
+        passed = _passing(supports, level, least, needed, confidence)
+        found += passed
+        level = list(candidates([each.itemset for each in passed]))
+        if not level:
+            break
+    return Mined(least=least, confidence=confidence, z=z, found=tuple(found))
+
+
+def rules(supports: Supports, mined: Mined, strength: float) -> tuple[Rule, ...]:
+    """The rules of what was mined that hold with at least this strength, beyond the same doubt."""
+    require_probability("rules", "strength", strength)
+    known = {each.itemset: each.support for each in mined.found}
+    return tuple(
+        rule
+        for itemset in known
+        for given in _parts(itemset)
+        if (rule := _rule(supports, mined, known, itemset, given, strength)) is not None
+    )
+
+
+def candidates(level: list[Itemset]) -> Iterator[Itemset]:
+    """The itemsets, one item longer, all of whose parts are in the level, which is sorted.
+
+    >>> list(candidates([(0, 1), (0, 2), (1, 2), (1, 3)]))
+    [(0, 1, 2)]
+    """
+    known = set(level)
+    for prefix, group in groupby(level, key=lambda each: each[:-1]):
+        for first, second in combinations([each[-1] for each in group], 2):
+            longer = (*prefix, first, second)
+            # the two parts that it was made of are known
+            if all(longer[:i] + longer[i + 1 :] in known for i in range(len(prefix))):
+                yield longer
+
+
+def _passing(
+    supports: Supports, level: list[Itemset], least: float, z: float, confidence: float
+) -> list[Frequent]:
+    found = supports.each(np.array(level))
+    above = np.flatnonzero(found.supports - z * found.errors >= least).tolist()
+    return [
+        Frequent(
+            itemset=level[i],
+            support=figure(float(found.supports[i]), float(found.errors[i]), confidence),
+        )
+        for i in above
+    ]
+
+
+def _rule(
+    supports: Supports,
+    mined: Mined,
+    known: dict[Itemset, Figure],
+    itemset: Itemset,
+    given: Itemset,
+    strength: float,
+) -> Rule | None:
+    k = len(itemset)
+    needed = _z(mined.confidence, len(mined.z) * comb(supports.operator.items, k) * (2**k - 2))
+    rest, error = supports.rest(itemset, given, strength)
+    if rest < needed * error:
+        return None
+    ratio = known[itemset].value / known[given].value
+    # a ratio of means: its error is, to first order, that of the rest at the ratio itself
+    off = supports.rest(itemset, given, ratio)[1] / known[given].value
+    then = tuple(item for item in itemset if item not in given)
+    return Rule(given=given, then=then, support=known[itemset], strength=figure(ratio, off, mined.confidence))
+
+
+def _parts(itemset: Itemset) -> Iterator[Itemset]:
+    for size in range(1, len(itemset)):
+        yield from combinations(itemset, size)
+
+
+def _z(confidence: float, tests: int) -> float:
+    return -float(ndtri((1 - confidence) / tests))

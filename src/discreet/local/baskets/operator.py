@@ -1,0 +1,233 @@
+"""Basket operators: a client's items, some kept and many false ones added, so that itemsets can be counted.
+
+Definition  A client holds a basket: at most `size` of `items` items. Slots that its items do not fill stay
+            empty (packing.py), so that a basket counts as `size` slots whatever it holds. Of the slots, j are
+            shown with probability kept[j], any j of them alike; every item that the client does not hold is
+            shown with probability `noise`, independently. The report is what is shown, a bit for each item;
+            empty slots are never sent. For baskets of one size this is the class of operators of [ESAG02].
+Belief      Pr[t -> t'] is f(i) noise**(|t'| - i) (1 - noise)**(items - s - |t'| + i) for a basket t of s
+            items, i of them in t', f(i) = sum over j of kept[j] C(size - s, j - i) / C(size, j). With
+            v(s, i) = f(i) / (noise**i (1 - noise)**(s - i)), gamma is the largest v over the smallest, among
+            those that share a report. As v(s, i) is a mean of v(size, i + d), d binomial, it is
+            max v(size, .) / min v(size, .) if items >= 2 size; else it is found report by report [EGS03].
+Support     of an itemset: the share of baskets that hold all of it. Partial supports, by how many of its k
+            items are held, go through a matrix of k + 1 rows that depends on nothing else; its inverse is
+            closed. With z = bit - noise, the product of z over the itemset has mean 0 unless all of it is
+            held, and then mean contrast(k); so product / contrast(k) is an unbiased report of the support.
+            Its variance is about (noise (1 - noise))**k / (clients contrast(k)**2) for a rare itemset.
+
+[ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from typing import Protocol
+
+import numpy as np
+
+from discreet.belief.breaches import require_distribution
+from discreet.core.engine import Engine
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.numbers import require_count
+from discreet.core.randomness import Randomness
+from discreet.local.baskets.packing import cut, held, listed, place, require_baskets
+from discreet.local.baskets.searching import require_size
+from discreet.local.baskets.supports import Supports
+from discreet.local.baskets.tallies import Packed, Stored, transposed
+from discreet.local.bits import bits
+from discreet.local.collecting import tallied
+from discreet.local.forms import Bits, Reports
+from discreet.local.operator import LARGEST_MATRIX, Operator
+from discreet.local.thresholds import keep_threshold, parts_of, require_codes
+from discreet.local.unary_encoding import ENUMERABLE
+from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
+
+MOST_ITEMS = 1 << 20
+
+Law = tuple[Fraction, ...]
+
+
+class Baskets(Operator, Protocol):
+    """An operator whose values are baskets; as codes they are numbered where they can be listed."""
+
+    items: int
+    size: int
+    noise: Fraction
+    kept: Law
+    """Pr[j slots are shown], j from 0 to `size`."""
+
+    @abstractmethod
+    def shown(self, clients: int, random: Randomness) -> Booleans:
+        """For each client which of the slots are shown."""
+
+    def send(self, baskets: Words, random: Randomness) -> Words:
+        """One report for each basket; baskets and reports are rows of bits, as `packed` makes them."""
+        rows = cut(require_baskets(self, baskets, self.items), self.size, random)
+        reports = bits(parts_of(self.noise), len(rows), self.items, random)
+        place(reports, rows, self.shown(len(rows), random))
+        return reports
+
+    def randomize(self, x: Integers, random: Randomness) -> Reports:
+        codes = require_codes(self, x, self.values)
+        return self.send(self.numbered()[codes], random)
+
+    def estimate(self, reports: Reports) -> Supports:
+        """The supports of itemsets, from reports that are packed once; see `stored` for an engine."""
+        words = self.form.parts(reports)[1]
+        require(len(words) > 0, self, "reports", "none", "at least one report")
+        return Supports(operator=self, tally=Packed(clients=len(words), columns=transposed(words)))
+
+    def stored(self, engine: Engine, table: str) -> Supports:
+        """The same from the reports of a table, which stay in the engine: it counts what is asked for."""
+        counts = self.counted(tallied(self, engine, table))
+        singles = counts.cells[0, 1:]
+        tally = Stored(engine=engine, table=table, clients=counts.clients, singles=singles)
+        return Supports(operator=self, tally=tally)
+
+    @property
+    def form(self) -> Bits:
+        return Bits(width=self.items)
+
+    @property
+    def outputs(self) -> int | None:
+        return 1 << self.items if self.items <= ENUMERABLE else None
+
+    @property
+    def gamma(self) -> float:
+        return gamma_of(self.items, self.size, self.noise, self.kept)
+
+    def numbered(self) -> Words:
+        """All baskets, in the order of their codes."""
+        if self.values > LARGEST_MATRIX:
+            raise InvalidParameterError(
+                f"{type(self).__name__} has too many baskets to number them.",
+                hint="Give baskets as rows of bits to `send`; gamma and `breaches` by gamma need no list.",
+            )
+        return listed(self.items, self.size)
+
+    def likelihood(self, report: Reports) -> Floats:
+        rows = self.numbered()
+        seen = self.form.parts(np.atleast_2d(report))[1]
+        return self._chances()[held(rows), held(rows & seen), int(held(seen)[0])]
+
+    def columns(self) -> Floats:
+        rows, reports = self.numbered(), np.arange(1 << self.items, dtype=np.uint64)
+        shared = np.bitwise_count(rows[:, :1] & reports[None, :])
+        return self._chances()[held(rows)[:, None], shared, np.bitwise_count(reports)[None, :]]
+
+    def _chances(self) -> Floats:
+        """Pr[t -> t'] by the items of t, those of them in t', and the items of t'."""
+        q, found = float(self.noise), np.zeros((self.size + 1, self.size + 1, self.items + 1))
+        for s, i in _overlaps(self.size):
+            for n in range(i, self.items - s + i + 1):
+                false = q ** (n - i) * (1 - q) ** (self.items - s - n + i)
+                found[s, i, n] = float(_exactly(self.kept, s, i)) * false
+        return found
+
+    def contrast(self, k: int) -> Fraction:
+        """The mean of the product of bit - noise over k items that a client holds."""
+        return sum(
+            (p * c for p, c in zip(self.kept, contrasts(self.size, k, self.noise), strict=True)), Fraction()
+        )
+
+    def worth(self, k: int) -> Floats:
+        """What a report is worth to the support of a k-itemset, by how many of its items it shows."""
+        self.require_itemset(k)
+        contrast, q = self.contrast(k), self.noise
+        if contrast == 0:
+            raise InvalidParameterError(
+                f"{type(self).__name__} tells nothing about itemsets of {k} items: held or not, "
+                "they look the same in its reports.",
+                hint="Use the operator that `design_baskets` chooses for itemsets of this size.",
+            )
+        return np.array([float((1 - q) ** i * (-q) ** (k - i) / contrast) for i in range(k + 1)])
+
+    def transition(self, k: int) -> Floats:
+        """Pr[a report shows l' of k items], l' in the column, if the client holds l of them, in the row."""
+        self.require_itemset(k)
+        q = float(self.noise)
+        found = np.zeros((k + 1, k + 1))
+        for l in range(k + 1):
+            own = [comb(l, i) * float(_exactly(self.kept, l, i)) for i in range(l + 1)]
+            false = [comb(k - l, i) * q**i * (1 - q) ** (k - l - i) for i in range(k - l + 1)]
+            found[l] = np.convolve(own, false)
+        return found
+
+    def variance(self, k: int, clients: int, partial: Sequence[float] | None = None) -> float:
+        """The variance of an estimated support, baskets being given.
+
+        `partial` are the shares of baskets that hold 0, 1, ... of the k items; all hold none by default.
+        """
+        require_count(self, "clients", clients)
+        worth = self.worth(k)
+        shares = np.eye(k + 1)[0] if partial is None else require_distribution("partial", partial, k + 1)
+        return float(shares @ self.transition(k) @ worth**2 - shares[k]) / clients
+
+    def require_itemset(self, k: int) -> None:
+        """Refuse itemsets that no basket can hold."""
+        require_count(self, "itemset", k)
+        require(k <= self.size, self, "itemset", f"{k} items", f"at most {self.size} items, as baskets are")
+
+
+def require_shape(operator: Baskets) -> None:
+    """Check the fields that all basket operators have, and set how many values there are."""
+    require_count(operator, "items", operator.items, least=2)
+    require(operator.items <= MOST_ITEMS, operator, "items", operator.items, f"at most {MOST_ITEMS:,}")
+    require_size(operator, operator.size)
+    most = operator.items
+    require(operator.size <= most, operator, "size", operator.size, f"at most {most}, the number of items")
+    keep_threshold(operator, "noise")
+    q = operator.noise
+    require(
+        0 < q < 1, operator, "noise", float(q), "above 0 and below 1, so that no report rules a basket out"
+    )
+    values = sum(comb(operator.items, held) for held in range(operator.size + 1))
+    object.__setattr__(operator, "values", values)
+
+
+def contrasts(size: int, k: int, noise: Fraction) -> Law:
+    """The mean of the product of bit - noise over k of the slots, if j of them are shown; for every j."""
+    worth = [(1 - noise) ** i * (-noise) ** (k - i) for i in range(k + 1)]
+    return tuple(
+        sum((comb(j, i) * comb(size - j, k - i) * worth[i] for i in range(k + 1)), Fraction()) / comb(size, k)
+        for j in range(size + 1)
+    )
+
+
+@lru_cache(maxsize=64)
+def gamma_of(items: int, size: int, noise: Fraction, kept: Law) -> float:
+    """The amplification of the exact law; infinite if some report rules out a basket."""
+    if items >= 2 * size:
+        return _ratio([_likelier(kept, noise, size, i) for i in range(size + 1)])
+    found = {(s, i): _likelier(kept, noise, s, i) for s, i in _overlaps(size)}
+    return max(
+        _ratio([v for (s, i), v in found.items() if i <= shown and s - i <= items - shown])
+        for shown in range(items + 1)
+    )
+
+
+def _ratio(some: list[Fraction]) -> float:
+    return float(max(some) / min(some)) if min(some) else math.inf
+
+
+def _likelier(kept: Law, noise: Fraction, s: int, i: int) -> Fraction:
+    """v(s, i): how much likelier a report is from s items, of which it shows i, than from noise alone."""
+    return _exactly(kept, s, i) / (noise**i * (1 - noise) ** (s - i))
+
+
+def _exactly(kept: Law, s: int, i: int) -> Fraction:
+    """Pr[of s slots these i are shown and the others are not]."""
+    size = len(kept) - 1
+    shown = range(i, size - s + i + 1)
+    return sum((kept[j] * Fraction(comb(size - s, j - i), comb(size, j)) for j in shown), Fraction())
+
+
+def _overlaps(size: int) -> list[tuple[int, int]]:
+    return [(s, i) for s in range(size + 1) for i in range(s + 1)]

@@ -1,0 +1,147 @@
+"""Baskets as rows of bits, one for every item; what a client keeps of a basket, drawn exactly.
+
+Slots       A basket fills the first of `size` slots with its items; the slots that are left over hold nothing
+            that is ever sent. So baskets of different sizes are treated alike, and none tells its size.
+Cut         Of a basket with more items than slots, a uniform choice of `size` items takes part.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate, combinations
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.compiled import kernel
+from discreet.core.errors import require
+from discreet.core.randomness import Randomness
+from discreet.local.draws import uniform
+from discreet.local.thresholds import WHOLE
+from discreet.mechanisms.sampling import Booleans, Integers, Words
+
+WORD = 64
+
+
+def packed(baskets: Sequence[Sequence[int]] | pa.ListArray, items: int) -> Words:
+    """Baskets, each the numbers of its items, as rows of bits in 64-bit words, the first item lowest.
+
+    >>> packed([[0, 2], []], items=3)
+    array([[5],
+           [0]], dtype=uint64)
+    """
+    lists = _lists(baskets)
+    flat = lists.flatten().to_numpy(zero_copy_only=False)
+    inside = flat.size == 0 or (int(flat.min()) >= 0 and int(flat.max()) < items)
+    require(inside, "packed", "baskets", "an item outside of the domain", f"items from 0 to {items - 1}")
+    words = np.zeros((len(lists), -(-items // WORD)), np.uint64)
+    rows = np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy(zero_copy_only=False))
+    _set(words, rows, flat.astype(np.int64))
+    return words
+
+
+def _lists(baskets: Sequence[Sequence[int]] | pa.ListArray) -> pa.ListArray:
+    """The same as a list array of integers, none of which is missing."""
+    try:
+        lists = baskets if isinstance(baskets, pa.ListArray) else pa.array(baskets, pa.list_(pa.int64()))
+        kind = lists.type.value_type
+        holds = pa.types.is_integer(kind) and not lists.null_count and not lists.flatten().null_count
+    except (pa.ArrowException, TypeError, ValueError):
+        holds = False
+    require(holds, "packed", "baskets", "something else", "lists of the numbers of items")
+    return lists
+
+
+def listed(items: int, size: int) -> Words:
+    """Every basket of at most `size` items, smaller ones first."""
+    return packed([some for held in range(size + 1) for some in combinations(range(items), held)], items)
+
+
+def require_baskets(owner: object, baskets: Words, items: int) -> Words:
+    """Rows of bits, or one sentence that names no item."""
+    rows = np.asarray(baskets)
+    words = -(-items // WORD)
+    holds = rows.ndim == 2 and rows.dtype == np.uint64 and rows.shape[1] == words
+    require(
+        holds, owner, "baskets", "something else", f"rows of {words} 64-bit words, as `packed` makes them"
+    )
+    spare = words * WORD - items
+    inside = not spare or not np.any(rows[:, -1] >> np.uint64(WORD - spare))
+    require(inside, owner, "baskets", "an item outside of the domain", f"items from 0 to {items - 1}")
+    return rows
+
+
+def held(baskets: Words) -> Integers:
+    """How many items each basket has."""
+    return np.bitwise_count(baskets).sum(axis=1, dtype=np.int64)
+
+
+def cut(baskets: Words, size: int, random: Randomness) -> Words:
+    """The same baskets, those of more than `size` items cut down to a uniform choice of so many."""
+    many = held(baskets)
+    rows = baskets.copy() if np.any(many > size) else baskets
+    for count in np.unique(many[many > size]).tolist():
+        of_count = np.flatnonzero(many == count)
+        some = rows[of_count]
+        place(some, some.copy(), pick(count, np.full(of_count.size, size), random))
+        rows[of_count] = some
+    return rows
+
+
+def pick(slots: int, need: Integers, random: Randomness) -> Booleans:
+    """For each client a uniform choice of so many slots: each in turn with the odds of need to the rest."""
+    chosen, left = np.zeros((need.size, slots), np.bool_), need.copy()
+    for slot in range(slots):
+        chosen[:, slot] = uniform(slots - slot, need.size, random) < left
+        left -= chosen[:, slot]
+    return chosen
+
+
+def draw(law: Sequence[Fraction], count: int, random: Randomness) -> Integers:
+    """Independent numbers j of probability law[j], exactly, whatever fractions they are.
+
+    64 bits of a uniform number tell nearly always between which boundaries it lies; where one of them begins
+    with the same bits, further ones are read until it is told.
+    """
+    last = max(j for j, chance in enumerate(law) if chance)
+    bounds = list(accumulate(law[:last]))
+    floors = np.array([bound * WHOLE // 1 for bound in bounds], np.uint64)
+    words = random.words(count)
+    found = np.searchsorted(floors, words, side="right")
+    for place in np.flatnonzero(np.isin(words, floors)).tolist():
+        found[place] = _settle(bounds, int(words[place]), random)
+    return found
+
+
+def _settle(bounds: Sequence[Fraction], word: int, random: Randomness) -> int:
+    scale = WHOLE
+    while True:
+        low, high = Fraction(word, scale), Fraction(word + 1, scale)
+        if not any(low < bound < high for bound in bounds):
+            return bisect_right(bounds, low)
+        word, scale = (word << WORD) + random.bits(WORD), scale << WORD
+
+
+@kernel
+def _set(words: Words, rows: Integers, items: Integers) -> None:
+    for i in range(rows.size):
+        words[rows[i], items[i] >> 6] |= np.uint64(1) << np.uint64(items[i] & 63)
+
+
+@kernel
+def place(words: Words, baskets: Words, shown: Booleans) -> None:
+    """Set the bits of each basket's items to what is shown of its slots; other bits stay."""
+    for i in range(words.shape[0]):
+        slot = 0
+        for j in range(words.shape[1]):
+            left = baskets[i, j]
+            while left:
+                mask = left & (~left + np.uint64(1))
+                if shown[i, slot]:
+                    words[i, j] |= mask
+                else:
+                    words[i, j] &= ~mask
+                left ^= mask
+                slot += 1

@@ -1,0 +1,105 @@
+"""Select-a-size: how many of a client's items are shown has a stated law, and many others are added.
+
+Report      A bit for each item. Of the `size` slots of a basket j are shown with probability kept[j], any j
+            of them alike; each item that is not held is shown with probability `noise` [ESAG02].
+Guarantee   gamma = max v / min v, v(j) = kept[j] / (C(size, j) noise**j (1 - noise)**(size - j)), exactly:
+            the law is drawn as it is stated, whatever fractions it is of. With fewer than 2 size items
+            it may be smaller, and is computed report by report.
+Estimate    Each report is worth product(bit - noise) / contrast(k) to the support of a k-itemset.
+Utility     `under` an epsilon, a report is exp(epsilon) times as likely from baskets that share at least t
+            items with it as from all others; t and `noise` have the least error for rare k-itemsets. Error
+            does not depend on how many items there are: n MSE of a pair's support is 5.2 for baskets of 5
+            at gamma = 19. (Other laws have less for pairs alone, 3.6 there, and tell nothing about items.)
+
+[ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import comb
+from typing import Self
+
+import numpy as np
+
+from discreet.core.errors import require
+from discreet.core.numbers import Real, is_real
+from discreet.core.randomness import Randomness
+from discreet.local.baskets.operator import Baskets, Law, require_shape
+from discreet.local.baskets.packing import draw, pick
+from discreet.local.baskets.searching import least, require_target, spread_of
+from discreet.local.thresholds import DIGITS, require_epsilon
+from discreet.mechanisms.sampling import Booleans, Floats, exp_bounds
+
+ROUNDING = 1e-9
+GRID = 1 << 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectASize(Baskets):
+    """j of the slots are shown with probability kept[j]; other items with probability `noise`.
+
+    >>> SelectASize(items=1000, size=2, noise=0.5, kept=(0.125, 0.25, 0.625)).gamma
+    5.0
+    """
+
+    items: int
+    size: int
+    noise: Fraction
+    kept: Law
+    values: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        require_shape(self)
+        object.__setattr__(self, "kept", _require_law(self, self.kept))
+
+    @classmethod
+    def under(cls, epsilon: Real, items: int, size: int, itemset: int = 2) -> Self:
+        """The law with the least error of rare itemsets of so many items, at most; fewer if `size` is."""
+        k = require_target(cls.__name__, size, itemset)
+        gamma = _below(require_epsilon(cls.__name__, epsilon))
+        found = [(least(lambda q, t=t: _errors(q, size, k, t, float(gamma))), t) for t in range(1, size + 1)]
+        (_, noise), t = min(found)
+        return cls(items=items, size=size, noise=noise, kept=_at_least(size, noise, t, gamma))
+
+    def shown(self, clients: int, random: Randomness) -> Booleans:
+        return pick(self.size, draw(self.kept, clients, random), random)
+
+
+def _at_least(size: int, noise: Fraction, t: int, gamma: Fraction) -> Law:
+    """The law of noise alone, times gamma where at least t slots are shown."""
+    weights = [
+        comb(size, j) * noise**j * (1 - noise) ** (size - j) * (gamma if j >= t else 1)
+        for j in range(size + 1)
+    ]
+    return tuple(each / sum(weights) for each in weights)
+
+
+def _errors(noise: Floats, size: int, k: int, t: int, gamma: float) -> Floats:
+    """The standard deviation of a rare k-itemset's support for one client, at each noise."""
+    j = np.arange(size + 1)
+    choices = np.array([comb(size, each) for each in range(size + 1)], np.float64)
+    q = noise[:, None]
+    weights = choices * q**j * (1 - q) ** (size - j) * np.where(j >= t, gamma, 1.0)
+    kept = weights / weights.sum(axis=1, keepdims=True)
+    return spread_of(noise, kept, k)
+
+
+def _below(epsilon: Fraction) -> Fraction:
+    """A short fraction that is proven to be at most exp(epsilon), by less than 2**-32 of it."""
+    return Fraction(math.floor(GRID / exp_bounds(epsilon, DIGITS)[1]), GRID)
+
+
+def _require_law(owner: SelectASize, kept: Sequence[Real]) -> Law:
+    wanted = f"{owner.size + 1} probabilities that sum to 1, of 0 to {owner.size} items being shown"
+    sized = isinstance(kept, Sequence) and len(kept) == owner.size + 1
+    require(sized, owner, "kept", "another number of them", wanted)
+    require(all(is_real(each) and each >= 0 for each in kept), owner, "kept", "something else", wanted)
+    law = [Fraction(each) for each in kept]
+    total = sum(law, Fraction())
+    require(abs(total - 1) <= ROUNDING, owner, "kept", f"a sum of {float(total):.10g}", wanted)
+    return tuple(each / total for each in law)

@@ -1,0 +1,160 @@
+"""Tallies: how many reports show all items of an itemset, of reports that are here or in an engine.
+
+Packed      The reports turned about: for every item one bit for each client, so that an itemset is counted by
+            AND and by counting bits. Turned once, asked often.
+Stored      Reports in an engine's table, in the columns of their form; only counts come back.
+Patterns    Which items of an itemset a report shows, counted from how many reports show all of each subset:
+            what shows exactly a pattern is what shows all of it less what shows more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.core.compiled import kernel
+from discreet.core.engine import Engine
+from discreet.local.bits import WORD
+from discreet.mechanisms.sampling import Integers, Words
+
+IN_CACHE = 2048  # words of each item that are gone through before the next ones
+SUMS_PER_STATEMENT = 512
+
+
+class Tally(Protocol):
+    """Counts over reports."""
+
+    @property
+    def clients(self) -> int:
+        """How many reports there are."""
+
+    @property
+    def singles(self) -> Integers:
+        """How many reports show each item."""
+
+    def joint(self, itemsets: Integers) -> Integers:
+        """How many reports show all items of each itemset, a row of at least two items."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Packed:
+    """A row for every item, a bit in it for every client."""
+
+    clients: int
+    columns: Words
+
+    @cached_property
+    def singles(self) -> Integers:
+        return np.array([np.bitwise_count(row).sum(dtype=np.int64) for row in self.columns])
+
+    def joint(self, itemsets: Integers) -> Integers:
+        found = np.zeros(len(itemsets), np.int64)
+        _joint(self.columns, np.ascontiguousarray(itemsets), found)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """Reports in the columns w0, w1, ... of a table; `singles` were counted when the form was checked."""
+
+    engine: Engine
+    table: str
+    clients: int
+    singles: Integers
+
+    def joint(self, itemsets: Integers) -> Integers:
+        rows, found = itemsets.tolist(), []
+        source = exp.to_identifier(self.table, quoted=True).sql(dialect="duckdb")
+        for start in range(0, len(rows), SUMS_PER_STATEMENT):
+            part = rows[start : start + SUMS_PER_STATEMENT]
+            sums = ", ".join(f"SUM({_all_shown(itemset)}) AS c{i}" for i, itemset in enumerate(part))
+            table = self.engine.count(f"SELECT {sums} FROM {source}").secret
+            found += [int(table[f"c{i}"][0].as_py()) for i in range(len(part))]
+        return np.array(found, np.int64)
+
+
+def patterns(tally: Tally, itemsets: Integers) -> Integers:
+    """How many reports show exactly each pattern of each itemset: bit i of a pattern is the i-th item."""
+    k = itemsets.shape[1]
+    found = np.empty((len(itemsets), 1 << k), np.int64)
+    found[:, 0] = tally.clients
+    for places in (some for size in range(1, k + 1) for some in combinations(range(k), size)):
+        found[:, sum(1 << i for i in places)] = _counted(tally, itemsets[:, places])
+    for i in range(k):
+        halves = found.reshape(len(itemsets), -1, 2, 1 << i)
+        halves[:, :, 0] -= halves[:, :, 1]
+    return found
+
+
+def transposed(words: Words) -> Words:
+    """Rows of bits turned about: for every bit of a row, of all rows the bit."""
+    found = np.zeros((words.shape[1] * WORD, -(-len(words) // WORD)), np.uint64)
+    _transpose(np.ascontiguousarray(words), found)
+    return found
+
+
+def _counted(tally: Tally, itemsets: Integers) -> Integers:
+    if itemsets.shape[1] == 1:
+        return tally.singles[itemsets[:, 0]]
+    distinct, back = np.unique(itemsets, axis=0, return_inverse=True)
+    return tally.joint(distinct)[back.reshape(-1)]
+
+
+def _all_shown(itemset: list[int]) -> str:
+    return " & ".join([*(f"(w{item // WORD} >> {item % WORD})" for item in itemset), "1"])
+
+
+@kernel
+def _joint(columns: Words, itemsets: Integers, found: Integers) -> None:
+    width, k = columns.shape[1], itemsets.shape[1]
+    shared = np.empty(IN_CACHE, np.uint64)
+    for start in range(0, width, IN_CACHE):
+        size = min(IN_CACHE, width - start)
+        for i in range(itemsets.shape[0]):
+            first = columns[itemsets[i, 0], start : start + size]
+            for r in range(1, k - 1):
+                other = columns[itemsets[i, r], start : start + size]
+                for w in range(size):
+                    shared[w] = first[w] & other[w]
+                first = shared[:size]
+            last = columns[itemsets[i, k - 1], start : start + size]
+            total = 0
+            for w in range(size):
+                total += _ones(first[w] & last[w])
+            found[i] += total
+
+
+@kernel
+def _ones(word: np.uint64) -> int:
+    """How many bits are set; compiled to one instruction where there is one."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel
+def _transpose(words: Words, found: Words) -> None:
+    """64 by 64 bits at a time: halves are exchanged across the diagonal, then halves of halves."""
+    rows, width = words.shape
+    block = np.empty(64, np.uint64)
+    for start in range(0, rows, 64):
+        for j in range(width):
+            for i in range(64):
+                block[i] = words[start + i, j] if start + i < rows else np.uint64(0)
+            step, mask = 32, np.uint64(0x00000000FFFFFFFF)
+            while step:
+                for i in range(64):
+                    if not i & step:
+                        moved = ((block[i] >> np.uint64(step)) ^ block[i + step]) & mask
+                        block[i] ^= moved << np.uint64(step)
+                        block[i + step] ^= moved
+                step >>= 1
+                mask ^= mask << np.uint64(step)
+            for i in range(64):
+                found[64 * j + i, start >> 6] = block[i]

@@ -1,0 +1,118 @@
+"""Mining from reports: what was planted is found, and nothing else is."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import norm
+
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import DuckDB
+from discreet.local.baskets import SelectASize, Supports, packed
+from discreet.local.baskets.mining import candidates, frequent, rules
+from tests.conftest import seeded
+from tests.statistical import FALSE_ALARM
+
+ITEMS, CLIENTS = 60, 100_000
+PLANTED = (3, 17, 42)
+SURE = 1 - FALSE_ALARM
+
+
+def planted_baskets() -> list[list[int]]:
+    """A third hold the planted three, an eighth only item 3; others are rare."""
+    rest = np.random.default_rng(5).integers(0, ITEMS, CLIENTS).tolist()
+    third, eighth = CLIENTS // 3, CLIENTS // 8
+    own = [list(PLANTED)] * third + [[3]] * eighth + [[]] * (CLIENTS - third - eighth)
+    return [[*basket, item] for basket, item in zip(own, rest, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def supports() -> Supports:
+    operator = SelectASize.under(4, items=ITEMS, size=4)
+    return operator.estimate(operator.send(packed(planted_baskets(), ITEMS), seeded(7)))
+
+
+def parts(itemset: tuple[int, ...]) -> set[tuple[int, ...]]:
+    return {some for size in range(1, len(itemset) + 1) for some in combinations(itemset, size)}
+
+
+def test_planted_itemsets_are_found_and_no_others(supports: Supports) -> None:
+    mined = frequent(supports, 0.1, confidence=SURE)
+    assert {each.itemset for each in mined.found} == parts(PLANTED)
+    for each in mined.found:
+        truth = 1 / 3 + (1 / 8 if each.itemset == (3,) else 0) + (1 if len(each.itemset) == 1 else 0) / 90
+        assert each.support.low <= truth + 0.02
+        assert each.support.high >= truth - 0.02
+
+
+def test_an_itemset_that_is_too_near_to_the_least_support_is_left_out(supports: Supports) -> None:
+    figure = supports.of(PLANTED[:2])
+    mined = frequent(supports, figure.value - 2 * figure.error)
+    assert PLANTED[:2] not in {each.itemset for each in mined.found}
+
+
+def test_what_is_found_is_above_the_least_support_by_the_stated_z(supports: Supports) -> None:
+    mined = frequent(supports, 0.1)
+    assert mined.found
+    for each in mined.found:
+        assert each.support.value - mined.z[len(each.itemset) - 1] * each.support.error >= 0.1
+
+
+def test_z_shares_the_doubt_among_all_itemsets_of_each_size(supports: Supports) -> None:
+    mined = frequent(supports, 0.1, longest=3, confidence=0.9)
+    alarms = sum(math.comb(ITEMS, k) * norm.sf(z) for k, z in enumerate(mined.z, start=1))
+    assert alarms == pytest.approx(0.1)
+
+
+def test_nothing_is_found_where_nothing_is_frequent(random: Randomness) -> None:
+    operator = SelectASize.under(3, items=ITEMS, size=4)
+    baskets = packed([[i % ITEMS] for i in range(30_000)], ITEMS)
+    found = operator.estimate(operator.send(baskets, random))
+    assert frequent(found, 0.1, confidence=SURE).found == ()
+
+
+def test_rules_that_hold_are_found_and_others_are_not(supports: Supports) -> None:
+    mined = frequent(supports, 0.1, longest=2, confidence=SURE)
+    found = {(rule.given, rule.then): rule for rule in rules(supports, mined, 0.75)}
+    # of the baskets with item 3, 72% have 17 or 42; of those with 17, about 97% have 3 or 42
+    assert set(found) == {((17,), (3,)), ((17,), (42,)), ((42,), (3,)), ((42,), (17,))}
+    for rule in found.values():
+        assert rule.strength.low < 0.98
+        assert rule.strength.high > 0.95
+
+
+def test_the_error_of_a_rule_knows_that_its_supports_are_correlated(random: Randomness) -> None:
+    # the spread of the rest over repeated collections is its stated error, within 25%: 4.5 sigma of 400 runs
+    operator = SelectASize.under(3, items=4, size=2)
+    baskets = packed([[0, 1], [0], [2], []] * 100, 4)
+    runs = [operator.estimate(operator.send(baskets, random)).rest((0, 1), (0,), 0.5) for _ in range(400)]
+    spread = np.std([run[0] for run in runs])
+    # the error is for clients who are a sample of many; these are the same in every run
+    held = np.array([0.5, -0.5, 0, 0])
+    sampled = held.var() / 400
+    assert math.sqrt(spread**2 + sampled) == pytest.approx(np.mean([run[1] for run in runs]), rel=0.25)
+
+
+def test_an_engine_mines_the_same(supports: Supports, random: Randomness, tmp_path: Path) -> None:
+    operator = SelectASize.under(5, items=ITEMS, size=4)
+    reports = operator.send(packed(planted_baskets()[::10], ITEMS), random)
+    pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
+    here = frequent(operator.estimate(reports), 0.05)
+    assert here.found
+    with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
+        assert frequent(operator.stored(engine, "reports"), 0.05) == here
+
+
+def test_candidates_are_all_itemsets_whose_parts_are_there() -> None:
+    items = range(6)
+    level = [pair for pair in combinations(items, 2) if sum(pair) % 3]
+    wanted = [
+        three for three in combinations(items, 3) if all(pair in level for pair in combinations(three, 2))
+    ]
+    assert list(candidates(level)) == wanted
+    assert list(candidates([(item,) for item in items])) == list(combinations(items, 2))
