@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.compiled import kernel
+from discreet.core.compiled import kernel
 
 Places = NDArray[np.int32]
 Booleans = NDArray[np.bool_]
