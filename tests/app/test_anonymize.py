@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.anonymity.models import KAnonymity
-from discreet.app.anonymizer import Anonymizer
 from discreet.app.commands import anonymize
 from discreet.app.policies import load
+from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.sample import write, write_policy
 from discreet.core.errors import DataError, UnmetError
 from tests.anonymity.data import ADULT, DATA, needs_data
@@ -276,7 +276,7 @@ def test_errors_of_the_library_are_those_of_the_command(folder: Path) -> None:
 
 def test_the_help_names_every_objective_and_method() -> None:
     from discreet.anonymity.search import OBJECTIVES
-    from discreet.app.anonymize_options import METHODS
+    from discreet.app.publishing.options import METHODS
 
     source = Path(anonymize.__file__).read_text()
     assert "|".join(each.name for each in OBJECTIVES) in source

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.app.audits.question_audit import audit_question
 from discreet.app.policies import load
-from discreet.app.question_audit import audit_question
 from discreet.attacks.pairs import PAIRS, Pair
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP

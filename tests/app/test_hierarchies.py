@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.anonymity.hierarchies import spec_of
-from discreet.app.identifiers import IDENTIFIERS, by_content, by_name
+from discreet.app.drafting.identifiers import IDENTIFIERS, by_content, by_name
 from discreet.app.policies import load
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.app.drafting.roles import is_id, likely_role, names_people
 from discreet.app.policies import load, promise_of
-from discreet.app.roles import is_id, likely_role, names_people
 from discreet.app.sample import SAMPLES, write
 from discreet.app.sample.schema import TableSchema
 from discreet.core.errors import RequestError

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from discreet.app.private_generalizer import PrivateGeneralizer
+from discreet.app.publishing.private_generalizer import PrivateGeneralizer
 from discreet.core.errors import RequestError
 from tests.app.test_promise import discreet
 from tests.statistical import assert_probability

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.app.neighbours import Neighbours, neighbours
+from discreet.app.audits.neighbours import Neighbours, neighbours
+from discreet.app.audits.question_audit import Scratch, audit_question
+from discreet.app.audits.question_runs import LOSS, Counts, Worlds
+from discreet.app.audits.question_telling import telling
 from discreet.app.policies import load, promise_of
-from discreet.app.question_audit import Scratch, audit_question
-from discreet.app.question_runs import LOSS, Counts, Worlds
-from discreet.app.question_telling import telling
 from discreet.attacks.audit import audit
 from discreet.attacks.events import Columns
 from discreet.attacks.posterior_audit import after, posterior_audit

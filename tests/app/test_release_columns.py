@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.anonymity.models import KAnonymity
-from discreet.app.anonymizer import Anonymizer
+from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.core.errors import DataError
 from tests.app.test_anonymize import HEAD, POLICY, ROWS, classes, publish, write_people
 from tests.app.test_promise import discreet

@@ -29,7 +29,7 @@ from discreet.anonymity.models import (
     StrictRisk,
 )
 from discreet.anonymity.models import ProbabilisticDiversity as Probabilistic
-from discreet.app.anonymizer import Anonymizer, Method
+from discreet.app.publishing.anonymizer import Anonymizer, Method
 from discreet.core.errors import UnmetError
 from discreet.core.policy import Policy
 from discreet.engines.publishing import DuckDBPublisher

@@ -20,9 +20,9 @@ from discreet.anonymity.models import (
     ProbabilisticDiversity,
     RecursiveDiversity,
 )
-from discreet.app.anonymizer import Anonymizer
 from discreet.app.policies import load
-from discreet.app.release_trial import try_release
+from discreet.app.publishing.anonymizer import Anonymizer
+from discreet.app.trials.release_trial import try_release
 from discreet.core.errors import UnmetError
 from tests.app.test_anonymize import HEAD, POLICY, ROWS, write_people
 from tests.app.test_promise import discreet

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Curator
-from discreet.app.answerer import CuratorAnswerer
+from discreet.app.trials.answerer import CuratorAnswerer
 from discreet.attacks.asking import Refused, Victim, believed
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.differencing import Differencing

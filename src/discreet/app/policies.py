@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from discreet.app.complaints import complaints, nearest
-from discreet.app.fitting import misfit
+from discreet.app.drafting.fitting import misfit
 from discreet.app.policy_words import Problems, is_text, meaning
 from discreet.app.yaml_lines import Document, Place, Word, dotted, located, read
 from discreet.belief import Promise

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet import Curator
-from discreet.app.answerer import CuratorAnswerer
+from discreet.app.trials.answerer import CuratorAnswerer
 from discreet.attacks.asking import Answerer
 from discreet.attacks.attack import Findings
 from discreet.attacks.averaging import Averaging

@@ -89,7 +89,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
-    from discreet.app import anonymizing  # what it needs takes a second to load
+    from discreet.app.publishing import anonymizing  # what it needs takes a second to load
 
     anonymizing.run(
         anonymizing.Request(

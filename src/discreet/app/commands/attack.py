@@ -54,7 +54,7 @@ def run(
 
     For the custodian alone: it is computed on real data. Nothing is charged and nothing is published.
     """
-    from discreet.app import attacking  # what it needs takes a second to load
+    from discreet.app.trials import attacking  # what it needs takes a second to load
 
     attacking.run(
         attacking.Request(

@@ -49,7 +49,7 @@ def run(
 
     Reads no data and charges nothing: mechanisms run on numbers, questions on tables that are made up.
     """
-    from discreet.app import auditing  # what it needs takes a second to load
+    from discreet.app.audits import auditing  # what it needs takes a second to load
 
     sure = parse_probability("--confidence", confidence)
     claimed = None if epsilon is None else parse_number("--epsilon", epsilon)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from discreet.app.drafts import TableDraft, draft, write
+from discreet.app.drafting.drafts import TableDraft, draft, write
 from discreet.app.policies import Blank, blanks
 from discreet.core.errors import RequestError
 from discreet.engines.schema import schemas

@@ -1,0 +1,1 @@
+"""Audits of questions: made-up neighbours, runs, and what they show of epsilon."""

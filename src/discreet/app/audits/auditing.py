@@ -1,0 +1,133 @@
+"""What `discreet audit` does: audit a mechanism or a question, and show what was found.
+
+With the question's answers it audits beliefs too: what attackers made of every run, beside what is promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet.app.audits.question_audit import QuestionAudited, audit_question
+from discreet.app.policies import load, promise_of
+from discreet.attacks.audit import Audited, audit
+from discreet.attacks.pairs import DELTA, pair
+from discreet.attacks.posterior_audit import PosteriorAudited
+from discreet.belief.odds import highest
+from discreet.belief.wording import at_most, chance, number, percent
+from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_number
+from discreet.core.randomness import Randomness
+
+PRIOR = 0.01
+
+
+def audit_mechanism(
+    name: str, epsilon: float | None, delta: str | None, runs: int | None, confidence: float
+) -> Audited:
+    claimed = 1.0 if epsilon is None else epsilon
+    audited = pair(name, epsilon=claimed, delta=DELTA if delta is None else parse_number("--delta", delta))
+    here, there = audited.draws(Randomness())
+    return audit(
+        here,
+        there,
+        claimed=claimed,
+        delta=max(0.0, audited.mechanism.guarantee.profile(claimed)),
+        runs=audited.runs if runs is None else runs,
+        confidence=confidence,
+    )
+
+
+def audit_policy(
+    path: Path,
+    sql: str,
+    epsilon: float | None,
+    delta: str | None,
+    runs: int | None,
+    confidence: float,
+    tell: Callable[[str], None],
+    *,
+    posterior: bool,
+) -> QuestionAudited:
+    """Audit a question; for posteriors, as if all that the promise allows were spent on it."""
+    if delta is not None:
+        raise RequestError(
+            "audit: --delta goes with a mechanism.", hint="A question's delta follows from the promise."
+        )
+    policy = load(path)
+    promise = promise_of(policy)
+    usual = promise.epsilon if posterior and promise.tail == 0 else policy.epsilon or 1.0
+    claimed = usual if epsilon is None else epsilon
+    found = audit_question(policy, sql, epsilon=claimed, runs=runs, confidence=confidence, progress=tell)
+    if posterior and found.posteriors is None:
+        raise RequestError(
+            f"audit: the promise does not allow a question of epsilon {number(claimed)}.",
+            hint="Give a smaller --epsilon.",
+        )
+    return found
+
+
+def as_object(found: Audited, posteriors: PosteriorAudited | None = None) -> dict[str, object]:
+    """The machine-readable form."""
+    return _bound(found) | ({} if posteriors is None else {"posterior": _beliefs(posteriors)})
+
+
+def _beliefs(found: PosteriorAudited) -> dict[str, object]:
+    return {
+        "prior": found.prior,
+        "cap": found.cap,
+        "tail": found.tail,
+        "fraction": found.fraction,
+        "attackers": found.runs,
+        "highest": found.highest,
+        "interval": list(found.interval),
+        "holds": found.holds,
+        "verdict": found.verdict,
+    }
+
+
+def _bound(found: Audited) -> dict[str, object]:
+    return {
+        "claimed": found.claimed,
+        "lower_bound": found.lower_bound,
+        "confidence": found.confidence,
+        "delta": found.delta,
+        "runs": found.runs,
+        "holds": found.holds,
+        "verdict": found.verdict,
+    }
+
+
+def show(console: Console, audited: str, found: Audited) -> None:
+    """Claim and bound, each with the belief that it allows, and the verdict."""
+    console.print(audited, style="bold", markup=False, highlight=False, soft_wrap=True)
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    for title in ("", "epsilon", f"a belief of {percent(PRIOR)} can become"):
+        table.add_column(title, justify="right" if title else "left")
+    table.add_row("claimed", number(found.claimed), f"at most {at_most(highest(PRIOR, found.claimed))}")
+    reached = percent(highest(PRIOR, found.lower_bound))
+    table.add_row("shown by the runs", number(found.lower_bound), f"at least {reached}")
+    console.print(table)
+    more, fewer = found.hits
+    console.print(
+        f"\nAn event was chosen on half of {found.runs:,} runs on each of two neighbours. In the other half "
+        f"it happened {more:,} times on the one and {fewer:,} times on the other.",
+        highlight=False,
+    )
+    style = "green" if found.holds else "red"
+    console.print(found.verdict, style=style, highlight=False)
+
+
+def show_posteriors(console: Console, found: PosteriorAudited) -> None:
+    """What attackers came to believe, beside what is promised."""
+    allowed = "none" if found.tail == 0 else f"at most {chance(found.tail)}"
+    console.print(
+        f"\nAfter each run an attacker who knew all but one person's record, and gave the truth a belief of "
+        f"{percent(found.prior)}, had a new one. Above {at_most(found.cap)} ended {percent(found.fraction)} "
+        f"of them; allowed is {allowed}.",
+        highlight=False,
+    )
+    console.print(found.verdict, style="green" if found.holds else "red", highlight=False)

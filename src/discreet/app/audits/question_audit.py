@@ -1,0 +1,149 @@
+"""The audit of a question: how much its answers tell of one person, counted on made-up neighbours.
+
+Never       the real data: the policy's sources are not opened, and its ledger is not charged. A scratch
+            curator, in memory, over made-up tables plans the question as the real one would.
+Pair        of several made-up pairs the one that can tell most, by the laws of the plan's mechanisms
+            (`question_telling`). Made-up counts may be looked at.
+Runs        `question_runs` has them. Their number is bounded by the cells that they hold.
+Posteriors  after each run an attacker who knows the mechanisms, all other people, and that the one person is
+            as here or as there, has a posterior for the truth. It started from the promise's prior and must
+            not pass the promised posterior, or with a tail no more often than that. A tail is for everything
+            that the ledger ever allows; a single question stays below it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from discreet.app.audits.neighbours import Neighbours, Rows, neighbours, written
+from discreet.app.audits.question_runs import LOSS, Counts, Worlds, count
+from discreet.app.audits.question_telling import telling
+from discreet.app.curator import Curator
+from discreet.app.policies import promise_of
+from discreet.app.proposals import Proposal
+from discreet.attacks.audit import CONFIDENCE, LEAST_RUNS, Audited, audit
+from discreet.attacks.events import Columns
+from discreet.attacks.posterior_audit import PosteriorAudited, after, posterior_audit
+from discreet.belief import Promise
+from discreet.belief.odds import highest
+from discreet.core.numbers import Real, require_count
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import prepare
+from discreet.sql.plan import Plan
+
+PAIRS = 32
+RUNS = 20_000
+CELLS = 1 << 22
+NEARLY = 0.999
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionAudited:
+    """What the runs of a question show: a loss that it has, and what attackers came to believe.
+
+    Nothing is said of beliefs where the ledger would not allow the question under its promise with a tail.
+    """
+
+    audited: Audited
+    posteriors: PosteriorAudited | None
+
+
+def audit_question(
+    policy: Policy,
+    sql: str,
+    *,
+    epsilon: Real,
+    runs: int | None = None,
+    confidence: float = CONFIDENCE,
+    random: Randomness | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> QuestionAudited:
+    """Audit a question under a policy, on the pair of made-up neighbours that tells most of some."""
+    if runs is not None:
+        require_count("audit", "runs", runs, least=LEAST_RUNS)
+    random, tell = random or Randomness(), progress or (lambda _: None)
+    promise = promise_of(policy)
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        scratch = Scratch(policy=policy, folder=Path(folder))
+        made_up = neighbours(policy, sql, promise.secret, random)
+        first = next(made_up)
+        proposal = scratch.propose(first.here, sql, epsilon)
+        plan = proposal.plan
+        tell("choosing neighbours")
+        pairs = itertools.islice(itertools.chain([first], made_up), PAIRS)
+        worlds = _furthest(scratch, plan, pairs, float(epsilon), random)
+    runs = _bounded(worlds) if runs is None else runs
+    tell(f"running it {2 * runs:,} times")
+    here, there = (worlds.outputs(side, runs) for side in (worlds.here, worlds.there))
+    audited = audit(
+        lambda _: here,
+        lambda _: there,
+        claimed=epsilon,
+        delta=max(0.0, plan.guarantee.profile(float(epsilon))),
+        runs=runs,
+        confidence=confidence,
+    )
+    allowed = promise.tail == 0 or proposal.fits
+    believed = _posteriors(here, there, promise, float(epsilon), confidence) if allowed else None
+    return QuestionAudited(audited=audited, posteriors=believed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scratch:
+    """Made-up tables under a policy, in a folder that goes."""
+
+    policy: Policy
+    folder: Path
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def propose(self, rows: Rows, sql: str, epsilon: Real) -> Proposal:
+        with Curator.under(self._written(rows)) as curator:
+            return curator.plan(sql, epsilon=epsilon)
+
+    def counts(self, plan: Plan, rows: Rows) -> Counts:
+        with DuckDB.open(prepare(self._written(rows), None)) as engine:
+            return count(plan, engine)
+
+    def _written(self, rows: Rows) -> Policy:
+        return written(self.policy, rows, self.folder / str(next(self.numbers)))
+
+
+def _furthest(
+    scratch: Scratch, plan: Plan, pairs: Iterator[Neighbours], epsilon: float, random: Randomness
+) -> Worlds:
+    best, most = None, -1.0
+    for pair in pairs:
+        here, there = (scratch.counts(plan, side) for side in (pair.here, pair.there))
+        worlds = Worlds(plan=plan, here=here, there=there, random=random)
+        told = telling(worlds, RUNS // 2)
+        if told > most:
+            best, most = worlds, told
+        if told >= NEARLY * epsilon:
+            break
+    assert best is not None
+    return best
+
+
+def _bounded(worlds: Worlds) -> int:
+    """So many runs that their cells fit into memory."""
+    plan = worlds.plan
+    columns = len(plan.vectors) + len(plan.counted) + 3 * len(plan.outputs)
+    return max(LEAST_RUNS, min(RUNS, CELLS // (columns * len(worlds.groups))))
+
+
+def _posteriors(
+    here: Columns, there: Columns, promise: Promise, epsilon: float, confidence: float
+) -> PosteriorAudited:
+    """The claims that the person is as here, and as there, where they are true."""
+    losses = np.concatenate([here[LOSS], -there[LOSS]]).astype(np.float64)
+    cap = highest(promise.prior, epsilon) if promise.tail == 0 else promise.posterior
+    promised = Promise(promise.prior, cap, secret=promise.secret, tail=promise.tail)
+    return posterior_audit(after(promise.prior, losses), promised, confidence=confidence)

@@ -1,0 +1,182 @@
+"""A draft of a policy: what files say of themselves, and a `?` for everything that only a person may say.
+
+Names and types come from the files' schemas, roles from the names, and from what most values of a text column
+look like where its name says nothing. Bounds and values are left open: taken from the data they would tell of
+its extremes, and every answer that rests on them would too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.app.drafting.identifiers import PATTERNS, Identifier, by_content, by_name
+from discreet.app.drafting.proposed import hierarchies
+from discreet.app.drafting.roles import is_code, is_id, likely_role, names_people
+from discreet.app.yaml_text import word
+from discreet.core.errors import RequestError
+from discreet.core.policy import WORD, Kind, Role
+from discreet.engines.patterns import matching
+from discreet.engines.schema import Schema
+
+HEAD = """\
+# A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
+# Take bounds and values from what is public: a questionnaire, a standard, an expert. Never from the data, as
+# they would tell of its rarest people. What lies beyond a bound is moved to it.
+
+# Who gives a claim about a person at most `prior` before may give it at most `posterior` after all answers.
+# What that means in words: discreet promise --prior 1% --posterior 5%
+promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presence (that one is in the data)
+
+# Roles: identifier (never leaves), quasi (known to others), sensitive, other.
+# A category may do without `values`; groups are then chosen privately, and the promise needs a tail above 0.
+# Text that is free and not one of a few values: type: text.
+# A table may link to others: links: {visit: visits.id}. Where the person is known only to the row that it
+# links to: person: {through: visit}. A table about nobody, such as a list of clinics: person: none.
+# nulls: false says that every row has the column, so that its count and the count of rows cost as one;
+# nulls: true that NULL is one of the groups where it is grouped by.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnDraft:
+    """One column as the draft has it; `hipaa` is what it seems to be of HIPAA's identifiers."""
+
+    name: str
+    kind: Kind
+    role: Role
+    hipaa: Identifier | None = None
+
+    @property
+    def entry(self) -> str:
+        parts = [f"type: {self.kind.value}"]
+        if self.role is not Role.IDENTIFIER:
+            parts += OPEN.get(self.kind, [])
+        if self.role is not Role.OTHER:
+            parts.append(f"role: {self.role.value}")
+        remark = "" if self.hipaa is None else f"    # HIPAA ({self.hipaa.letter}): {self.hipaa.what}"
+        return f"{{{', '.join(parts)}}}{remark}"
+
+
+OPEN = {
+    Kind.INTEGER: ["low: ?", "high: ?"],
+    Kind.DECIMAL: ["low: ?", "high: ?", "resolution: ?"],
+    Kind.DATE: ["low: ?", "high: ?"],
+    Kind.TIMESTAMP: ["low: ?", "high: ?"],
+    Kind.CATEGORY: ["values: [?]"],
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDraft:
+    """One table as the draft has it; `left_out` are positions of columns that a policy cannot name."""
+
+    name: str
+    schema: Schema
+    columns: tuple[ColumnDraft, ...]
+    left_out: tuple[int, ...]
+
+    @property
+    def person(self) -> str | None:
+        """The one column that seems to name the person, if there is one."""
+        people = [column.name for column in self.columns if names_people(column.name)]
+        keys = people or [column.name for column in self.columns if is_id(column.name)]
+        return keys[0] if len(keys) == 1 else None
+
+    @property
+    def header_in_doubt(self) -> bool:
+        """Whether the names may be a row: among texts alone, a header looks like any other line."""
+        return (
+            self.schema.guessed
+            and self.schema.header
+            and all(kind is Kind.TEXT for _, kind in self.schema.columns)
+        )
+
+
+def draft(found: Sequence[Schema]) -> list[TableDraft]:
+    """One table each, under names of their own."""
+    tables: list[TableDraft] = []
+    for schema in found:
+        name = _table_name(schema.table or schema.path.stem, {table.name for table in tables})
+        tables.append(_table(name, schema))
+    return tables
+
+
+def write(tables: Sequence[TableDraft], folder: Path) -> str:
+    """The text of the policy, to stand in `folder`."""
+    blocks = "\n".join(_block(table, folder) for table in tables)
+    columns = [(column.name, column.kind, column.role) for table in tables for column in table.columns]
+    return f"{HEAD}\ntables:\n{blocks}{hierarchies(columns)}"
+
+
+def _table(name: str, schema: Schema) -> TableDraft:
+    usable = {column: kind for column, kind in schema.columns if kind is not None and _is_name(column)}
+    unnamed = [column for column, kind in usable.items() if _may_hold_anything(column, kind)]
+    found = matching(schema, unnamed, PATTERNS)
+    columns = tuple(_column(column, kind, found.get(column, {})) for column, kind in usable.items())
+    if not columns:
+        raise RequestError(
+            f"{schema.path} has no column that a policy can name.",
+            hint="Names are letters, digits, blanks and . - _, and begin with a letter.",
+        )
+    left_out = tuple(at for at, (column, _) in enumerate(schema.columns, 1) if column not in usable)
+    return TableDraft(name=name, schema=schema, columns=columns, left_out=left_out)
+
+
+def _may_hold_anything(name: str, kind: Kind) -> bool:
+    return kind in (Kind.TEXT, Kind.CATEGORY) and likely_role(name) in (Role.OTHER, Role.QUASI)
+
+
+def _column(name: str, kind: Kind, shares: Mapping[str, float]) -> ColumnDraft:
+    hipaa = by_content(shares) or by_name(name, kind)
+    role = hipaa.role if hipaa is not None and by_content(shares) else likely_role(name)
+    if role is not Role.IDENTIFIER and (kind is Kind.TEXT or (kind is Kind.INTEGER and is_code(name))):
+        kind = Kind.CATEGORY
+    return ColumnDraft(name=name, kind=kind, role=role, hipaa=hipaa)
+
+
+def _block(table: TableDraft, folder: Path) -> str:
+    person = (
+        f"row, if every row is another person; or the column that names the person{_proposal(table.person)}"
+    )
+    width = max(len(word(column.name)) for column in table.columns) + 1
+    lines = [
+        f"  {table.name}:",
+        f"    source: {word(_beside(table.schema.source, folder))}",
+        f"    person: ?             # {person}",
+        "    rows_per_person: ?    # how many rows of one person count at most; 1 where person is row",
+        f"    columns:{_caution(table)}",
+        *(f"      {f'{word(column.name)}:':<{width}} {column.entry}" for column in table.columns),
+        *(
+            f"      # column {at} is left out: a policy has no word for its name or type"
+            for at in table.left_out
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _proposal(person: str | None) -> str:
+    return "" if person is None else f", perhaps {person}"
+
+
+def _caution(table: TableDraft) -> str:
+    names = ", names too: is its first line a header?" if table.header_in_doubt else ""
+    return f"{' ' * 14}# types are guesses from the text{names}" if table.schema.guessed else ""
+
+
+def _beside(source: str, folder: Path) -> str:
+    return os.path.relpath(source, folder)
+
+
+def _table_name(stem: str, taken: set[str]) -> str:
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_") or "table"
+    plain = plain if not plain[0].isdigit() else f"t_{plain}"
+    names = (plain, *(f"{plain}_{number}" for number in range(2, len(taken) + 2)))
+    return next(name for name in names if name not in taken)
+
+
+def _is_name(column: str) -> bool:
+    return WORD.fullmatch(column) is not None and not column.startswith("_discreet")

@@ -1,0 +1,136 @@
+"""The anonymizer: a policy's table, models and a way to recode; then the release with its certificate.
+
+    values → hierarchies cover them → the engine counts distinct tuples → search or recode → judged again
+    → the engine writes
+
+What is published is judged once more by all models, from the labels that it shows, before anything is
+written: a recoding that broke its models would be refused, whatever search it came from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+
+from discreet.anonymity.chaining import EARLIER
+from discreet.anonymity.models import KAnonymity, Model
+from discreet.anonymity.recodings.microaggregation import Centre
+from discreet.anonymity.recodings.pseudonyms import Pseudonyms
+from discreet.anonymity.search import Found, Objective
+from discreet.anonymity.search.objectives import Loss
+from discreet.app.policies import load
+from discreet.app.publishing.counted import Counted, counted
+from discreet.app.publishing.exposure import require_declared
+from discreet.app.publishing.frames import named
+from discreet.app.publishing.goals import Goal, Method
+from discreet.app.publishing.methods import listed, recode
+from discreet.app.publishing.release import Release, published_columns
+from discreet.app.publishing.wanted_models import Posterior, of_posterior
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+
+__all__ = ["Anonymizer", "Goal", "Method", "Release"]
+
+USUAL = KAnonymity(k=5)
+
+
+class Anonymizer:
+    """Finds a release of a table that meets the models; 5-anonymity, where none is named.
+
+    >>> Anonymizer("privacy.yaml", models=[KAnonymity(k=5)]).fit("hospital").release  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        policy: Policy | str | Path,
+        *,
+        models: Sequence[Model] | None = None,
+        posterior: Posterior | float | None = None,
+        suppress: Fraction | float | str = 0,
+        objective: Objective | None = None,
+        method: Method | str = Method.GENERALIZE,
+        weights: Mapping[str, float] | None = None,
+        levels: Mapping[str, int] | None = None,
+        centres: Mapping[str, Centre | str] | None = None,
+        pseudonyms: Sequence[Pseudonyms] = (),
+        earlier: pa.Table | None = None,
+        seconds: float | None = None,
+        sampling: float | None = None,
+        unit: str | None = None,
+        population: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.policy = policy if isinstance(policy, Policy) else load(Path(policy))
+        asked = (USUAL,) if models is None and posterior is None else tuple(models or ())
+        if not asked and posterior is None:
+            raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
+        self.goal = Goal(
+            models=asked,
+            suppress=Fraction(str(suppress)),
+            objective=objective or Loss(),
+            method=Method(method),
+            weights=dict(weights or {}),
+            seconds=seconds,
+            levels=levels,
+            centres={name: Centre(each) for name, each in (centres or {}).items()},
+            pseudonyms=tuple(pseudonyms),
+            earlier=earlier,
+            sampling=sampling,
+        )
+        self._unit, self._population = unit, population
+        self._posterior = Posterior(cap=posterior) if isinstance(posterior, float | int) else posterior
+        self._tell = progress or (lambda _: None)
+        self.release: Release
+
+    def fit(self, table: object) -> Self:
+        """Find the release of a policy's table, or of a frame with the columns of the policy's only table."""
+        began = time.perf_counter()
+        name, frames = named(self.policy, table)
+        declared = self.policy.tables[name]
+        columns = published_columns(declared, tuple(each.column for each in self.goal.pseudonyms))
+        require_declared(name, declared, columns)
+        counted = self._counted(name, frames, shown=columns)
+        self._tell("searching")
+        recoding, found = recode(counted, self._tell)
+        seen = {each: held for each, held in counted.tuples.sensitive.items() if each != EARLIER}
+        self.release = Release(
+            **vars(counted) | {"tuples": replace(counted.tuples, sensitive=seen)},
+            recoding=recoding,
+            found=found,
+            columns=columns,
+            seconds=time.perf_counter() - began,
+        )
+        return self
+
+    def minimal(self, table: object) -> tuple[Found, tuple[str, ...]]:
+        """All minimal generalizations, and the columns that their levels are of."""
+        counted = self._counted(*named(self.policy, table))
+        return listed(counted, self._tell, top=None), counted.subject.quasi
+
+    def best(self, table: object, number: int) -> tuple[Found, tuple[str, ...]]:
+        """So many generalizations that lose least, and the columns that their levels are of."""
+        counted = self._counted(*named(self.policy, table))
+        return listed(counted, self._tell, top=number), counted.subject.quasi
+
+    def _counted(self, name: str, frames: dict[str, pa.Table], *, shown: tuple[str, ...] = ()) -> Counted:
+        found = counted(
+            self.policy,
+            name,
+            frames,
+            self.goal,
+            unit=self._unit,
+            population=self._population,
+            shown=shown,
+            tell=self._tell,
+        )
+        if self._posterior is None:
+            return found
+        seen = {each: held for each, held in found.tuples.sensitive.items() if each != EARLIER}
+        models = (*found.goal.models, *of_posterior(self._posterior, seen))
+        return replace(found, goal=replace(found.goal, models=models))

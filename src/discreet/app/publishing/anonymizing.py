@@ -1,0 +1,136 @@
+"""What `discreet anonymize` does: read the request, find the release, publish it, say what it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import typer
+from rich.console import Console
+
+from discreet.app.commands.progress import spinner
+from discreet.app.publishing import checking, listed_view, private_view
+from discreet.app.publishing import view as anonymize_view
+from discreet.app.publishing.certificates import write_certificate
+from discreet.app.publishing.counted import Sources
+from discreet.app.publishing.exposure import warnings
+from discreet.app.publishing.options import PRIVATE, Request, anonymizer, private, wanted
+from discreet.app.publishing.release import Release
+from discreet.app.publishing.releasing import publish
+from discreet.app.publishing.report import report, write_report
+from discreet.app.publishing.subjects import Named, resolve
+from discreet.app.publishing.wanted_models import Options, models_of
+from discreet.app.trials import view as attack_view
+from discreet.app.trials.release_trial import try_release
+from discreet.app.trials.trial import Trial
+from discreet.core.errors import RequestError, UnmetError
+from discreet.core.numbers import parse_probability
+from discreet.core.policy import Table
+from discreet.engines.publishing import Target
+
+__all__ = ["Options", "Request", "run"]
+
+
+def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_json: bool) -> None:
+    """Judge the table, list generalizations, or publish it."""
+    if sum((check, minimal, top is not None)) > 1:
+        raise RequestError("--check, --minimal and --top do different things.", hint="Give one of them.")
+    if request.unit not in (None, "row"):
+        raise RequestError(
+            f"--unit is row, or left out; got {request.unit}.", hint="Leave it out to count people."
+        )
+    if request.output is not None:
+        Target.of(request.output)  # refused before the table is looked at
+    named = resolve(wanted(request))
+    if check:
+        _check(request, named, as_json=as_json)
+    elif minimal or top is not None:
+        _list(request, named, top, as_json=as_json)
+    elif request.method == PRIVATE:
+        _publish_privately(request, named, as_json=as_json)
+    else:
+        _publish(request, named, as_json=as_json)
+
+
+def _publish(request: Request, named: Named, *, as_json: bool) -> None:
+    with spinner() as tell:
+        release = anonymizer(request, named, tell).fit(named.name).release
+        tell("attacking it")
+        trial = _tried(request, release, named)
+        trial.refuse(forced=request.force)
+        written = []
+        if request.output is not None:
+            tell("writing")
+            document = report(release, trial)  # what can fail comes before anything is published
+            written = publish(release, named.policy, request.output, trial=trial)
+            written.append(write_report(document, request.output))
+    _warn(release.table, release.columns)
+    if as_json:
+        files = {"files": [str(path) for path in written]}
+        print(json.dumps(anonymize_view.as_object(release) | {"trial": attack_view.as_object(trial)} | files))
+    else:
+        anonymize_view.show(Console(), release, written, trial)
+
+
+def _tried(request: Request, release: Release, named: Named) -> Trial:
+    at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
+    return try_release(release, named.policy, at_most=at_most, others=request.others)
+
+
+def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:
+    if request.output is None:
+        raise RequestError(
+            "anonymize: a private release is charged when it is made, so it must be kept.",
+            hint="Name a file with -o.",
+        )
+    target = Target.of(request.output)
+    Sources(tables={named.name: named.policy.tables[named.name]}, frames={}).require_elsewhere(target)
+    with spinner() as tell:
+        release = private(request, named, tell).fit(named.name).release
+        tell("writing")
+        release.write(request.output)
+        written = [
+            request.output,
+            write_certificate(private_view.certificate(release), target),
+            write_report(private_view.report(release), request.output),
+        ]
+    _warn(release.table, release.as_they_are)
+    if as_json:
+        print(json.dumps(private_view.as_object(release) | {"files": [str(path) for path in written]}))
+        return
+    private_view.show(Console(), release)
+    for path in written:
+        Console().print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> None:
+    if request.method == PRIVATE:
+        raise RequestError(
+            "anonymize: a private release is not searched for; its levels are declared.",
+            hint="Leave --minimal and --top out.",
+        )
+    with spinner() as tell:
+        found = anonymizer(request, named, tell)
+        listed = found.minimal(named.name) if top is None else found.best(named.name, top)
+    show: Callable[..., None] = listed_view.show_minimal if top is None else listed_view.show_best
+    show(Console(), listed, as_json=as_json)
+
+
+def _check(request: Request, named: Named, *, as_json: bool) -> None:
+    found = checking.check(named, models_of(request.models, named), unit=request.unit)
+    if as_json:
+        print(json.dumps(found.as_object()))
+    else:
+        checking.show(Console(), found)
+    if found.holds:
+        return
+    if as_json:
+        raise typer.Exit(UnmetError.exit_code)
+    failed = [model.name for model, each in found.verdicts if not each.holds]
+    raise UnmetError(f"The table does not meet {' and '.join(failed)}.")
+
+
+def _warn(table: Table, columns: tuple[str, ...]) -> None:
+    console = Console(stderr=True, soft_wrap=True)
+    for text in warnings(table, columns):
+        console.print(f"discreet: warning: {text}", markup=False, highlight=False)

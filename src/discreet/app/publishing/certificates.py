@@ -1,0 +1,90 @@
+"""The certificate of a release: parameters and what follows from them, never a result.
+
+It is public, so nothing in it was computed from the data but what the release itself shows: which columns
+were made coarser how far. What an attacker is taken to know stands beside what he may then believe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from discreet.anonymity.models import Model
+from discreet.app.publishing.release import Release
+from discreet.app.trials.bounds import of_models
+from discreet.core.policy import Role
+from discreet.engines.publishing import Target
+
+ATTACKER = (
+    "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
+)
+LIMITS = (
+    "This release is not differentially private. Against an attacker who knows more about a person, or who "
+    "has seen another release about the same people, none of these bounds holds."
+)
+
+
+def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool = False) -> dict[str, object]:
+    """What may be published beside a release."""
+    goal = release.goal
+    return {
+        "kind": "recoded table",
+        "table": release.name,
+        "unit": "row" if release.subject.person is None else "person",
+        "method": goal.method.value,
+        "meaning": goal.method.meaning,
+        "objective": goal.objective.name if release.found is not None else None,
+        "weights": dict(goal.weights),
+        "suppression_limit": str(goal.suppress),
+        "columns": {name: _column(release, name) for name in release.table.columns},
+        "models": [_model(model) for model in goal.models],
+        "pseudonyms": [each.declaration for each in goal.pseudonyms],
+        "chained": goal.earlier is not None,
+        "bounds": [bound.as_object() for bound in of_models(goal.models)],
+        "attacker": ATTACKER,
+        "limits": LIMITS,
+        "attacks_run": list(attacks),
+        "forced": forced,
+    }
+
+
+def write_certificate(content: dict[str, object], target: Target) -> Path:
+    """Beside the published file, whose digest it carries; a table among others has none of its own."""
+    path = target.beside("certificate.json")
+    where: dict[str, object] = {"file": target.file.name}
+    if target.table:
+        where["table_of_file"] = target.table
+    else:
+        with target.file.open("rb") as file:
+            where["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    path.write_text(json.dumps(content | where, indent=2) + "\n")
+    return path
+
+
+def _model(model: Model) -> dict[str, object]:
+    return {
+        "name": model.name,
+        "column": model.column,
+        "belief": model.belief,
+        "not_stopped": list(model.not_stopped),
+    }
+
+
+def _column(release: Release, name: str) -> dict[str, object]:
+    role = release.table.columns[name].role
+    if name not in release.columns:
+        return {"role": role.value, "published": "left out"}
+    if name in {each.column for each in release.goal.pseudonyms}:
+        return {"role": role.value, "published": "as keyed pseudonyms"}
+    if role is not Role.QUASI:
+        return {"role": role.value, "published": "as it is"}
+    how = release.how(release.subject.quasi.index(name))
+    missing = release.table.columns[name].missing
+    return {
+        "role": role.value,
+        "published": f"level {how}" if release.recoding.levels is not None else how,
+        "hierarchy": release.table.columns[name].hierarchy or name,
+        "missing": None if missing is None else missing.value,
+    }

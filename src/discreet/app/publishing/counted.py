@@ -1,0 +1,207 @@
+"""A table as its distinct tuples: what a method works on, and all that it sees of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from discreet.anonymity.chaining import EARLIER, chained
+from discreet.anonymity.classes import Tuples
+from discreet.anonymity.compression import Combinations, Subject, combine, compress, missed
+from discreet.anonymity.hierarchies import Hierarchy, Spec, over_column, spec_of
+from discreet.anonymity.hierarchies.labels import number
+from discreet.anonymity.models import MInvariance, Model
+from discreet.app.publishing.exposure import require_harmless
+from discreet.app.publishing.goals import Goal, Method
+from discreet.core.errors import DataError, RequestError
+from discreet.core.hierarchies import Missing
+from discreet.core.policy import Kind, Policy, Role, Table
+from discreet.engines.publishing import DuckDBPublisher, Target
+
+NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sources:
+    """Where the rows are: tables of a policy and frames, opened for as long as they are read."""
+
+    tables: dict[str, Table]
+    frames: dict[str, pa.Table]
+
+    def open(self) -> DuckDBPublisher:
+        return DuckDBPublisher(self.tables, self.frames)
+
+    def require_elsewhere(self, target: Target) -> None:
+        """Refuse to overwrite what is read."""
+        with self.open() as engine:
+            if engine.is_read(target):
+                raise RequestError(
+                    f"anonymize: {target.name} is what is being published.", hint="Write to another file."
+                )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counted:
+    """A table as its distinct tuples, and what is asked of its release.
+
+    `missing` counts those who are no part of it, because a value is missing where the policy suppresses that.
+    """
+
+    name: str
+    table: Table
+    subject: Subject
+    goal: Goal
+    tuples: Tuples
+    hierarchies: tuple[Hierarchy, ...]
+    sources: Sources
+    state: list[tuple[str, int, int]]
+    missing: int = 0
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """The quasi-identifiers that are declared to be numbers or times."""
+        return frozenset(name for name in self.subject.quasi if self.table.columns[name].type in NUMBERS)
+
+
+def counted(
+    policy: Policy,
+    name: str,
+    frames: dict[str, pa.Table],
+    goal: Goal,
+    *,
+    unit: str | None = None,
+    population: str | None = None,
+    shown: Sequence[str] = (),
+    tell: Tell = lambda _: None,
+) -> Counted:
+    """Have the engine count the table; refuses columns to be `shown` that look like identifiers."""
+    declared = policy.tables[name]
+    subject = subject_of(name, declared, goal.models, unit=unit, population=population)
+    _require_people(subject, goal)
+    for each, frame in frames.items():
+        require_columns(policy.tables[each], frame)
+    others = [each for each in (name, population) if each and each not in frames]
+    sources = Sources(tables={each: policy.tables[each] for each in others}, frames=frames)
+    tell("counting distinct combinations")
+    with sources.open() as engine:
+        state = engine.state
+        require_harmless(engine, name, declared, shown)
+        found = combine(engine, subject)
+        spanned = goal.method in (Method.MONDRIAN, Method.RELAXED)
+        hierarchies = hierarchies_of(found, declared, policy, spanned=spanned)
+        tuples = compress(engine, found, hierarchies)
+        if goal.earlier is not None:
+            tuples = chained(engine, found, tuples, list(hierarchies), goal.earlier)
+            goal = replace(goal, models=tuple(map(_following, goal.models)))
+    dropped = any(declared.columns[each].missing is Missing.SUPPRESS for each in subject.quasi)
+    return Counted(
+        name=name,
+        table=declared,
+        subject=subject,
+        goal=goal,
+        tuples=tuples,
+        hierarchies=hierarchies,
+        sources=sources,
+        state=state,
+        missing=missed(found, hierarchies) if dropped else 0,
+    )
+
+
+def subject_of(
+    name: str,
+    table: Table,
+    models: Sequence[Model],
+    *,
+    unit: str | None = None,
+    population: str | None = None,
+) -> Subject:
+    """What a policy's table is to the engine; refuses columns that are missing or have the wrong role."""
+    quasi = tuple(each for each, column in table.columns.items() if column.role is Role.QUASI)
+    if not quasi:
+        raise RequestError(
+            f"anonymize: table {name} has no quasi-identifiers.",
+            hint="Give role: quasi to the columns that an attacker may know, in the policy or with --quasi.",
+        )
+    wanted = dict.fromkeys(model.column for model in models if model.column is not None)
+    for column in wanted:
+        if column not in table.columns:
+            raise RequestError(
+                f"anonymize: a model is about the column {column}, which table {name} does not have.",
+                hint=f"It has {', '.join(table.columns)}.",
+            )
+        if column in quasi:
+            raise RequestError(
+                f"anonymize: {column} is a quasi-identifier, so no model can be about it as sensitive.",
+                hint="Give it role: sensitive, or leave the model out.",
+            )
+    sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
+    person = None if table.person in ("row", "none") or unit == "row" else table.person
+    if not isinstance(person, str | None):
+        raise RequestError(
+            f"anonymize: the people of {name} are named by another table.",
+            hint="Publish a table that names its people itself, or count rows with --unit row.",
+        )
+    return Subject(
+        table=name,
+        quasi=quasi,
+        sensitive=tuple(dict.fromkeys([*wanted, *sensitive])),
+        person=person,
+        population=population,
+    )
+
+
+def hierarchies_of(
+    combinations: Combinations, table: Table, policy: Policy, *, spanned: bool = False
+) -> tuple[Hierarchy, ...]:
+    """The hierarchy of every quasi-identifier over the values that occur, under the name of its column.
+
+    With `spanned`, numbers and times are covered from end to end of what is declared, so that an interval can
+    end at any of them and not just at values that somebody has.
+    """
+    made = []
+    for name, found in combinations.values().items():
+        column = table.columns[name]
+        spec = spec_of(name, column, policy)
+        values = _spanned(spec, found) if spanned and column.type in NUMBERS else found
+        made.append(replace(over_column(spec, values, missing=column.missing, column=name), name=name))
+    return tuple(made)
+
+
+def _spanned(spec: Spec, found: Collection[str]) -> list[str]:
+    present = set(found)
+    numbers = {number(value) for value in found} - {None}
+    between = (value for value in spec.domain() if value not in present and number(value) not in numbers)
+    return [*found, *between]
+
+
+def _following(model: Model) -> Model:
+    """The same model, told where the signatures of the release before are."""
+    return replace(model, earlier=EARLIER) if isinstance(model, MInvariance) else model
+
+
+def _require_people(subject: Subject, goal: Goal) -> None:
+    if goal.earlier is None:
+        return
+    if not any(isinstance(model, MInvariance) for model in goal.models):
+        raise RequestError(
+            "anonymize: an earlier release is looked at for m-invariance, which was not asked for.",
+            hint="Add --m-invariance COLUMN:M.",
+        )
+    if subject.person is None:
+        raise RequestError(
+            f"anonymize: {subject.table} does not name its people, so who stayed cannot be told.",
+            hint="Declare person: COLUMN in the policy.",
+        )
+
+
+def require_columns(table: Table, frame: pa.Table) -> None:
+    """Refuse a frame that lacks a column of the policy."""
+    missing = [name for name in table.columns if name not in frame.column_names]
+    if missing:
+        raise DataError(
+            f"anonymize: the policy declares the column {missing[0]}, which the frame does not have.",
+            hint="Correct its name, or take it out of the policy.",
+        )

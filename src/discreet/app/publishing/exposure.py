@@ -1,0 +1,60 @@
+"""What a release would show as it is, and whether somebody said that it may.
+
+A column without a role was never looked at. One whose name says that it identifies people directly (a name,
+an email address, free text), or most of whose values look so, is then refused. One whose name says that
+others may know it (a date of birth, a place) is published with a warning, also where its role is other:
+quasi-identifiers that are missing from the list are what linking starts from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.app.drafting.identifiers import PATTERNS, by_content
+from discreet.app.drafting.roles import likely_role
+from discreet.core.errors import DataError, RequestError
+from discreet.core.policy import Kind, Role, Table
+from discreet.engines.publishing import DuckDBPublisher
+
+TEXTS = (Kind.TEXT, Kind.CATEGORY)
+
+
+def require_declared(name: str, table: Table, columns: Sequence[str]) -> None:
+    """Refuse to publish what is called like an identifier unless the policy says that it is none."""
+    for column in undeclared(table, columns):
+        if likely_role(column) is Role.IDENTIFIER:
+            raise RequestError(
+                f"anonymize: {column} of {name} would be published as it is, and is called like something "
+                "that identifies a person.",
+                hint="Give it role: identifier to leave it out, or role: other if it tells of nobody.",
+            )
+
+
+def require_harmless(engine: DuckDBPublisher, name: str, table: Table, columns: Sequence[str]) -> None:
+    """Refuse to publish what looks like an identifier, unless the policy says that it is none."""
+    texts = [each for each in undeclared(table, columns) if table.columns[each].type in TEXTS]
+    if not texts:
+        return
+    for column, shares in engine.matching(name, texts, PATTERNS).items():
+        found = by_content(shares)
+        if found is not None and found.role is Role.IDENTIFIER:
+            raise DataError(
+                f"anonymize: {column} of {name} would be published as it is, and most of its values look "
+                f"like {found.what}.",
+                hint="Give it role: identifier to leave it out, or role: other if it tells of nobody.",
+            )
+
+
+def undeclared(table: Table, columns: Sequence[str]) -> list[str]:
+    """The columns that nobody gave a role."""
+    return [column for column in columns if "role" not in table.columns[column].model_fields_set]
+
+
+def warnings(table: Table, columns: Sequence[str]) -> list[str]:
+    """One sentence for each column that is shown as it is and may be known to others."""
+    return [
+        f"{column} is published as it is, and its name says that others may know it of a person: consider "
+        "role: quasi."
+        for column in columns
+        if table.columns[column].role is Role.OTHER and likely_role(column) is Role.QUASI
+    ]

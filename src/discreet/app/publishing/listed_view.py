@@ -1,0 +1,61 @@
+"""How generalizations that one may choose from look on a console, and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from discreet.anonymity.search import Found
+from discreet.app.publishing.view import plain
+
+
+def show_minimal(console: Console, listed: tuple[Found, tuple[str, ...]], *, as_json: bool) -> None:
+    """Every minimal generalization, best first."""
+    found, columns = listed
+    if as_json:
+        extra = {"valid": found.valid, "nodes": found.nodes, "all": found.proven}
+        print(json.dumps({"minimal": _nodes(found, columns)} | extra))
+        return
+    console.print(_listing(found, columns))
+    all_of = "all" if found.proven else "those found in time"
+    valid = "" if found.valid is None else f"; {found.valid:,} of {found.nodes:,} generalizations are valid"
+    console.print(f"\n{len(found.solutions):,} minimal generalizations, {all_of}{valid}", highlight=False)
+
+
+def show_best(console: Console, listed: tuple[Found, tuple[str, ...]], *, as_json: bool) -> None:
+    """The generalizations that lose least, best first."""
+    found, columns = listed
+    if as_json:
+        print(json.dumps({"top": _nodes(found, columns), "nodes": found.nodes, "proven": found.proven}))
+        return
+    console.print(_listing(found, columns))
+    proof = "none of the others loses less" if found.proven else "not proven best: the search was cut short"
+    console.print(f"\n{len(found.solutions):,} of {found.nodes:,} generalizations; {proof}", highlight=False)
+    levels = zip(columns, found.solutions[0].levels, strict=True)
+    options = " ".join(f"--level {name}={level}" for name, level in levels if level)
+    console.print(f"To publish one, name its levels: {options or '--level COLUMN=0'}", highlight=False)
+
+
+def _nodes(found: Found, columns: tuple[str, ...]) -> list[dict[str, object]]:
+    return [
+        {
+            "levels": dict(zip(columns, each.levels, strict=True)),
+            "loss": each.loss,
+            "suppressed": each.suppressed,
+            "classes": each.classes,
+        }
+        for each in found.solutions
+    ]
+
+
+def _listing(found: Found, columns: tuple[str, ...]) -> Table:
+    table = plain()
+    for heading in (*columns, "loss", "left out", "classes"):
+        table.add_column(Text(heading))
+    for each in found.solutions:
+        figures = (f"{each.loss:.4f}", f"{each.suppressed:,}", f"{each.classes:,}")
+        table.add_row(*map(str, each.levels), *figures)
+    return table

@@ -1,0 +1,225 @@
+"""The options of `discreet anonymize` as what they mean: a table, a goal, a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.anonymity.chaining import PERSON, SIGNATURE
+from discreet.anonymity.models.parameters import parse_fraction
+from discreet.anonymity.recodings.microaggregation import Centre
+from discreet.anonymity.recodings.pseudonyms import Pseudonyms, key_in
+from discreet.anonymity.search import OBJECTIVES, Objective
+from discreet.app.publishing.anonymizer import Anonymizer
+from discreet.app.publishing.goals import Method
+from discreet.app.publishing.private_generalizer import PrivateGeneralizer
+from discreet.app.publishing.releasing import SIGNATURES
+from discreet.app.publishing.subjects import Named, Wanted
+from discreet.app.publishing.wanted_models import Options, Posterior, models_of
+from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_probability
+from discreet.core.randomness import Randomness
+
+PRIVATE = "private"
+METHODS = (*Method, PRIVATE)
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request as it was typed."""
+
+    table: str
+    policy: Path | None
+    models: Options
+    quasi: str | None = None
+    sensitive: str | None = None
+    hierarchies: Sequence[str] = ()
+    population: str | None = None
+    sampling: str | None = None
+    posterior: str | None = None
+    suppress: str = "0"
+    objective: str = "loss"
+    method: str = "generalize"
+    weights: Sequence[str] = ()
+    levels: Sequence[str] = ()
+    centres: Sequence[str] = ()
+    pseudonyms: Sequence[str] = ()
+    key: Path | None = None
+    chain: Path | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    analyst: str | None = None
+    unit: str | None = None
+    seconds: float | None = None
+    output: Path | None = None
+    at_most: str | None = None
+    others: Sequence[Path] = ()
+    force: bool = False
+
+
+def wanted(request: Request) -> Wanted:
+    """The table as it was named, and what was said of its columns."""
+    return Wanted(
+        table=request.table,
+        policy=request.policy,
+        quasi=_names(request.quasi),
+        sensitive=_names(request.sensitive),
+        identifiers=tuple(request.pseudonyms),
+        hierarchies=dict(_pair("--hierarchy", each) for each in request.hierarchies),
+        population=request.population,
+    )
+
+
+def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
+    """Whoever finds the release that was asked for."""
+    models = models_of(request.models, named)
+    if not models and request.posterior is None:
+        raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
+    if request.method not in METHODS:
+        raise RequestError(f"There is no method {request.method}.", hint=f"There are {', '.join(METHODS)}.")
+    private_only = [
+        option
+        for option, value in (
+            ("--epsilon", request.epsilon),
+            ("--delta", request.delta),
+            ("--analyst", request.analyst),
+        )
+        if value is not None
+    ]
+    if private_only:
+        raise RequestError(f"{private_only[0]} goes with --method private.", hint="Leave it out.")
+    return Anonymizer(
+        named.policy,
+        models=models,
+        posterior=None if request.posterior is None else Posterior.of(request.posterior),
+        suppress=_share(request.suppress),
+        objective=_objective(request.objective),
+        method=request.method,
+        weights={
+            name: float(parse_fraction("--weight", value))
+            for name, value in (_pair("--weight", each) for each in request.weights)
+        },
+        levels=_levels(request.levels) if request.levels else None,
+        centres=dict(_centre(each) for each in request.centres),
+        pseudonyms=_pseudonyms(request.pseudonyms, request.key),
+        earlier=None if request.chain is None else _signatures(request.chain),
+        seconds=request.seconds,
+        sampling=None if request.sampling is None else parse_probability("--sampling", request.sampling),
+        unit=request.unit,
+        population=named.population,
+        progress=tell,
+    )
+
+
+def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
+    """Whoever makes a private release; refuses what would change nothing."""
+    idle = [
+        option
+        for option, given in (
+            ("a model", request.models != Options() or request.posterior is not None),
+            ("--suppress", request.suppress != "0"),
+            ("--objective", request.objective != "loss"),
+            ("--weight", bool(request.weights)),
+            ("--centre", bool(request.centres)),
+            ("--pseudonym", bool(request.pseudonyms)),
+            ("--earlier", request.chain is not None),
+            ("--population", request.population is not None),
+            ("--sampling", request.sampling is not None),
+            ("--seconds", request.seconds is not None),
+            ("--unit", request.unit is not None),
+        )
+        if given
+    ]
+    if idle:
+        raise RequestError(
+            f"anonymize: {idle[0]} has no part in a private release.",
+            hint="It is told by --epsilon, --delta and --level alone.",
+        )
+    if request.epsilon is None or request.delta is None:
+        raise RequestError(
+            "anonymize: a private release needs an epsilon and a delta.",
+            hint="Write --epsilon 1 --delta 1e-6.",
+        )
+    return PrivateGeneralizer(
+        named.policy,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        levels=_levels(request.levels),
+        analyst=request.analyst,
+        progress=tell,
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    column, sign, value = text.partition("=")
+    if not sign or not column or not value:
+        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
+    return column, value
+
+
+def _levels(texts: Sequence[str]) -> dict[str, int]:
+    pairs = [_pair("--level", each) for each in texts]
+    wrong = [value for _, value in pairs if not (value.isascii() and value.isdigit() and len(value) < 4)]
+    if wrong:
+        raise RequestError(
+            f"--level must be COLUMN=NUMBER; got {wrong[0]}.", hint="Write --level age=2 or the like."
+        )
+    return {name: int(value) for name, value in pairs}
+
+
+def _centre(text: str) -> tuple[str, Centre]:
+    column, value = _pair("--centre", text)
+    if value not in list(Centre):
+        raise RequestError(f"--centre must be COLUMN=mean or COLUMN=median; got {value}.", hint="Name one.")
+    return column, Centre(value)
+
+
+def _pseudonyms(columns: Sequence[str], key: Path | None) -> tuple[Pseudonyms, ...]:
+    if not columns and key is None:
+        return ()
+    if not columns or key is None:
+        raise RequestError(
+            "--pseudonym COLUMN and --key FILE go together.",
+            hint="A key that does not exist yet is made, for its owner alone to read.",
+        )
+    secret = key_in(key, Randomness())
+    return tuple(Pseudonyms(column=name, key=secret) for name in columns)
+
+
+def _signatures(path: Path) -> pa.Table:
+    """The signatures of an earlier release, named itself or by the file that they stand beside."""
+    file = path if path.name.endswith(SIGNATURES) else path.with_name(f"{path.stem}.{SIGNATURES}")
+    table = None
+    with suppress(OSError, pa.ArrowInvalid):
+        table = pq.read_table(file)
+    if table is None or not {PERSON, SIGNATURE} <= set(table.column_names):
+        raise RequestError(
+            f"There are no signatures of an earlier release at {file}.",
+            hint="They are written beside a release that was made with --m-invariance.",
+        )
+    return table
+
+
+def _share(text: str) -> Fraction:
+    share = parse_fraction("--suppress", text)
+    if share > 1:
+        raise RequestError(f"--suppress must be a share such as 2%; got {text}.", hint="Give at most 100%.")
+    return share
+
+
+def _objective(name: str) -> Objective:
+    known = {each.name: each for each in OBJECTIVES}
+    if name not in known:
+        raise RequestError(f"There is no objective {name}.", hint=f"There are {', '.join(known)}.")
+    return known[name]

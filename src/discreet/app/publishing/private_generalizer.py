@@ -1,0 +1,221 @@
+"""Differentially private generalization, from a policy's table to its release.
+
+    columns and levels (from the request alone) → budget is reserved → the engine counts combinations
+    → generalized, sampled, small classes left out → settled → rows
+
+All columns that are published are generalized, to levels that are declared and not searched for; what they
+show of a row depends on that row alone. A value that its hierarchy does not cover, or that is missing and not
+declared a category, leaves its row out, which depends on that row alone, too. `anonymity.private` has the
+mechanism and its proof.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.accounting.entries import Entry
+from discreet.accounting.ledger import Ledger
+from discreet.anonymity.classes import Integers
+from discreet.anonymity.compression import COUNT, Subject, one_row_each
+from discreet.anonymity.hierarchies import Mask, spec_of
+from discreet.anonymity.numbering import numbered
+from discreet.anonymity.private import for_guarantee
+from discreet.app import fault_log
+from discreet.app.books import asking, opened
+from discreet.app.policies import load, promise_of
+from discreet.app.publishing.counted import Sources, require_columns
+from discreet.app.publishing.exposure import require_declared
+from discreet.app.publishing.frames import named
+from discreet.app.publishing.private_release import PrivateRelease, Shown
+from discreet.app.publishing.release import published_columns
+from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.guarantees import ApproximateDP
+from discreet.core.hierarchies import Missing
+from discreet.core.numbers import Real
+from discreet.core.policy import Column, Policy, Table
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact
+
+OUT = -1
+LEAST = 1e-3
+
+
+class PrivateGeneralizer:
+    """Publishes a table at declared levels under (epsilon, delta)-differential privacy."""
+
+    def __init__(
+        self,
+        policy: Policy | str | Path,
+        *,
+        epsilon: Real,
+        delta: Real,
+        levels: Mapping[str, int] | None = None,
+        analyst: str | None = None,
+        random: Randomness | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.policy = policy if isinstance(policy, Policy) else load(Path(policy))
+        self.mechanism = for_guarantee(epsilon=epsilon, delta=delta)
+        self._levels, self._analyst = dict(levels or {}), analyst
+        self._random, self._tell = random or Randomness(), progress or (lambda _: None)
+        self.release: PrivateRelease
+
+    def fit(self, table: object) -> Self:
+        """Reserve, count, sample; what is released then is fixed."""
+        began = time.perf_counter()
+        name, frames = named(self.policy, table)
+        declared = self.policy.tables[name]
+        columns = self._columns(name, declared)
+        subject = Subject(
+            table=name, quasi=tuple(each.name for each in columns), person=_person(name, declared)
+        )
+        sources = Sources(tables={} if frames else {name: declared}, frames=frames)
+        for frame in frames.values():
+            require_columns(declared, frame)
+        # a source that is not there is found out before anything is charged; opening reads no values
+        with sources.open() as engine, self._reserved(name, columns) as (ledger, entry):
+            self._tell("counting")
+            found = engine.count(one_row_each(subject, subject.quasi)).secret
+            classes, rows = self._sampled(found, columns)
+            if ledger is not None and entry is not None:
+                ledger.settle(entry, json.dumps(self._parameters(name, columns)).encode())
+            sentence = "" if ledger is None else ledger.sentence()
+        self.release = PrivateRelease(
+            name=name,
+            table=declared,
+            columns=columns,
+            mechanism=self.mechanism,
+            classes=classes,
+            rows=rows,
+            entry=None if entry is None else entry.id,
+            sentence=sentence,
+            seconds=time.perf_counter() - began,
+        )
+        return self
+
+    def _columns(self, name: str, table: Table) -> tuple[Shown, ...]:
+        names = published_columns(table)
+        require_declared(name, table, names)
+        unknown = [each for each in self._levels if each not in names]
+        if unknown or not names:
+            raise RequestError(
+                f"anonymize: {unknown[0] if unknown else 'no column'} is published of {name}.",
+                hint=f"Levels are for {', '.join(names)}." if names else "Declare columns that may leave.",
+            )
+        return tuple(self._shown(each, table.columns[each]) for each in names)
+
+    def _shown(self, name: str, column: Column) -> Shown:
+        spec, level = spec_of(name, column, self.policy), self._levels.get(name, 0)
+        if level and isinstance(spec, Mask) and spec.length is None:
+            raise RequestError(
+                f"anonymize: the hierarchy of {name} masks codes as long as the longest in the data, which a "
+                "private release must not look at.",
+                hint="Declare their length: {mask: right, length: 5}.",
+            )
+        height = spec.over(spec.domain()).height
+        if not 0 <= level <= height:
+            raise RequestError(
+                f"anonymize: {name} has the levels 0 to {height}; got {level}.", hint="Name one of them."
+            )
+        kept = column.missing is Missing.CATEGORY
+        return Shown(name=name, spec=spec, level=level, height=height, missing=kept)
+
+    @contextmanager
+    def _reserved(
+        self, name: str, columns: tuple[Shown, ...]
+    ) -> Iterator[tuple[Ledger | None, Entry | None]]:
+        """The charge, durably, before data is read; a policy that makes no promise has no ledger."""
+        if self.policy.promise is None:
+            yield None, None
+            return
+        if promise_of(self.policy).tail == 0:
+            raise RequestError(
+                "anonymize: the policy promises a tail of 0, and a sampled table has a delta above 0.",
+                hint="Promise a small tail, such as tail: 1e-6, or use another method.",
+            )
+        parameters = self._parameters(name, columns)
+        key = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()
+        with fault_log.kept(self.policy.ledger), opened(self.policy) as ledger:
+            who, text = asking(self.policy, self._analyst), f"anonymize {name} by sampling"
+            try:
+                entry = ledger.reserve(who, f"release:{key}", text, self.mechanism.guarantee)
+            except BudgetError as refusal:
+                message = refusal.message.replace("reserve:", "anonymize:", 1)
+                raise BudgetError(message, hint=self._smaller(ledger, who) or refusal.hint) from None
+            try:
+                yield ledger, entry
+            except EngineFault as fault:
+                ledger.fault(entry, fault.incident)
+                raise
+
+    def _smaller(self, ledger: Ledger, who: str) -> str:
+        """What would still fit, in two digits."""
+        left = ledger.left(who)
+        room = float(getattr(left, "delta", 0))
+        delta = float(f"{min(float(self.mechanism.guarantee.delta), 0.9 * room):.1g}")
+        epsilon = float(self.mechanism.epsilon)
+        while epsilon > LEAST and delta > 0:
+            epsilon = float(f"{epsilon * 0.95:.2g}")
+            if ledger.fits(who, ApproximateDP(epsilon=epsilon, delta=delta, relation=Relation.PRESENCE)):
+                return f"What would still fit: --epsilon {epsilon:g} --delta {delta:g}."
+        return ""
+
+    def _parameters(self, name: str, columns: tuple[Shown, ...]) -> dict[str, object]:
+        made = self.mechanism
+        return {
+            "table": name,
+            "levels": {each.name: each.level for each in columns},
+            "epsilon": float(made.epsilon),
+            "delta": float(made.guarantee.delta),
+            "beta": float(made.beta),
+            "k": made.k,
+        }
+
+    def _sampled(self, found: pa.Table, columns: tuple[Shown, ...]) -> tuple[pa.Table, int]:
+        """The classes that are published, with their sampled rows; and how many rows there were."""
+        codes, names = [], []
+        for place, each in enumerate(columns):
+            encoded = found.column(place).combine_chunks().dictionary_encode()
+            labels = each.labels(encoded.dictionary.to_pylist())
+            known = list(dict.fromkeys(label for label in labels if label is not None))
+            places = {label: number for number, label in enumerate(known)}
+            at = np.array([OUT if label is None else places[label] for label in labels], np.int64)
+            codes.append(
+                at[encoded.indices.to_numpy(zero_copy_only=False)] if len(at) else np.zeros(0, np.int64)
+            )
+            names.append(known)
+        counts: Integers = found.column(COUNT).to_numpy().astype(np.int64)
+        inside = np.logical_and.reduce([code >= 0 for code in codes])
+        groups, number = numbered([code[inside] for code in codes], [max(len(each), 1) for each in names])
+        sizes = np.bincount(groups, counts[inside], number).astype(np.int64)
+        drawn = self.mechanism.release(Exact(sizes), self._random).value
+        firsts = np.zeros(number, np.int64)
+        firsts[groups[::-1]] = np.flatnonzero(inside)[::-1]
+        kept = np.flatnonzero(drawn > 0)
+        table = {
+            each.name: pa.array([known[code[at]] or None for at in firsts[kept].tolist()], pa.string())
+            for each, known, code in zip(columns, names, codes, strict=True)
+        }
+        return pa.table({**table, COUNT: pa.array(drawn[kept], pa.int64())}), int(counts.sum())
+
+
+def _person(name: str, table: Table) -> str | None:
+    """The column that names the person; a person who may have several rows is refused."""
+    if table.person == "row":
+        return None
+    if table.person_column is None or table.rows_per_person != 1:
+        raise RequestError(
+            f"anonymize: sampling protects people who have one row each, and {name} does not say so.",
+            hint="Publish a table with person: row, or with rows_per_person: 1.",
+        )
+    return table.person_column

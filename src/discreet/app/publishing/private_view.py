@@ -1,0 +1,141 @@
+"""A private release for its readers: certificate, console, JSON and the custodian's report."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from discreet.anonymity.classes import Classes
+from discreet.app.documents import Document, Grid, Paragraph, Section
+from discreet.app.publishing.exposure import warnings
+from discreet.app.publishing.private_release import PrivateRelease
+from discreet.app.publishing.risk import of_classes
+from discreet.app.publishing.view import plain
+from discreet.belief import belief
+from discreet.belief.wording import at_most, chance, number, percent
+
+PRIOR = 0.01
+WIDER = 10
+CONDITION = (
+    "It holds if the levels were declared without looking at the data: a level that was chosen because of it "
+    "tells of it."
+)
+NOTICE = (
+    "For the custodian only. How many rows there were is of the real table; publish the release and its "
+    "certificate, not this."
+)
+
+
+def guarantee_text(release: PrivateRelease) -> str:
+    """What the release lets an attacker believe."""
+    guarantee = release.mechanism.guarantee
+    rarely = WIDER * float(guarantee.delta)
+    after = belief(PRIOR, guarantee, tail=rarely).highest
+    return (
+        f"(epsilon {number(float(guarantee.epsilon))}, delta {float(guarantee.delta):.2g})-differentially "
+        f"private for added and removed people: if a person is in the table, and that is believed with "
+        f"{percent(PRIOR)} beforehand, the chance that this release makes it more than {at_most(after)} is "
+        f"at most {chance(rarely)}."
+    )
+
+
+def certificate(release: PrivateRelease) -> dict[str, object]:
+    """What may be published beside it: parameters and what follows from them."""
+    made = release.mechanism
+    return {
+        "kind": "differentially private generalization",
+        "table": release.name,
+        "unit": "row" if release.table.person == "row" else "person",
+        "method": "private",
+        "columns": {
+            name: {
+                "published": f"level {release.levels[name]}" if name in release.levels else "left out",
+                "role": column.role.value,
+            }
+            for name, column in release.table.columns.items()
+        },
+        "relation": made.guarantee.relation.value,
+        "epsilon": float(made.epsilon),
+        "delta": float(made.guarantee.delta),
+        "sampling": float(made.beta),
+        "k": made.k,
+        "attacker": "knows all other records, or takes records as independent",
+        "belief": guarantee_text(release),
+        "limits": CONDITION,
+        "attacks_run": [],
+    }
+
+
+def as_object(release: PrivateRelease) -> dict[str, object]:
+    """What `--json` prints."""
+    sizes, made = release.sizes, release.mechanism
+    return {
+        "method": "private",
+        "levels": release.levels,
+        "loss": None,
+        "epsilon": float(made.epsilon),
+        "delta": float(made.guarantee.delta),
+        "sampling": float(made.beta),
+        "k": made.k,
+        "published": release.published,
+        "suppressed": release.rows - release.published,
+        "classes": len(sizes),
+        "models": [],
+        "belief": release.sentence or guarantee_text(release),
+        "entry": release.entry,
+        "risk": {"after": of_classes(Classes(sizes=sizes, rows=int(sizes.sum())))},
+        "warnings": warnings(release.table, release.as_they_are),
+        "seconds": round(release.seconds, 3),
+    }
+
+
+def show(console: Console, release: PrivateRelease) -> None:
+    """Levels, figures, and what may be believed."""
+    table = plain()
+    for heading in ("column", "level"):
+        table.add_column(heading)
+    for each in release.columns:
+        table.add_row(Text(each.name), f"{each.level} of {each.height}")
+    console.print(table)
+    console.print()
+    grid = plain()
+    grid.show_header = False
+    for name, text in _facts(release):
+        grid.add_row(Text(name, "bold"), Text(text))
+    console.print(grid)
+    console.print()
+    console.print(Text(guarantee_text(release)))
+    if release.sentence:
+        console.print(Text(release.sentence))
+    console.print(Text(CONDITION, "yellow"))
+
+
+def report(release: PrivateRelease) -> Document:
+    """What the custodian may want to know of it."""
+    rows = tuple((each.name, f"{each.level} of {each.height}") for each in release.columns)
+    believed = [Paragraph(text=text) for text in (guarantee_text(release), release.sentence) if text]
+    sections = (
+        Section(
+            title="What is published",
+            parts=(
+                Grid(head=("", ""), rows=tuple(_facts(release))),
+                Grid(head=("column", "level"), rows=rows),
+            ),
+        ),
+        Section(
+            title="What an attacker may come to believe",
+            parts=(*believed, Paragraph(text=CONDITION, tone="bad")),
+        ),
+    )
+    return Document(title=f"{release.name}: a private release", notice=NOTICE, sections=sections)
+
+
+def _facts(release: PrivateRelease) -> list[tuple[str, str]]:
+    made = release.mechanism
+    facts = [
+        ("published", f"{release.published:,} of {release.rows:,} in {len(release.sizes):,} classes"),
+        ("sampled", f"each with probability {number(float(made.beta))}; classes below {made.k:,} left out"),
+    ]
+    if release.entry is not None:
+        facts.append(("cost", f"epsilon {number(float(made.epsilon))} (entry {release.entry})"))
+    return facts

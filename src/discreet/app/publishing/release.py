@@ -1,0 +1,193 @@
+"""A release before it is written: what every tuple becomes, and the rows that follow from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.anonymity.chaining import remembered
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.grouping import classes_of_recoding
+from discreet.anonymity.models import MInvariance
+from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.recodings.centred import as_intervals
+from discreet.anonymity.risk.discovery import Identifying, discover, engine_counting
+from discreet.anonymity.search import Found
+from discreet.anonymity.writing import Statement, distinct, publishing
+from discreet.app.publishing.counted import Counted
+from discreet.app.publishing.goals import Method
+from discreet.core.errors import DataError, RequestError
+from discreet.core.policy import Kind, Role, Table
+from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+
+TEXT = (Kind.TEXT, Kind.CATEGORY)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release(Counted):
+    """A recoded table that meets its models, not yet written; everything but its rows is the custodian's."""
+
+    recoding: Recoding
+    found: Found | None
+    columns: tuple[str, ...]
+    seconds: float
+
+    @property
+    def before(self) -> Classes:
+        """The classes of the table as it was."""
+        here = self.tuples.counts > 0
+        people = self.tuples.population
+        return Classes(
+            sizes=self.tuples.counts[here],
+            rows=self.tuples.rows,
+            population=None if people is None else people[here],
+        )
+
+    @property
+    def classes(self) -> Classes:
+        """The classes of what is published."""
+        return classes_of_recoding(self.tuples, self.recoding)[0]
+
+    @property
+    def suppressed(self) -> int:
+        """Rows (or people) that are left out."""
+        return int(self.tuples.counts[~self.recoding.kept].sum())
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "row" if self.subject.person is None else "person"
+
+    @property
+    def fraction(self) -> float | None:
+        """The part of its population that the table is, where that is known."""
+        if self.tuples.population is None:
+            return self.goal.sampling
+        return min(1.0, self.tuples.rows / max(int(self.tuples.population.sum()), 1))
+
+    @property
+    def centred(self) -> tuple[str, ...]:
+        """The columns that show a number for their class."""
+        if self.goal.method is Method.MICROAGGREGATE:
+            return self.subject.quasi
+        return tuple(name for name in self.subject.quasi if name in self.goal.centres)
+
+    @property
+    def as_read(self) -> Recoding:
+        """The recoding as an attacker reads it, who finds out which values a centre stands for."""
+        return as_intervals(self.recoding, self.hierarchies, self.centred)
+
+    @property
+    def chain(self) -> MInvariance | None:
+        """The model that the next release has to be chained by."""
+        found = (model for model in self.goal.models if isinstance(model, MInvariance))
+        return next(found, None) if self.subject.person is not None else None
+
+    def how(self, place: int) -> str:
+        """How far one quasi-identifier is made coarser."""
+        if self.subject.quasi[place] in self.centred:
+            return f"{self.goal.centres.get(self.subject.quasi[place], 'mean')} of its class"
+        if self.recoding.levels is not None:
+            return f"{self.recoding.levels[place]} of {self.hierarchies[place].height}"
+        return "by class"
+
+    def write(self, path: str | Path) -> None:
+        """The published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
+        target = Target.of(path)
+        self.sources.require_elsewhere(target)
+        with arriving(target) as file, self._unchanged() as engine:
+            made = self._statement(engine)
+            engine.write(made.sql, file, made.lent)
+
+    def write_signatures(self, path: Path) -> None:
+        """What a later release has to know of this one, in a file that only its owner can read."""
+        assert self.chain is not None
+        made = remembered(
+            self.subject,
+            self.tuples,
+            list(self.hierarchies),
+            self.recoding,
+            self.chain.column,
+            self.goal.earlier,
+        )
+        before = os.umask(0o077)
+        try:
+            with self._unchanged() as engine:
+                engine.write(made.sql, path, made.lent)
+        finally:
+            os.umask(before)
+
+    def plain(self) -> list[Identifying]:
+        """How far each column that is published as it is tells rows apart."""
+        stand_in = {each.column for each in self.goal.pseudonyms}
+        names = [name for name in self.columns if name not in self.subject.quasi and name not in stand_in]
+        with self._unchanged() as engine:
+            return discover(names, engine_counting(engine, self.subject.table), most=1)
+
+    def to_arrow(self) -> pa.Table:
+        with self._unchanged() as engine:
+            made = self._statement(engine)
+            return engine.count(made.sql, made.lent).secret
+
+    def to_pandas(self) -> Any:
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        import polars as pl  # an optional companion
+
+        return pl.from_arrow(self.to_arrow())
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[DuckDBPublisher]:
+        """The rows that were judged: files that changed since would be published without having been."""
+        with self.sources.open() as engine:
+            if engine.state != self.state:
+                raise DataError(
+                    f"anonymize: the source of {self.name} has changed since it was judged.",
+                    hint="Start again.",
+                )
+            yield engine
+
+    def _statement(self, engine: DuckDBPublisher) -> Statement:
+        return publishing(
+            self.subject,
+            self.columns,
+            self.tuples,
+            self.hierarchies,
+            self.recoding,
+            typed={name for name in self.columns if self.table.columns[name].type not in TEXT},
+            numbers={name: self._number(name) for name in self.centred},
+            pseudonyms={each.column: self._pseudonyms(engine, each.column) for each in self.goal.pseudonyms},
+        )
+
+    def _number(self, name: str) -> str:
+        labels = self.recoding.labels[self.subject.quasi.index(name)]
+        return "double" if any("." in label for label in labels) else "bigint"
+
+    def _pseudonyms(self, engine: DuckDBPublisher, column: str) -> pa.Table:
+        """Which value becomes which pseudonym."""
+        values = engine.count(distinct(self.subject, column)).secret.column("v")
+        pseudonyms = next(each for each in self.goal.pseudonyms if each.column == column)
+        return pa.table({"v": values, "p": pa.array(pseudonyms.of(values.to_pylist()), pa.string())})
+
+
+def published_columns(table: Table, pseudonyms: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """All columns but those that name people, unless by pseudonyms."""
+    hidden = {table.person} | {
+        name for name, column in table.columns.items() if column.role is Role.IDENTIFIER
+    }
+    for name in pseudonyms:
+        if name not in hidden:
+            raise RequestError(
+                f"anonymize: {name} is no identifier of the table, and pseudonyms stand for identifiers."
+                if name in table.columns
+                else f"anonymize: there is no column {name} to give pseudonyms to.",
+                hint="Give it role: identifier in the policy.",
+            )
+    return tuple(name for name in table.columns if name not in hidden or name in pseudonyms)

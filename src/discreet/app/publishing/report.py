@@ -1,0 +1,165 @@
+"""The custodian's report on a release: what was made coarser, what that cost, what it protects from.
+
+Computed from the real table, so it is not for publication; the certificate beside it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import altair as alt
+import numpy as np
+
+from discreet.anonymity.models.model import MEANINGS
+from discreet.anonymity.ordering import ordered
+from discreet.anonymity.utility.classification import classification_accuracy
+from discreet.anonymity.utility.measures import MEASURES, column_losses, height
+from discreet.anonymity.utility.workload import random_workload, workload_error
+from discreet.app.charts import BLUE, as_svg, styled
+from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
+from discreet.app.publishing.exposure import warnings
+from discreet.app.publishing.release import Release
+from discreet.app.publishing.risk_report import identifying_section, risk_section
+from discreet.app.publishing.view import examples
+from discreet.app.trials import report as attack_report
+from discreet.app.trials.trial import Trial
+from discreet.belief.wording import number, percent
+from discreet.core.randomness import Randomness
+from discreet.engines.publishing import Target
+
+NOTICE = (
+    "For the custodian only. This report is computed from the real table; publish the release and its "
+    "certificate, not this."
+)
+QUERIES = 500
+SAYS = {
+    "loss": "how much of its domain a value leaves open: 0 nothing, 1 everything",
+    "granularity": "how much detail is kept: 1 all, 0 none",
+    "certainty": "the mean part of a domain that a cell stands for, 0 where it shows one value",
+    "precision": "how high labels stand in their hierarchies: 0 at the bottom, 1 at the top",
+    "class-size": "rows for every class",
+    "discernibility": "with how many rows all rows together can be confused",
+    "entropy": "the bits that a reader lacks to tell values from labels",
+    "ambiguity": "how many combinations of values all rows together may stand for",
+    "height": "the sum of levels",
+}
+
+
+def write_report(document: Document, published: Path) -> Path:
+    """Beside the published file."""
+    path = Target.of(published).beside("report.html")
+    path.write_text(document.as_html(), encoding="utf-8")
+    return path
+
+
+def report(release: Release, trial: Trial) -> Document:
+    """Everything that is known of a release, and what attackers find in it."""
+    made = (_summary, _columns, risk_section, identifying_section, _belief, _utility)
+    own = [section(release) for section in made]
+    return Document(
+        title=f"{release.name}: what is published, and how well",
+        notice=NOTICE,
+        sections=(*own, *attack_report.sections(trial, risks=False), attack_report.assumptions(trial)),
+    )
+
+
+def _summary(release: Release) -> Section:
+    rows, out = release.tuples.rows, release.suppressed
+    unit = "rows" if release.subject.person is None else "people"
+    text = (
+        f"{rows - out:,} of {rows:,} {unit} are published in {len(release.classes):,} classes; {out:,} "
+        f"({percent(out / rows)}) are left out, where {percent(float(release.goal.suppress))} were allowed."
+    )
+    parts = [Paragraph(text=f"{text} Method: {release.goal.method.meaning}.")]
+    if release.missing:
+        parts.append(
+            Paragraph(text=f"{release.missing:,} more lack a value where the policy leaves such {unit} out.")
+        )
+    parts += [Paragraph(text=each, tone="bad") for each in warnings(release.table, release.columns)]
+    parts += [Paragraph(text=each.declaration["meaning"]) for each in release.goal.pseudonyms]
+    if release.found is not None:
+        found = release.found
+        proof = "is the best of all" if found.proven else "is not proven to be the best: time ran out"
+        parts.append(
+            Paragraph(text=f"By {release.goal.objective.name} it {proof} {found.nodes:,} generalizations.")
+        )
+    return Section(title="What is published", parts=tuple(parts))
+
+
+def _columns(release: Release) -> Section:
+    # rounding may leave a little less than nothing
+    kept = np.clip(1 - column_losses(release.tuples, release.hierarchies, release.recoding), 0, 1)
+    rows = tuple(
+        (name, release.how(place), percent(float(kept[place])), examples(release, place))
+        for place, name in enumerate(release.subject.quasi)
+    )
+    data = alt.Data(values=[{"column": row[0], "kept": float(kept[place])} for place, row in enumerate(rows)])
+    bars = (
+        alt.Chart(data)
+        .mark_bar(color=BLUE)
+        .encode(
+            x=alt.X(
+                "kept:Q",
+                title="detail that is kept",
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[0, 1]),
+            ),
+            y=alt.Y("column:N", title=None, sort=None),
+        )
+        .properties(width=420, height=alt.Step(24))
+    )
+    table = Grid(head=("column", "level", "detail kept", "for example"), rows=rows, numbers=(2,))
+    return Section(
+        title="How far each column was made coarser",
+        parts=(
+            table,
+            Picture(svg=as_svg(styled(bars)), caption="Detail kept per column: 100% is as it was."),
+        ),
+    )
+
+
+def _belief(release: Release) -> Section:
+    rows = tuple(
+        (model.name, model.belief, ", ".join(model.not_stopped) or "–") for model in release.goal.models
+    )
+    warning = (
+        "Against an attacker who knows more about a person, or who has seen another release about the same "
+        "people, none of these bounds holds: this is not differential privacy."
+    )
+    return Section(
+        title="What an attacker may come to believe",
+        parts=(
+            Grid(
+                head=("model", "who knows everybody's quasi-identifiers and nothing else", "not stopped"),
+                rows=rows,
+            ),
+            Grid(head=("attack", "what it rests on"), rows=tuple(MEANINGS.items())),
+            Paragraph(text=warning, tone="bad"),
+        ),
+    )
+
+
+def _utility(release: Release) -> Section:
+    measured = (release.tuples, release.hierarchies, release.recoding)
+    measures = MEASURES if release.recoding.levels is None else {**MEASURES, "height": height}
+    rows = tuple((name, number(float(measure(*measured))), SAYS[name]) for name, measure in measures.items())
+    random, rising = Randomness(), ordered(release.hierarchies, release.numeric)
+    queries = random_workload(*measured[:2], random, queries=QUERIES, ordered=rising)
+    workload = workload_error(*measured, queries)
+    parts: list[Part] = [
+        Grid(head=("measure", "value", "which says"), rows=rows, numbers=(1,)),
+        Paragraph(
+            text=f"{workload.queries:,} random counts of two quasi-identifiers and a sensitive value are "
+            f"wrong by {percent(workload.median)} in the median, {percent(workload.mean)} on average."
+        ),
+    ]
+    for name in release.subject.sensitive:
+        accuracy = classification_accuracy(release.tuples, release.recoding, name, random)
+        parts.append(
+            Paragraph(
+                text=f"A tree that predicts {name} is right for {percent(accuracy.release)} when trained on "
+                f"the release, for {percent(accuracy.original)} on the original; the commonest value is "
+                f"right for {percent(accuracy.baseline)}."
+            )
+        )
+    return Section(title="What it is still good for", parts=tuple(parts))

@@ -1,0 +1,92 @@
+"""The custodian's report on who can be found: risks, and the columns that tell people apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import numpy as np
+
+from discreet.anonymity.risk.discovery import Identifying, counting, discover
+from discreet.anonymity.risk.special_uniques import special_uniques
+from discreet.app.charts import FAINT, SUSPECTED, as_svg, styled
+from discreet.app.documents import Grid, Paragraph, Part, Picture, Section
+from discreet.app.publishing import risk as anonymize_risk
+from discreet.app.publishing.release import Release
+from discreet.belief.wording import percent
+
+LARGEST_CLASS = 100_000
+MOST_TUPLES = 200_000
+WIDEST = 3
+SETS = 12
+
+
+def risk_section(release: Release) -> Section:
+    """The three attackers and who is alone, before and after."""
+    rows = tuple(anonymize_risk.rows(release))
+    table = Grid(head=("risk of being matched", "before", "after"), rows=rows, numbers=(1, 2))
+    caption = (
+        "How many people share their quasi-identifiers with so many others, before (grey) and after (orange)."
+    )
+    parts: list[Part] = [table, Picture(svg=as_svg(styled(_sizes(release))), caption=caption)]
+    if release.fraction is None:
+        parts.append(
+            Paragraph(
+                text="Who is alone in the population is estimated where --sampling says which part of it the "
+                "table is, or --population names it."
+            )
+        )
+    return Section(title="Risk of being matched to a row", parts=tuple(parts))
+
+
+def identifying_section(release: Release) -> Section:
+    """Which few columns single people out, in the table as it was."""
+    few = WIDEST if len(release.tuples) <= MOST_TUPLES else WIDEST - 1
+    quasi = release.subject.quasi
+    found = discover(quasi, counting(release.tuples, quasi), most=few)
+    single = special_uniques(release.tuples, most=few)
+    columns = tuple((name, f"{count:,}") for name, count in zip(quasi, single.columns, strict=True))
+    sizes = "; ".join(f"of {size}: {count:,}" for size, count in enumerate(single.sizes.tolist(), 1))
+    parts: list[Part] = [
+        Paragraph(
+            text="In the table as it was. Distinction is how many different combinations there are for every "
+            "row, separation how many pairs of rows differ."
+        ),
+        _sets("quasi-identifiers", found[:SETS]),
+    ]
+    if plain := release.plain():
+        parts.append(_sets("published as it is", plain))
+    parts += [
+        Paragraph(
+            text="Special uniques are combinations of few columns that single out a row, no part of which "
+            f"does. By the number of columns, {sizes}."
+        ),
+        Grid(head=("column", "in so many special uniques"), rows=columns, numbers=(1,)),
+    ]
+    return Section(title="What tells people apart", parts=tuple(parts))
+
+
+def _sets(heading: str, found: Sequence[Identifying]) -> Grid:
+    rows = tuple(
+        (", ".join(each.columns), percent(each.distinction), percent(each.separation)) for each in found
+    )
+    return Grid(head=(heading, "distinction", "separation"), rows=rows, numbers=(1, 2))
+
+
+def _sizes(release: Release) -> alt.LayerChart:
+    """The share of people in classes of at most each size."""
+    layers = []
+    for classes, colour in ((release.before, FAINT), (release.classes, SUSPECTED)):
+        sizes = np.sort(classes.sizes)
+        share = np.cumsum(sizes) / max(int(sizes.sum()), 1)
+        places = np.searchsorted(sizes, np.unique(np.minimum(sizes, LARGEST_CLASS)), side="right") - 1
+        points = [{"size": int(min(sizes[p], LARGEST_CLASS)), "share": float(share[p])} for p in places]
+        layers.append(
+            alt.Chart(alt.Data(values=points))
+            .mark_line(interpolate="step-after", color=colour, point=alt.OverlayMarkDef(color=colour))
+            .encode(
+                x=alt.X("size:Q", title="size of the class", scale=alt.Scale(type="log")),
+                y=alt.Y("share:Q", title="people in classes up to it", axis=alt.Axis(format="%")),
+            )
+        )
+    return alt.layer(*layers).properties(width=460, height=220)

@@ -1,0 +1,144 @@
+"""What a custodian's command is about: a table of the policy, or a file whose columns are told on the way.
+
+A file needs no policy: what the policy would say (quasi-identifiers, sensitive columns, hierarchies) may be
+told with options. Where there is a policy, options for a table of it are refused: one place says what a
+column is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.app.drafting.roles import is_code, likely_role
+from discreet.app.policies import load
+from discreet.core.errors import RequestError
+from discreet.core.hierarchies import Missing
+from discreet.core.policy import WORD, Column, Kind, Policy, Role, Table
+from discreet.engines.schema import Schema, schemas
+from discreet.engines.sources import split
+
+BOUNDED = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A table as it was named on the command line."""
+
+    table: str
+    policy: Path | None = None
+    quasi: Sequence[str] = ()
+    sensitive: Sequence[str] = ()
+    identifiers: Sequence[str] = ()
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    population: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """A table of a policy, made up for a file where there was none; `population` is a table of it too."""
+
+    name: str
+    policy: Policy
+    population: str | None = None
+
+
+def resolve(wanted: Wanted) -> Named:
+    """The table that was meant."""
+    policy = load(wanted.policy) if wanted.policy is not None else None
+    if policy is not None and wanted.table in policy.tables:
+        _refuse_options(wanted)
+        name = wanted.table
+    else:
+        policy, name = _of_file(wanted, policy)
+    if wanted.population is None or wanted.population in policy.tables:
+        return Named(name=name, policy=policy, population=wanted.population)
+    people = table_of_file(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
+    _require_columns(wanted.population, people, _quasi(policy.tables[name]))
+    tables = {**policy.tables, "population": people}
+    return Named(name=name, policy=policy.model_copy(update={"tables": tables}), population="population")
+
+
+def _refuse_options(wanted: Wanted) -> None:
+    if wanted.quasi or wanted.sensitive or wanted.hierarchies:
+        raise RequestError(
+            f"The policy says what the columns of {wanted.table} are; --quasi, --sensitive and --hierarchy "
+            "are for files.",
+            hint="Change the policy, or name the file.",
+        )
+
+
+def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
+    if not Path(wanted.table).suffix:
+        known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
+        raise RequestError(
+            f"There is no table {wanted.table} in the policy and no such file.",
+            hint=f"{known} Name one of its tables, or a CSV, Parquet or DuckDB file.",
+        )
+    roles = dict.fromkeys(wanted.quasi, Role.QUASI) | dict.fromkeys(wanted.sensitive, Role.SENSITIVE)
+    roles = dict.fromkeys(wanted.identifiers, Role.IDENTIFIER) | roles
+    both = set(wanted.quasi) & set(wanted.sensitive)
+    if both:
+        raise RequestError(
+            f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
+        )
+    table = table_of_file(wanted.table, roles, wanted.hierarchies)
+    _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
+    entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
+    declared = {} if policy is None else policy.hierarchies
+    made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
+    return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
+
+
+def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
+    """Every column of a file, missing values as a group of their own.
+
+    Numbers and dates are text, as nobody said what their bounds are, unless a hierarchy of theirs is given.
+    Nobody said of a column without a role that it may leave: what is called like an identifier does not.
+    """
+    schema = _schema(str(file))
+    unnamed = [at for at, (name, _) in enumerate(schema.columns, 1) if not WORD.fullmatch(name)]
+    if unnamed:
+        raise RequestError(
+            f"The name of column {unnamed[0]} of {file} must be letters, digits, blanks and . - _.",
+            hint="Give the column another name.",
+        )
+    columns = {
+        name: _column(name, _kind(name, kind, listed=name in hierarchies), roles.get(name))
+        for name, kind in schema.columns
+    }
+    return Table(source=schema.source, columns=columns)
+
+
+def _column(name: str, kind: Kind, role: Role | None) -> Column:
+    """A column with the role that was said, or the one of its name where that is to be left out."""
+    column = Column(type=kind, missing=Missing.CATEGORY)
+    said = role or (Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else None)
+    return column if said is None else column.model_copy(update={"role": said})
+
+
+def _kind(name: str, kind: Kind | None, *, listed: bool) -> Kind:
+    if kind is None or (kind in BOUNDED and (not listed or is_code(name))):
+        return Kind.TEXT
+    return kind
+
+
+def _schema(file: str) -> Schema:
+    """The one table of a file, or the one that `shop.duckdb#visits` names."""
+    path, inner = split(file)
+    found = [each for each in schemas(Path(path).absolute()) if not inner or each.table == inner]
+    if len(found) == 1:
+        return found[0]
+    what = f"no table {inner}" if inner else f"{len(found)} tables"
+    raise RequestError(f"{path} has {what}.", hint=f"Name one of its tables: {path}#TABLE.")
+
+
+def _quasi(table: Table) -> list[str]:
+    return [name for name, column in table.columns.items() if column.role is Role.QUASI]
+
+
+def _require_columns(file: str, table: Table, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise RequestError(f"{file} has no column {missing[0]}.", hint=f"It has {', '.join(table.columns)}.")

@@ -1,0 +1,136 @@
+"""How a release looks on a console, and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from discreet.anonymity.utility.measures import granularity, loss
+from discreet.app.publishing import risk as anonymize_risk
+from discreet.app.publishing.exposure import warnings
+from discreet.app.publishing.release import Release
+from discreet.app.trials.trial import Trial
+from discreet.app.trials.view import attacks_table
+from discreet.belief.wording import percent
+
+EXAMPLES = 3
+
+
+def as_object(release: Release) -> dict[str, object]:
+    """What `--json` prints."""
+    found = release.found
+    levels = release.recoding.levels or [None] * len(release.subject.quasi)
+    return {
+        "method": release.goal.method.value,
+        "levels": dict(zip(release.subject.quasi, levels, strict=True)),
+        "loss": loss(release.tuples, release.hierarchies, release.recoding),
+        "granularity": granularity(release.tuples, release.hierarchies, release.recoding),
+        "objective": release.goal.objective.name,
+        "objective_value": None if found is None or found.best is None else found.best.loss,
+        "optimal": bool(found and found.proven),
+        "nodes": None if found is None else {"checked": found.checked, "all": found.nodes},
+        "suppressed": release.suppressed,
+        "missing": release.missing,
+        "classes": len(release.classes),
+        "unit": release.unit,
+        "models": [
+            {"name": model.name, "belief": model.belief, "not_stopped": list(model.not_stopped)}
+            for model in release.goal.models
+        ],
+        "risk": anonymize_risk.as_object(release),
+        "pseudonyms": [each.declaration for each in release.goal.pseudonyms],
+        "warnings": warnings(release.table, release.columns),
+        "seconds": round(release.seconds, 3),
+    }
+
+
+def show(console: Console, release: Release, written: list[Path], trial: Trial) -> None:
+    """Columns, figures, risk before and after, beliefs, what attacks find, warnings."""
+    console.print(_columns(release))
+    console.print()
+    console.print(_figures(release))
+    console.print()
+    console.print(_risks(release))
+    console.print()
+    for model in release.goal.models:
+        console.print(Text.assemble((model.name, "bold"), f"  {model.belief}"))
+        console.print(f"  not stopped: {', '.join(model.not_stopped) or 'nothing named'}", style="dim")
+    for each in release.goal.pseudonyms:
+        console.print(Text.assemble(("pseudonyms", "bold"), f"  {each.declaration['meaning']}"))
+    console.print("\nAttacked by who knows everybody's quasi-identifiers:", style="bold")
+    console.print(attacks_table(trial))
+    console.print(
+        "\nThis holds against who knows everybody's quasi-identifiers and nothing else. It is not "
+        "differentially private: with other knowledge or another release more can be believed.",
+        style="yellow",
+        highlight=False,
+    )
+    for path in written:
+        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def plain() -> Table:
+    """A table without lines."""
+    return Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+
+
+def _columns(release: Release) -> Table:
+    table = plain()
+    for heading in ("quasi-identifier", "level", "for example"):
+        table.add_column(heading)
+    for place, name in enumerate(release.subject.quasi):
+        table.add_row(*map(Text, (name, release.how(place), examples(release, place) or "–")))
+    return table
+
+
+def examples(release: Release, place: int) -> str:
+    """Some of the labels that a quasi-identifier shows."""
+    shown = np.unique(release.recoding.codes[release.recoding.kept, place])
+    labels = [release.recoding.labels[place][code] or "(missing)" for code in shown[:EXAMPLES].tolist()]
+    return ", ".join(labels) + (", …" if len(shown) > EXAMPLES else "")
+
+
+def _figures(release: Release) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold")
+    grid.add_column()
+    rows, out = release.tuples.rows, release.suppressed
+    unit = "rows" if release.subject.person is None else "people"
+    classes = release.classes
+    facts = [
+        ("method", f"{release.goal.method.value}: {release.goal.method.meaning}"),
+        ("published", f"{rows - out:,} of {rows:,} {unit} in {len(classes):,} classes"),
+        (
+            "left out",
+            f"{out:,} {unit} ({percent(out / rows)}; limit {percent(float(release.goal.suppress))})",
+        ),
+        ("loss", f"{loss(release.tuples, release.hierarchies, release.recoding):.4f}"),
+        ("kept detail", percent(granularity(release.tuples, release.hierarchies, release.recoding))),
+    ]
+    if release.missing:
+        facts.insert(3, ("missing", f"{release.missing:,} more {unit} lack a value, and are left out"))
+    stand_in = [each.column for each in release.goal.pseudonyms]
+    plain = [name for name in release.columns if name not in (*release.subject.quasi, *stand_in)]
+    hidden = [name for name in release.table.columns if name not in release.columns]
+    named = (("as they are", plain), ("pseudonyms", stand_in), ("not shown", hidden))
+    facts += [(what, ", ".join(names)) for what, names in named if names]
+    if release.found is not None:
+        found = release.found
+        proof = "the best of all" if found.proven else "not proven best: the search was cut short"
+        facts.append(("search", f"{proof}; {found.checked:,} of {found.nodes:,} generalizations judged"))
+    for name, text in facts:
+        grid.add_row(name, Text(text))
+    return grid
+
+
+def _risks(release: Release) -> Table:
+    table = plain()
+    for heading in ("risk of being matched to a row", "before", "after"):
+        table.add_column(heading)
+    for row in anonymize_risk.rows(release):
+        table.add_row(*row)
+    return table

@@ -1,0 +1,161 @@
+"""Models as a custodian asks for them: by option, or by what may be believed at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+from discreet.anonymity.classes import Sensitive
+from discreet.anonymity.hierarchies import Hierarchy, spec_of
+from discreet.anonymity.models import (
+    AlphaKAnonymity,
+    Attacker,
+    AverageRisk,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    KMap,
+    Measured,
+    MInvariance,
+    StrictRisk,
+    parsing,
+)
+from discreet.anonymity.models.choosing import DISTANCES, closeness_for_posterior, for_posterior
+from discreet.anonymity.models.parameters import parse_fraction
+from discreet.app.publishing.subjects import Named
+from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_probability
+
+T = TypeVar("T")
+CAPPING = ("probabilistic", "recursive", "equal")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of a command that name models, as they were typed."""
+
+    k: int | None = None
+    l_diversity: Sequence[str] = ()
+    t_closeness: Sequence[str] = ()
+    delta_presence: str | None = None
+    k_map: int | None = None
+    alpha: Sequence[str] = ()
+    delta_disclosure: Sequence[str] = ()
+    beta_likeness: Sequence[str] = ()
+    m_invariance: Sequence[str] = ()
+    risk: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posterior:
+    """What may be believed of a sensitive value at most, and the kind of model that is to keep it there."""
+
+    cap: float
+    kind: str = "probabilistic"
+
+    @staticmethod
+    def of(text: str) -> Posterior:
+        """20%, or 20%:equal."""
+        cap, _, kind = text.partition(":")
+        if kind not in ("", *CAPPING, *DISTANCES):
+            raise RequestError(
+                f"--posterior is kept by {', '.join(CAPPING)}; got {kind}.",
+                hint="Write --posterior 20%:equal.",
+            )
+        return Posterior(cap=parse_probability("--posterior", cap), kind=kind or "probabilistic")
+
+
+def models_of(options: Options, named: Named) -> list[Measured]:
+    """Every model that was asked for, in a fixed order."""
+    models: list[Measured] = []
+    if options.k is not None:
+        models.append(KAnonymity(k=options.k))
+    if options.k_map is not None:
+        models.append(KMap(k=_with_population(named, "--k-map", options.k_map)))
+    if options.delta_presence is not None:
+        models.append(
+            parsing.delta_presence(_with_population(named, "--delta-presence", options.delta_presence))
+        )
+    models += [parsing.l_diversity(text) for text in options.l_diversity]
+    hierarchies = _hierarchies(named, [text.rsplit(":", 2)[0] for text in options.t_closeness])
+    models += [parsing.t_closeness(text, hierarchies) for text in options.t_closeness]
+    for text in options.alpha:
+        column, share = _pair("--alpha", text)
+        models.append(AlphaKAnonymity(column=column, alpha=share, k=options.k or 1))
+    for text in options.delta_disclosure:
+        column, delta = _pair("--delta-disclosure", text)
+        models.append(DeltaDisclosure(column=column, delta=delta))
+    for text in options.beta_likeness:
+        column, beta = _pair("--beta-likeness", text)
+        models.append(BetaLikeness(column=column, beta=beta))
+    for text in options.m_invariance:
+        column, m = _pair("--m-invariance", text)
+        if m.denominator != 1:
+            raise RequestError(f"--m-invariance must be COLUMN:3 or the like; got {text}.")
+        models.append(MInvariance(column=column, m=m.numerator))
+    return models + [_risk(text, named) for text in options.risk]
+
+
+def of_posterior(posterior: Posterior, columns: Mapping[str, Sensitive]) -> list[Measured]:
+    """For every sensitive column the model that keeps the belief in any of its values below the cap."""
+    if not columns:
+        raise RequestError(
+            "--posterior is about sensitive columns, and the table has none.",
+            hint="Give role: sensitive to a column, or name it with --sensitive.",
+        )
+    return [_capped(posterior, name, each) for name, each in columns.items()]
+
+
+def _capped(posterior: Posterior, name: str, column: Sensitive) -> Measured:
+    if posterior.kind in DISTANCES:
+        return closeness_for_posterior(posterior.cap, column, column=name, distance=posterior.kind)
+    found = for_posterior(posterior.cap, column, column=name)
+    return found.recursive if posterior.kind == "recursive" else found.probabilistic
+
+
+def _with_population(named: Named, option: str, value: T) -> T:
+    if named.population is None:
+        raise RequestError(
+            f"{option} compares with a population, and there is none.",
+            hint="Name one with --population FILE.",
+        )
+    return value
+
+
+def _hierarchies(named: Named, columns: Sequence[str]) -> dict[str, Hierarchy]:
+    table = named.policy.tables[named.name]
+    known = {name: table.columns[name] for name in columns if name in table.columns}
+    found = {}
+    for name, column in known.items():
+        spec = spec_of(name, column, named.policy)
+        found[name] = spec.over(spec.domain())
+    return found
+
+
+def _pair(option: str, text: str) -> tuple[str, Fraction]:
+    column, colon, value = text.rpartition(":")
+    if not colon or not column:
+        raise RequestError(
+            f"{option} must be COLUMN:NUMBER; got {text}.", hint=f"Write {option} disease:0.5."
+        )
+    return column, parse_fraction(option, value)
+
+
+def _risk(text: str, named: Named) -> Measured:
+    """prosecutor:0.2 bounds every class, average:prosecutor:0.05 the mean."""
+    kinds: dict[str, Callable[..., Measured]] = {"average": AverageRisk, "": StrictRisk}
+    kind, _, rest = text.rpartition(":")[0].rpartition(":")
+    who = rest or kind
+    average = "average" if kind == "average" else ""
+    if who not in list(Attacker) or text.count(":") not in (1, 2):
+        raise RequestError(
+            f"--risk must be prosecutor:0.2, average:journalist:0.05 or the like; got {text}.",
+            hint=f"Attackers are {', '.join(Attacker)}.",
+        )
+    risk = parse_fraction("--risk", text.rpartition(":")[2])
+    attacker = Attacker(who)
+    if attacker is not Attacker.PROSECUTOR:
+        _with_population(named, f"--risk {who}", who)
+    return kinds[average](risk=risk, attacker=attacker)

@@ -1,0 +1,150 @@
+"""What is attacked: a published file, what its columns are to an attacker, and the table it was made from.
+
+Columns     what the options say; else the certificate beside the file; else the policy's table.
+Original    the policy's table that the certificate names, or the only one that has all quasi-identifiers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.app.policies import load
+from discreet.app.publishing.subjects import table_of_file
+from discreet.app.trials.bounds import Bound, from_object
+from discreet.app.trials.request import Request
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy, Role, Table
+
+Certificate = Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacked:
+    """A release as a file; `original` is the policy's table that it was made from, where that is known."""
+
+    path: Path
+    table: Table
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    policy: Policy | None = None
+    original: str | None = None
+    bounds: tuple[Bound, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def attacked(request: Request) -> Attacked:
+    """The release that was meant, and what its columns are."""
+    if request.knows is None and (request.called or request.called_earlier):
+        raise RequestError(
+            "attack: --column says how a register calls a column, and there is none.",
+            hint="Name it with --knows.",
+        )
+    path = Path(request.release)
+    table = table_of_file(path, {})
+    policy = None if request.policy is None else load(request.policy)
+    certificate = certificate_of(path)
+    original = _original(request, policy, certificate, table)
+    quasi, sensitive = _roles(request, policy, original, certificate)
+    if not quasi:
+        raise RequestError(
+            f"attack: nothing says which columns of {path.name} an attacker may know.",
+            hint="Name them with --quasi a,b and the secret ones with --sensitive c, or give the --policy.",
+        )
+    for name in (*quasi, *sensitive):
+        if name not in table.columns:
+            raise RequestError(
+                f"attack: {path.name} has no column {name}.", hint=f"It has {', '.join(table.columns)}."
+            )
+    return Attacked(
+        path=path,
+        table=table,
+        quasi=quasi,
+        sensitive=sensitive,
+        policy=policy,
+        original=original,
+        bounds=_bounds(certificate),
+        remarks=_remarks(path, certificate),
+    )
+
+
+def certificate_of(path: Path) -> Certificate:
+    """What stands beside a published file; nothing where there is no certificate."""
+    beside = path.with_name(f"{path.stem}.certificate.json")
+    if not beside.is_file():
+        return {}
+    try:
+        found = json.loads(beside.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise RequestError(f"{beside} is no certificate.", hint="Remove it, or put the release's own there.")
+    return found
+
+
+def _original(request: Request, policy: Policy | None, certificate: Certificate, table: Table) -> str | None:
+    if request.table is not None:
+        if policy is None or request.table not in policy.tables:
+            known = "There is no policy" if policy is None else f"It has {', '.join(policy.tables)}"
+            raise RequestError(f"attack: the policy has no table {request.table}.", hint=f"{known}.")
+        return request.table
+    if policy is None:
+        return None
+    if certificate.get("table") in policy.tables:
+        return str(certificate["table"])
+    fitting = [name for name, each in policy.tables.items() if _fits(each, table)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fits(original: Table, published: Table) -> bool:
+    quasi = [name for name, column in original.columns.items() if column.role is Role.QUASI]
+    return bool(quasi) and all(name in published.columns for name in quasi)
+
+
+def _roles(
+    request: Request, policy: Policy | None, original: str | None, certificate: Certificate
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Quasi-identifiers and sensitive columns; what the options name is what it is."""
+    roles: dict[str, str] = {}
+    declared = certificate.get("columns")
+    if isinstance(declared, dict):
+        roles = {
+            name: str(each.get("role"))
+            for name, each in declared.items()
+            if each.get("published") != "left out"
+        }
+    elif policy is not None and original is not None:
+        roles = {name: column.role.value for name, column in policy.tables[original].columns.items()}
+    roles |= dict.fromkeys(request.quasi_names, Role.QUASI.value)
+    both = [name for name in request.sensitive_names if name in request.quasi_names]
+    if both:
+        raise RequestError(f"{both[0]} is both a quasi-identifier and sensitive.", hint="Name it in one.")
+    roles |= dict.fromkeys(request.sensitive_names, Role.SENSITIVE.value)
+    quasi, sensitive = (
+        tuple(name for name, each in roles.items() if each == role.value)
+        for role in (Role.QUASI, Role.SENSITIVE)
+    )
+    return quasi, sensitive
+
+
+def _bounds(certificate: Certificate) -> tuple[Bound, ...]:
+    entries = certificate.get("bounds")
+    return tuple(from_object(entry) for entry in entries) if isinstance(entries, list) else ()
+
+
+def _remarks(path: Path, certificate: Certificate) -> tuple[str, ...]:
+    if not certificate:
+        return ()
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    remarks = []
+    if certificate.get("sha256") not in (None, digest):
+        remarks.append("The certificate beside the release is of a file with other content.")
+    if certificate.get("forced"):
+        remarks.append("It was published although a bound was broken, as its certificate says.")
+    if certificate.get("unit") == "person":
+        remarks.append("Rows are counted, and people of this table may have several of them.")
+    return tuple(remarks)

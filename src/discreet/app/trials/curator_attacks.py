@@ -1,0 +1,227 @@
+"""Attacks on what a curator answers, each with the whole budget of the promise for every victim.
+
+Nothing is charged: every victim is attacked through a curator with a new ledger in memory, as if nothing had
+been asked before, which leaves an attacker the most. The store is in memory, too, and gone afterwards.
+
+Claim       a sensitive column has a value, that of which the share is nearest to one half; or --claim.
+Victims     people whom a condition on what may be known of them singles out, of whom half meet the claim.
+Prior       the promise's own, so that what is believed afterwards stands beside what was promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.accounting.ledger import Ledger
+from discreet.app.curator import Curator
+from discreet.app.trials.answerer import CuratorAnswerer
+from discreet.app.trials.table_attacks import ON_COLUMNS, ON_PAIRS, ON_PEOPLE, of_another_kind
+from discreet.app.trials.trial import Run, Skipped
+from discreet.app.trials.victims import Target
+from discreet.attacks import (
+    ATTACKS,
+    Averaging,
+    Differencing,
+    FloatingPoint,
+    InformedAdversary,
+    Reconstruction,
+    Tracker,
+)
+from discreet.attacks.asking import Noise, Refused, Victim, count, score
+from discreet.attacks.attack import Findings
+from discreet.attacks.pairs import draws
+from discreet.belief import Promise
+from discreet.core.engine import Engine
+from discreet.core.guarantees import PureDP
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+
+REPEATS = 8
+QUESTIONS_OF_A_TRACKER = 5
+PEOPLE, PER_PERSON = 16, 6
+NEARLY_ALL = Fraction(999_999_999, 1_000_000_000)
+ANOTHER = Fraction(1, 10**7)
+ANALYST = "attacker"
+OF_TABLES = "it attacks a published table: name its file"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asking:
+    """A policy and an engine over its tables, to be asked through new ledgers."""
+
+    policy: Policy
+    promise: Promise
+    engine: Engine
+    target: Target
+    random: Randomness
+
+    def curator(self) -> Curator:
+        """One whom nobody asked anything yet; it is not closed, as the engine is shared."""
+        ledger = Ledger(":memory:", self.promise, analysts={ANALYST: 1})
+        return Curator(self.policy, ledger=ledger, engine=self.engine, analyst=ANALYST, random=self.random)
+
+    def epsilon(self, questions: int) -> Fraction:
+        """What each of so many equal questions may cost."""
+        limit = self.curator().ledger.accountant().limit
+        if isinstance(limit, PureDP):
+            return NEARLY_ALL * Fraction(limit.epsilon) / questions
+        # a question of epsilon costs at most rho = epsilon ** 2 / 2
+        return NEARLY_ALL * Fraction(float(2 * limit.rho / questions) ** 0.5)
+
+    def noise(self, epsilon: Fraction) -> Noise:
+        """What a count carries for that much."""
+        sql = f"SELECT COUNT(*) AS n FROM {self.target.table} WHERE {self.target.claim}"
+        (vector,) = self.curator().plan(sql, epsilon=epsilon, raw=True).plan.vectors.values()
+        return vector.noise
+
+    def answerer(self, epsilon: Fraction) -> CuratorAnswerer:
+        return CuratorAnswerer(curator=self.curator(), epsilon=epsilon)
+
+
+@dataclass(frozen=True)
+class Varying:
+    """Pays a little less each time, so that no answer is the stored one of the last."""
+
+    curator: Curator
+    epsilon: Fraction
+    asked: list[str]
+
+    def ask(self, sql: str) -> pa.Table | Refused:
+        self.asked.append(sql)
+        epsilon = self.epsilon * (1 - ANOTHER * len(self.asked))
+        return CuratorAnswerer(curator=self.curator, epsilon=epsilon).ask(sql)
+
+
+def attack_curator(
+    asking: Asking, tell: Callable[[str], None] = lambda _: None
+) -> tuple[tuple[Run, ...], tuple[Skipped, ...]]:
+    """Everything that fits something which answers SQL."""
+    runs, skipped = [], []
+    for attack in ATTACKS:
+        runner = ON_ANSWERS.get(attack)
+        if runner is None:
+            of_tables = attack in (*ON_PEOPLE, *ON_COLUMNS, *ON_PAIRS)
+            why = OF_TABLES if of_tables else of_another_kind(attack)
+            skipped.append(Skipped(name=attack.name, why=why))
+            continue
+        tell(f"attacking: {attack.name}")
+        try:
+            runs.append(Run(findings=runner(asking)))
+        except _Unfit as unfit:
+            skipped.append(Skipped(name=attack.name, why=str(unfit)))
+    return tuple(runs), tuple(skipped)
+
+
+class _Unfit(Exception):  # noqa: N818  (no error: an attack that has nothing to work with)
+    """Why an attack cannot be run here."""
+
+
+def _each(asking: Asking, attack: Any, epsilon: Fraction, posterior: Callable[[Victim], float]) -> Findings:
+    """Every victim attacked alone, and all of them scored together."""
+    victims = asking.target.victims
+    return score(
+        attack,
+        victims,
+        [posterior(victim) for victim in victims],
+        claim=asking.target.claim,
+        prior=asking.promise.prior,
+        figures={"epsilon of a question": float(epsilon)},
+    )
+
+
+def _alone(asking: Asking, attack: Any, epsilon: Fraction) -> Findings:
+    def posterior(victim: Victim) -> float:
+        return float(attack.run(asking.answerer(epsilon), [victim]).victims[0].posterior)
+
+    return _each(asking, attack, epsilon, posterior)
+
+
+def _stated(asking: Asking, epsilon: Fraction) -> dict[str, Any]:
+    return {
+        "table": asking.target.table,
+        "claim": asking.target.claim,
+        "prior": asking.promise.prior,
+        "noise": asking.noise(epsilon),
+    }
+
+
+def _differencing(asking: Asking) -> Findings:
+    epsilon = asking.epsilon(2)
+    return _alone(asking, Differencing(**_stated(asking, epsilon)), epsilon)
+
+
+def _tracker(asking: Asking) -> Findings:
+    if not asking.target.trackers:
+        raise _Unfit("no column has bounds or values by which about half of the rows could be asked for")
+    epsilon = asking.epsilon(QUESTIONS_OF_A_TRACKER)
+    return _alone(asking, Tracker(**_stated(asking, epsilon), trackers=asking.target.trackers), epsilon)
+
+
+def _averaging(asking: Asking) -> Findings:
+    epsilon = asking.epsilon(REPEATS)
+    attack = Averaging(**_stated(asking, epsilon), repeats=REPEATS)
+
+    def posterior(victim: Victim) -> float:
+        fresh = Varying(asking.curator(), epsilon, [])
+        return attack.run(fresh, [victim]).victims[0].posterior
+
+    return _each(asking, attack, epsilon, posterior)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """An integer mechanism whose outputs are kept as floats."""
+
+    noise: Noise
+
+    def likelihood(self, output: float, truth: float) -> float:
+        return self.noise.likelihood(round(output), round(truth))
+
+
+def _informed(asking: Asking) -> Findings:
+    """One count for all of the budget, by who knows everybody's record but the victim's."""
+    epsilon, target, prior = asking.epsilon(1), asking.target, asking.promise.prior
+    noise = _Whole(asking.noise(epsilon))
+
+    def adversary(others: int) -> InformedAdversary:
+        worlds: dict[object, float] = {True: float(others + 1), False: float(others)}
+        return InformedAdversary(worlds=worlds, mechanism=noise, prior={True: prior, False: 1 - prior})
+
+    def posterior(victim: Victim) -> float:
+        answer = count(asking.answerer(epsilon), target.table, target.claim)
+        return prior if answer is None else adversary(target.often - victim.truth).believes(answer)[True]
+
+    return _each(asking, adversary(0), epsilon, posterior)
+
+
+def _reconstruction(asking: Asking) -> Findings:
+    victims = asking.target.victims[:PEOPLE]
+    if len(victims) < 2:
+        raise _Unfit("it takes two or more victims")
+    attack = Reconstruction(table=asking.target.table, claim=asking.target.claim, per_person=PER_PERSON)
+    answerer = asking.answerer(asking.epsilon(PER_PERSON * len(victims)))
+    where, truth = [victim.where for victim in victims], [victim.truth for victim in victims]
+    return attack.run(answerer, where, truth, asking.random)
+
+
+def _floating_point(asking: Asking) -> Findings:
+    noise = asking.noise(asking.epsilon(1))
+    return FloatingPoint().run(
+        lambda value, runs: np.asarray(draws(noise, value, asking.random)(runs), np.float64)
+    )
+
+
+ON_ANSWERS: dict[type[Any], Callable[[Asking], Findings]] = {
+    Differencing: _differencing,
+    Averaging: _averaging,
+    Tracker: _tracker,
+    Reconstruction: _reconstruction,
+    InformedAdversary: _informed,
+    FloatingPoint: _floating_point,
+}

@@ -1,0 +1,219 @@
+"""What the attacker of a published file knows: a register, a victim's values, everybody of the original, or
+no more than the release itself shows.
+
+The first three are matched with the release by what its labels cover; with the last everybody in the release
+is known by class, the most that is possible without another table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from discreet.anonymity.compression import combine, compress
+from discreet.anonymity.hierarchies import Hierarchy, Spec, read_csv, spec_of
+from discreet.app.drafting.roles import likely_role
+from discreet.app.publishing.counted import hierarchies_of, subject_of
+from discreet.app.publishing.subjects import table_of_file
+from discreet.app.trials.attacked import Attacked
+from discreet.app.trials.meanings import declared_specs, meanings_of, over_covered
+from discreet.app.trials.request import Request
+from discreet.app.trials.table_attacks import Scene
+from discreet.attacks import Fact
+from discreet.attacks.known import Known, Register, everybody, from_register
+from discreet.attacks.match_sets import MatchSets, from_classes, match
+from discreet.attacks.published import PublishedTable, from_release
+from discreet.core.errors import RequestError
+from discreet.core.policy import Column, Role, Table
+from discreet.engines.publishing import DuckDBPublisher
+
+VICTIM = "the victim"
+PICKS = "They take each of the rows that fit a person for that person's with the same probability."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stage:
+    """A scene, and in words what is known and what is assumed."""
+
+    scene: Scene
+    knowledge: str
+    assumed: tuple[str, ...]
+
+
+def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
+    """Release, knowledge and earlier release, matched."""
+    published = _published(engine, about.path.name, about)
+    facts = request.facts(about.sensitive)
+    specs = _specs(request, about)
+    meanings = meanings_of(published, specs)
+    if request.knows is None and request.victim is None and about.original is None:
+        return _by_class(
+            request, published, Scene(sets=from_classes(published), meanings=meanings, facts=facts)
+        )
+    known, knowledge, assumed = _known(engine, request, about, published, facts)
+    readable = replace(published, hierarchies=_hierarchies(request, specs, known))
+    earlier: tuple[MatchSets, ...] = ()
+    if request.earlier is not None:
+        before = replace(_published(engine, _earlier_name(request), about), hierarchies=readable.hierarchies)
+        earlier = (match(before, known, request.called_earlier),)
+        assumed = (*assumed, f"They have the earlier release {Path(request.earlier).name}, too.")
+    scene = Scene(
+        sets=match(readable, known, request.called),
+        meanings=meanings,
+        facts=facts,
+        earlier=earlier,
+        everyone=request.victim is None,
+    )
+    return Stage(scene=scene, knowledge=knowledge, assumed=(*assumed, PICKS, *_said(facts)))
+
+
+def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[str, pa.Table]]:
+    """The tables that an attack reads, under the names by which messages call them."""
+    tables, frames = {about.path.name: about.table}, {}
+    if request.earlier is not None:
+        tables[_earlier_name(request)] = table_of_file(Path(request.earlier), {})
+    values = request.victim_values
+    if request.knows is not None:
+        tables[_register_name(request)] = table_of_file(Path(request.knows), {})
+    elif values is not None:
+        frames[VICTIM] = pa.table({name: [value] for name, value in values.items()})
+    elif about.original is not None and about.policy is not None:
+        tables[about.original] = about.policy.tables[about.original]
+    return tables, frames
+
+
+def _published(engine: DuckDBPublisher, name: str, about: Attacked) -> PublishedTable:
+    return from_release(engine, name, quasi=about.quasi, sensitive=about.sensitive)
+
+
+def _earlier_name(request: Request) -> str:
+    return f"the earlier release {Path(request.earlier or '').name}"
+
+
+def _register_name(request: Request) -> str:
+    return f"the register {Path(request.knows or '').name}"
+
+
+def _by_class(request: Request, published: PublishedTable, scene: Scene) -> Stage:
+    if request.earlier is not None:
+        raise RequestError(
+            "attack: who is in two releases is not known.",
+            hint="Name a register with --knows, or the --policy of the table that they were made from.",
+        )
+    return Stage(
+        scene=scene,
+        knowledge="everybody in the release by what their row shows, and that they are in it",
+        assumed=(
+            "There is no register and no original table: attackers know which class a person is in, and "
+            "guesses are taken to be right as often as they are believed.",
+            *_said(scene.facts),
+        ),
+    )
+
+
+def _known(
+    engine: DuckDBPublisher,
+    request: Request,
+    about: Attacked,
+    published: PublishedTable,
+    facts: Mapping[str, Sequence[Fact]],
+) -> tuple[Known, str, tuple[str, ...]]:
+    if request.knows is not None:
+        return _register(engine, request, about, published, facts)
+    values = request.victim_values
+    if values is not None:
+        known = from_register(engine, Register(table=VICTIM), published, *_others(request, facts))
+        said = ", ".join(f"{name} {value}" for name, value in values.items())
+        return known, f"of one person {said}", ("The person is in the release.",)
+    assert about.policy is not None
+    assert about.original is not None
+    table = about.policy.tables[about.original]
+    subject = subject_of(about.original, table, ())
+    combinations = combine(engine, subject)
+    hierarchies = hierarchies_of(combinations, table, about.policy)
+    return (
+        everybody(compress(engine, combinations, hierarchies), hierarchies),
+        f"everybody in {about.original} by all quasi-identifiers, and that they are in it",
+        (
+            "Attackers know everybody's quasi-identifiers as the table has them, which no register tells "
+            "better; their guesses are scored by its sensitive values.",
+        ),
+    )
+
+
+def _register(
+    engine: DuckDBPublisher,
+    request: Request,
+    about: Attacked,
+    published: PublishedTable,
+    facts: Mapping[str, Sequence[Fact]],
+) -> tuple[Known, str, tuple[str, ...]]:
+    name = _register_name(request)
+    columns = table_of_file(Path(request.knows or ""), {}).columns
+    truth = tuple(each for each in about.sensitive if each in columns)
+    register = Register(table=name, person=_person(columns), truth=truth, victim=request.victim_values)
+    known = from_register(engine, register, published, *_others(request, facts))
+    whom = "" if request.victim is None else f", and of it {request.victim}"
+    shared = ", ".join(known.columns)
+    scored = (
+        "Guesses are scored by the register's own values, which attackers do not have."
+        if truth
+        else "Guesses are taken to be right as often as they are believed, as the register has no truth."
+    )
+    return known, f"{name} with {shared}{whom}", ("The people of the register are in the release.", scored)
+
+
+def _person(columns: Mapping[str, Column]) -> str | None:
+    """The column that names people: the first that is called like a name, or like another identifier."""
+    named = [name for name in columns if likely_role(name) is Role.IDENTIFIER]
+    return next((name for name in named if "name" in name.lower()), next(iter(named), None))
+
+
+def _others(request: Request, facts: Mapping[str, Sequence[Fact]]) -> list[str]:
+    """Columns that are known besides the release's: under other names, or because a fact is about them."""
+    about = [name for each in facts.values() for fact in each for name in fact.where]
+    return [*request.called.values(), *request.called_earlier.values(), *about]
+
+
+def _specs(request: Request, about: Attacked) -> dict[str, Spec]:
+    """How columns are made coarser: as a file says, else the policy."""
+    found: dict[str, Spec] = {}
+    if about.policy is not None and about.original is not None:
+        table = about.policy.tables[about.original]
+        known = {name: table.columns[name] for name in about.quasi if name in table.columns}
+        found = {name: spec_of(name, column, about.policy) for name, column in known.items()}
+        # what values mean has to be said: a drafted hierarchy is but an order of them
+        found |= declared_specs(about.sensitive, table, about.policy)
+    for name, file in request.hierarchy_files.items():
+        if name not in (*about.quasi, *about.sensitive):
+            raise RequestError(
+                f"--hierarchy is about {name}, which is neither known nor sensitive in the release.",
+                hint=f"Those are {', '.join((*about.quasi, *about.sensitive))}.",
+            )
+        found[name] = read_csv(name, Path(file))
+    return found
+
+
+def _hierarchies(request: Request, specs: Mapping[str, Spec], known: Known) -> dict[str, Hierarchy]:
+    """What labels of a hierarchy stand for, over the values that are known."""
+    release_name = {called: name for name, called in request.called.items()}
+    found = {}
+    for place, called in enumerate(known.columns):
+        name = release_name.get(called, called)
+        if name in specs:
+            found[name] = over_covered(specs[name], known.values[place])
+    return found
+
+
+def _said(facts: Mapping[str, Sequence[Fact]]) -> list[str]:
+    said = []
+    for column, each in facts.items():
+        for fact in each:
+            whose = " and ".join(f"{name} {value}" for name, value in fact.where.items())
+            often = "never have" if fact.times == 0 else f"have {fact.times:g} times as often as others"
+            people = f"people with {whose}" if whose else "the people who are known"
+            said.append(f"Attackers take it that {people} {often} {column} {fact.value}.")
+    return said

@@ -1,0 +1,117 @@
+"""The trial of a release before it is written: everybody's quasi-identifiers are known, and the truth.
+
+Nobody can know more of quasi-identifiers, so what holds here holds for every register. Earlier releases of
+the same table whose files are still where they were written are laid over the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from discreet.accounting.entries import OpenRelease
+from discreet.anonymity.classes import Tuples
+from discreet.app.commands.ledger import open_ledger
+from discreet.app.policies import promise_of
+from discreet.app.publishing.release import Release
+from discreet.app.publishing.subjects import table_of_file
+from discreet.app.trials.bounds import Bound, of_models, ruled_out
+from discreet.app.trials.meanings import declared_specs, meanings_of
+from discreet.app.trials.table_attacks import Scene, attack_table
+from discreet.app.trials.trial import Trial, judged
+from discreet.attacks.criteria import criteria
+from discreet.attacks.known import everybody
+from discreet.attacks.match_sets import match
+from discreet.attacks.published import PublishedTable, from_recoding, from_release
+from discreet.core.errors import DataError, RequestError
+from discreet.core.policy import Policy
+from discreet.engines.publishing import DuckDBPublisher
+
+KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
+ASSUMED = (
+    "Attackers know everybody's quasi-identifiers as the table has them, which no register tells better.",
+    "They take each of the rows that fit a person for that person's with the same probability.",
+    "Guesses are scored by the table's own sensitive values, which attackers do not have.",
+)
+
+
+def try_release(
+    release: Release, policy: Policy, *, at_most: float | None = None, others: Iterable[Path] = ()
+) -> Trial:
+    """Run what fits on a release that is not written yet."""
+    published = from_recoding(release.tuples, release.as_read, release.hierarchies)
+    known = everybody(release.tuples, release.hierarchies)
+    sets = match(published, known)
+    tables = _others(release, policy, others)
+    scene = Scene(
+        sets=sets,
+        meanings=meanings_of(published, declared_specs(release.subject.sensitive, release.table, policy)),
+        ruled_out=ruled_out(release.goal.models),
+        earlier=tuple(match(each, known) for each in tables.values()),
+    )
+    runs, skipped = attack_table(scene)
+    bounds = of_models(release.goal.models, _largest_shares(release.tuples))
+    return Trial(
+        subject=release.name,
+        knowledge=KNOWLEDGE,
+        tried=judged(runs, (*bounds, *stated(at_most))),
+        skipped=skipped,
+        criteria=criteria(sets, scene.columns),
+        promise=None if policy.promise is None else promise_of(policy),
+        assumed=(*ASSUMED, *(f"They have the release {name}, too." for name in tables)),
+    )
+
+
+def stated(at_most: float | None, option: str = "--at-most") -> tuple[Bound, ...]:
+    """The bound that a custodian set for every attack."""
+    return () if at_most is None else (Bound(most=at_most, by=option),)
+
+
+def _largest_shares(tuples: Tuples) -> dict[str, float]:
+    """The share of each column's commonest value in the table that the models compare with."""
+    return {
+        name: int(column.totals.max()) / int(column.totals.sum()) for name, column in tuples.sensitive.items()
+    }
+
+
+def _others(release: Release, policy: Policy, named: Iterable[Path]) -> dict[str, PublishedTable]:
+    """Other releases of the same table: those that are named, and those that the ledger knows."""
+    files = {path.name: str(path) for path in named}
+    if policy.promise is not None and release.subject.person is None:
+        with open_ledger(policy) as ledger:
+            files |= {each.name: file for each in ledger.releases() if (file := _file(each, release))}
+    return {name: _read(name, file, release) for name, file in files.items()}
+
+
+def _file(entry: OpenRelease, release: Release) -> str | None:
+    """Where an entry's file is, if it is of this table and still there."""
+    certificate = entry.certificate
+    path, inner = str(certificate.get("path", "")), str(certificate.get("inner", ""))
+    same = certificate.get("table") == release.name and Path(path).is_file()
+    if not same or not _columns(certificate) >= set(release.subject.quasi):
+        return None
+    return f"{path}#{inner}" if inner else path
+
+
+def _columns(certificate: Mapping[str, object]) -> set[str]:
+    columns = certificate.get("columns")
+    return set(columns) if isinstance(columns, dict) else set()
+
+
+def _read(name: str, file: str, release: Release) -> PublishedTable:
+    table = table_of_file(file, {})
+    lacking = [name for name in release.subject.quasi if name not in table.columns]
+    if lacking:
+        raise RequestError(f"{name} has no column {lacking[0]}.", hint="Name another release of the table.")
+    if release.subject.person is not None:
+        raise DataError(
+            f"anonymize: people of {release.name} have several rows, so releases of it cannot be compared "
+            "person by person.",
+            hint="Leave out --with.",
+        )
+    sensitive = [name for name in release.subject.sensitive if name in table.columns]
+    hierarchies = {each.name: each for each in release.hierarchies}
+    with DuckDBPublisher({name: table}) as engine:
+        return from_release(
+            engine, name, quasi=release.subject.quasi, sensitive=sensitive, hierarchies=hierarchies
+        )

@@ -1,0 +1,173 @@
+"""The report of a trial, as a privacy officer files it: what could be found out about one named person.
+
+Everything in it is computed from real data; its first line says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.anonymity.risk.attackers import THRESHOLD
+from discreet.app.documents import Document, Grid, Paragraph, Part, Section
+from discreet.app.trials.bounds import Bound
+from discreet.app.trials.charts import pictures
+from discreet.app.trials.trial import NOTICE, Trial, Tried
+from discreet.app.trials.verdicts import learned, verdict
+from discreet.attacks.attack import Finding
+from discreet.attacks.criteria import Criteria
+from discreet.belief.wording import number, percent
+
+MOST_VICTIMS = 8
+CAUTION = (
+    "An attack that finds nothing proves nothing about attackers who know more than it was given. What a "
+    "promise of differential privacy bounds is bounded for all of them."
+)
+
+
+def document(trial: Trial, *more: Section) -> Document:
+    """All of a trial; `more` sections stand before what was assumed."""
+    return Document(
+        title=f"What attackers find out from {trial.subject}",
+        notice=NOTICE,
+        sections=(*sections(trial), *more, assumptions(trial)),
+    )
+
+
+def sections(trial: Trial, *, risks: bool = True) -> tuple[Section, ...]:
+    """Verdict, criteria, every attack, what was not run; `risks` where the report has them nowhere else."""
+    found = [_verdict(trial)]
+    if trial.criteria is not None:
+        found += [_criteria(trial.criteria), *([_risks(trial.criteria)] if risks else [])]
+    found += [_attack(tried, trial) for tried in trial.tried]
+    return (*found, *_skipped(trial))
+
+
+def assumptions(trial: Trial) -> Section:
+    lines = (f"Attackers know {trial.knowledge}.", *trial.assumed, CAUTION)
+    return Section(title="What was assumed", parts=tuple(Paragraph(text=line) for line in lines))
+
+
+def _verdict(trial: Trial) -> Section:
+    rows = tuple(
+        (
+            tried.name,
+            percent(tried.findings.success),
+            percent(tried.findings.baseline),
+            learned(tried),
+            "; ".join(f"{bound.said}: {_verb(bound, tried)}" for bound in tried.bounds) or "–",
+        )
+        for tried in trial.tried
+    )
+    head = ("attack", "right", "guessing", "the most that is learned of one person", "bound")
+    return Section(
+        title="What could someone find out about one person?",
+        parts=(
+            *(Paragraph(text=text, tone=tone) for text, tone in verdict(trial)),
+            Grid(head=head, rows=rows, numbers=(1, 2)),
+        ),
+    )
+
+
+def _kept(bound: Bound, tried: Tried) -> str:
+    return f"{bound.said} by {bound.by}: {_verb(bound, tried)}"
+
+
+def _verb(bound: Bound, tried: Tried) -> str:
+    return "held" if bound.holds(tried.findings) else "BROKEN"
+
+
+def _criteria(found: Criteria) -> Section:
+    three = (found.singling_out, found.linkability, *found.inference)
+    rows = tuple((each.name, percent(each.share), percent(each.baseline), each.sentence) for each in three)
+    return Section(
+        title="The three criteria of the European guidance",
+        parts=(Grid(head=("criterion", "of people", "by chance", ""), rows=rows, numbers=(1, 2)),),
+    )
+
+
+def _risks(found: Criteria) -> Section:
+    risks, high = found.risks, percent(float(THRESHOLD))
+    rows = (
+        (
+            "prosecutor",
+            "knows that a person is in the release",
+            percent(risks.prosecutor.highest),
+            percent(risks.prosecutor.success),
+            percent(risks.prosecutor.at_risk),
+        ),
+        (
+            "journalist",
+            "knows the population that it was drawn from",
+            percent(risks.journalist.highest),
+            percent(risks.journalist.success),
+            percent(risks.journalist.at_risk),
+        ),
+        ("marketer", "links everybody, and wants many links", "–", percent(risks.marketer), "–"),
+    )
+    head = ("attacker", "who", "highest risk", "on average", f"people above {high}")
+    return Section(
+        title="Risk of being matched to a row", parts=(Grid(head=head, rows=rows, numbers=(2, 3, 4)),)
+    )
+
+
+def _attack(tried: Tried, trial: Trial) -> Section:
+    findings = tried.findings
+    parts: list[Part] = [
+        Grid(head=("", ""), rows=tuple(_facts(tried))),
+        *pictures(tried),
+    ]
+    if findings.victims:
+        parts.append(_victims(findings.victims))
+    return Section(title=f"{tried.name[:1].upper()}{tried.name[1:]}", parts=tuple(parts))
+
+
+def _facts(tried: Tried) -> Iterator[tuple[str, str]]:
+    findings = tried.findings
+    yield "knows", findings.knows
+    yield "learns", findings.learns
+    low, high = findings.interval
+    sure = "" if low == high else f" (between {percent(low)} and {percent(high)} with 95% confidence)"
+    yield "right", f"{percent(findings.success)} of {findings.attempts:,}{sure}"
+    yield "guessing", percent(findings.baseline)
+    if findings.figures:
+        yield "figures", "; ".join(f"{name} {figure(name, each)}" for name, each in findings.figures.items())
+    if tried.bounds:
+        yield "bound", "; ".join(_kept(bound, tried) for bound in tried.bounds)
+    yield "stopped\u00a0by", findings.stopped_by
+    if findings.note:
+        yield "note", findings.note
+
+
+SHARES = (
+    "claimed",
+    "precision",
+    "recall",
+    "posterior",
+    "matched",
+    "unique",
+    "confident",
+    "certain",
+    "guesses",
+)
+
+
+def figure(name: str, value: float) -> str:
+    """A number of an attack's own: a share, where its name says so."""
+    shared = any(word in name for word in SHARES) or name.startswith(("in crowds", "fine outputs"))
+    return percent(value) if shared and 0 <= value <= 1 else number(value)
+
+
+def _victims(victims: tuple[Finding, ...]) -> Grid:
+    truths = {True: "true", False: "false", None: "–"}
+    rows = tuple(
+        (each.victim, each.claim, percent(each.prior), percent(each.posterior), truths[each.truth])
+        for each in victims[:MOST_VICTIMS]
+    )
+    head = ("of whom", "what is claimed", "before", "after", "it is")
+    return Grid(head=head, rows=rows, caption="Of whom the most was learned", numbers=(2, 3))
+
+
+def _skipped(trial: Trial) -> Iterator[Section]:
+    if trial.skipped:
+        rows = tuple((names, why) for why, names in trial.reasons.items())
+        yield Section(title="What was not run", parts=(Grid(head=("attacks", "why"), rows=rows),))

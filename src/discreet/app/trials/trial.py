@@ -1,0 +1,136 @@
+"""A trial: the attacks that fit were run, and what they found stands beside what they may find at most.
+
+Whatever publishes (a recoded table, a synthetic one, answers) is tried before anything is written: `refuse`
+ends it where a bound that the custodian set is broken. Findings are computed from real data, so a trial is
+the custodian's; a certificate names which attacks were run, and no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from discreet.app.trials.bounds import Bound
+from discreet.attacks.attack import Finding, Findings
+from discreet.attacks.criteria import Criteria
+from discreet.belief import Promise
+from discreet.belief.wording import percent
+from discreet.core.errors import UnmetError
+
+NOTICE = (
+    "For the custodian only: this report is computed on real data and says things about real people. It is "
+    "not for publication."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one attack found, about one column where it is about one."""
+
+    findings: Findings
+    column: str | None = None
+
+    @property
+    def about_people(self) -> bool:
+        """Whether it makes claims about people, and does not only count right guesses."""
+        return bool(self.findings.victims) or self.findings.believed is not None
+
+    def within(self, bound: Bound) -> bool:
+        """Whether a bound is about it."""
+        return self.about_people and bound.covers(self.findings.attack, self.column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """An attack that was not run, and why it does not fit."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A run and the bounds that are about it."""
+
+    run: Run
+    bounds: tuple[Bound, ...]
+
+    @property
+    def findings(self) -> Findings:
+        return self.run.findings
+
+    @property
+    def name(self) -> str:
+        about = "" if self.run.column is None else f" of {self.run.column}"
+        return f"{self.findings.attack}{about}"
+
+    @property
+    def best(self) -> Finding | None:
+        """The highest belief in a claim that is believed more than before."""
+        gained = [each for each in self.findings.victims if each.posterior > each.prior]
+        return max(gained, key=lambda each: each.posterior, default=None)
+
+    @property
+    def broken(self) -> tuple[Bound, ...]:
+        return tuple(bound for bound in self.bounds if not bound.holds(self.findings))
+
+    @property
+    def cap(self) -> Bound | None:
+        """The bound that leaves the least room."""
+        return min(self.bounds, key=lambda bound: bound.most, default=None)
+
+    def keeps(self, promise: Promise) -> bool:
+        """Whether no claim's odds grew by more than the promise allows; a rounding error is no breach."""
+        return self.findings.odds <= promise.gamma * (1 + 1e-9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """All of it: what was attacked, with what knowledge, and what came of it."""
+
+    subject: str
+    knowledge: str
+    tried: tuple[Tried, ...]
+    skipped: tuple[Skipped, ...] = ()
+    criteria: Criteria | None = None
+    promise: Promise | None = None
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attacks that were run, each once: this may be published."""
+        return tuple(dict.fromkeys(each.findings.attack for each in self.tried))
+
+    @property
+    def broken(self) -> tuple[tuple[Tried, Bound], ...]:
+        return tuple((tried, bound) for tried in self.tried for bound in tried.broken)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why attacks were not run, and which they are."""
+        whys = dict.fromkeys(each.why for each in self.skipped)
+        return {why: ", ".join(each.name for each in self.skipped if each.why == why) for why in whys}
+
+    @property
+    def strongest(self) -> Tried | None:
+        """The attack that came to believe the most; of several, the one that is right the most."""
+        learned = [(each.best.posterior, each.findings.gain, each) for each in self.tried if each.best]
+        return max(learned, key=lambda each: each[:2], default=(0, 0, None))[2]
+
+    def refuse(self, *, forced: bool = False) -> None:
+        """End where a bound is broken, unless it is to be published all the same."""
+        if forced or not self.broken:
+            return
+        tried, bound = self.broken[0]
+        more = "" if len(self.broken) == 1 else f" ({len(self.broken)} bounds are broken)"
+        raise UnmetError(
+            f"The attack {tried.name} comes to believe {percent(tried.findings.highest)}; {bound.by} allows "
+            f"{bound.said}{more}.",
+            hint="Nothing was written. Ask for stronger models, raise the bound, or publish it all the same "
+            "with --force, which the certificate will say.",
+        )
+
+
+def judged(runs: Iterable[Run], bounds: Sequence[Bound]) -> tuple[Tried, ...]:
+    """Each run beside the bounds that are about it."""
+    return tuple(Tried(run=run, bounds=tuple(bound for bound in bounds if run.within(bound))) for run in runs)

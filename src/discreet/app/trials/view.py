@@ -1,0 +1,145 @@
+"""How a trial looks on a console, and as JSON."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet.app.trials.trial import Trial, Tried
+from discreet.app.trials.verdicts import learned, verdict
+from discreet.attacks.attack import Finding
+from discreet.attacks.criteria import Criteria, Criterion
+from discreet.belief.wording import percent
+
+LONGEST = 40
+TONES = {"good": "green", "bad": "red", "": ""}
+
+
+def as_object(trial: Trial) -> dict[str, object]:
+    """The machine-readable form."""
+    return {
+        "subject": trial.subject,
+        "knowledge": trial.knowledge,
+        "attacks": [_attack(tried) for tried in trial.tried],
+        "not_run": [{"name": each.name, "why": each.why} for each in trial.skipped],
+        "criteria": None if trial.criteria is None else _criteria(trial.criteria),
+        "bounds_held": not trial.broken,
+        "promise": None if trial.promise is None else _promise(trial),
+        "assumed": list(trial.assumed),
+    }
+
+
+def _attack(tried: Tried) -> dict[str, object]:
+    found = tried.findings
+    return {
+        "name": found.attack,
+        "column": tried.run.column,
+        "success": found.success,
+        "baseline": found.baseline,
+        "interval": list(found.interval),
+        "attempts": found.attempts,
+        "highest": found.highest,
+        "victims": [_victim(each) for each in found.victims],
+        "figures": {name: _finite(value) for name, value in found.figures.items()},
+        "series": {name: [list(point) for point in points] for name, points in found.series.items()},
+        "bounds": [each.as_object() | {"held": each.holds(found)} for each in tried.bounds],
+        "knows": found.knows,
+        "learns": found.learns,
+        "stopped_by": found.stopped_by,
+        "note": found.note,
+    }
+
+
+def _victim(found: Finding) -> dict[str, object]:
+    return {
+        "victim": found.victim,
+        "claim": found.claim,
+        "prior": found.prior,
+        "posterior": found.posterior,
+        "truth": found.truth,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _criteria(found: Criteria) -> dict[str, object]:
+    def one(each: Criterion) -> dict[str, object]:
+        return {"share": each.share, "baseline": each.baseline, "sentence": each.sentence}
+
+    risks = found.risks
+    return {
+        "singling_out": one(found.singling_out),
+        "linkability": one(found.linkability),
+        "inference": {each.name.removeprefix("inference of "): one(each) for each in found.inference},
+        "risk": {
+            "prosecutor_highest": risks.prosecutor.highest,
+            "journalist_highest": risks.journalist.highest,
+            "marketer": risks.marketer,
+        },
+    }
+
+
+def _promise(trial: Trial) -> dict[str, object]:
+    promise = trial.promise
+    assert promise is not None
+    kept = all(tried.keeps(promise) for tried in trial.tried)
+    return {"prior": promise.prior, "posterior": promise.posterior, "gamma": promise.gamma, "held": kept}
+
+
+def show(console: Console, trial: Trial) -> None:
+    """Verdict, attacks, criteria, what was not run."""
+    console.print(f"Attackers know {trial.knowledge}.\n", highlight=False, markup=False)
+    console.print(attacks_table(trial))
+    console.print()
+    for text, tone in verdict(trial):
+        console.print(text, style=TONES[tone], highlight=False, markup=False)
+    if trial.criteria is not None:
+        console.print()
+        console.print(_criteria_table(trial.criteria))
+    if trial.skipped:
+        console.print("\nnot run", style="bold")
+        for why, names in trial.reasons.items():
+            console.print(f"{names}: {why}", style="dim", highlight=False, markup=False)
+
+
+def attacks_table(trial: Trial) -> Table:
+    """One line an attack: how often it is right beside guessing, and the most that it came to believe."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("attack")
+    for heading in ("right", "guessing"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("the most that is learned of one person")
+    bounded = any(tried.bounds for tried in trial.tried)
+    if bounded:
+        table.add_column("bound", no_wrap=True)
+    for tried in trial.tried:
+        found = tried.findings
+        cells = (percent(found.success), percent(found.baseline), learned(tried, longest=LONGEST))
+        table.add_row(tried.name, *cells, *([_bound(tried)] if bounded else []))
+    return table
+
+
+def _bound(tried: Tried) -> str:
+    cap = tried.broken[0] if tried.broken else tried.cap
+    if cap is None:
+        return ""
+    return f"[red]{cap.said}: broken[/red]" if tried.broken else f"[green]{cap.said}[/green]"
+
+
+def _criteria_table(found: Criteria) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("European criteria")
+    table.add_column("of people", justify="right")
+    table.add_column("by chance", justify="right")
+    for each in (found.singling_out, found.linkability, *found.inference):
+        table.add_row(each.name, percent(each.share), percent(each.baseline))
+    risks = found.risks
+    table.add_row("")
+    table.add_row("prosecutor, highest", percent(risks.prosecutor.highest), "")
+    table.add_row("journalist, highest", percent(risks.journalist.highest), "")
+    table.add_row("marketer, on average", percent(risks.marketer), "")
+    return table
