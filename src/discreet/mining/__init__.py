@@ -1,0 +1,1 @@
+"""Mining: models, answers to many questions and synthetic tables, learned from counts alone."""
