@@ -6,8 +6,8 @@ statement, so rows stay where they are, and a person has at most the declared ro
 
 marginals   how many rows have each combination of bins, for several sets of columns at once
 by_node     how many rows of each class every node of a tree has in each cell; a row without a class is not
-            counted. A row is in one node at most, so over all nodes one row adds 1 to one entry for each
-            attribute.
+            counted. A row is in one node, so over all nodes it adds 1 to one entry for each attribute.
+in_nodes    how many rows of each class every node has; a row adds 1 to one entry.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
@@ -50,6 +51,9 @@ class Counter(Protocol):
     def by_node(self, splits: Splits) -> Exact[Integers]:
         """Counts over (node, cell, class), for the nodes below the last level."""
 
+    def in_nodes(self, splits: Splits) -> Exact[Integers]:
+        """Counts over (node, class), for the nodes below the last level."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArrayCounter:
@@ -74,9 +78,8 @@ class ArrayCounter:
         return Exact(tuple(found))
 
     def by_node(self, splits: Splits) -> Exact[Integers]:
-        schema, places = self.schema, splits.places(self.codes)
-        kept = (places >= 0) & (self.targets < schema.classes)
-        at = places[kept] * schema.classes + self.targets[kept]
+        schema = self.schema
+        kept, at = self._placed(splits)
         counts = np.zeros((splits.nodes, schema.cells, schema.classes), np.int64)
         for j, attribute in enumerate(schema.attributes):
             keys = at * attribute.bins + self.codes[kept, j]
@@ -84,6 +87,16 @@ class ArrayCounter:
             table = np.bincount(keys, minlength=size).reshape(splits.nodes, schema.classes, attribute.bins)
             counts[:, schema.offsets[j] : schema.offsets[j + 1]] = table.transpose(0, 2, 1)
         return Exact(counts)
+
+    def in_nodes(self, splits: Splits) -> Exact[Integers]:
+        shape = splits.nodes, self.schema.classes
+        counts = np.bincount(self._placed(splits)[1], minlength=math.prod(shape)).reshape(shape)
+        return Exact(counts.astype(np.int64))
+
+    def _placed(self, splits: Splits) -> tuple[NDArray[np.bool_], Integers]:
+        """The rows that have a class, and node and class of each as one number."""
+        kept = self.targets < self.schema.classes
+        return kept, splits.places(self.codes[kept]) * self.schema.classes + self.targets[kept]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,31 +143,46 @@ class EngineCounter:
         ]
 
     def by_node(self, splits: Splits) -> Exact[Integers]:
-        """One statement, for up to `SETS` attributes."""
-        schema = self.schema
-        assert schema.target is not None
+        schema, number = self.schema, len(self.schema.attributes)
         counts = np.zeros((splits.nodes, schema.cells, schema.classes), np.int64)
-        rows = Rows(
-            table=self.table,
-            attributes=(*schema.attributes, schema.target),
-            most=self.most,
-            with_target=True,
-        )
-        number = len(schema.attributes)
-        table = self.engine.count(statements.count_nodes(rows, splits)).secret
+        table = self.engine.count(statements.count_nodes(self._rows(), splits, cells=True)).secret
         for j, attribute in enumerate(schema.attributes):
             part = _of_set(table, (j,), number)
             cells = schema.offsets[j] + _codes(part.column(statements.key(j)), attribute)
-            classes = _codes(part.column(statements.key(number)), schema.target)
-            nodes = part.column(NODE).to_numpy().astype(np.int64)
-            counts[nodes, cells, classes] = part.column(COUNT).to_numpy()
+            counts[_integers(part, NODE), cells, self._classes(part)] = _integers(part, COUNT)
         return Exact(counts)
+
+    def in_nodes(self, splits: Splits) -> Exact[Integers]:
+        table = self.engine.count(statements.count_nodes(self._rows(), splits, cells=False)).secret
+        counts = np.zeros((splits.nodes, self.schema.classes), np.int64)
+        counts[_integers(table, NODE), self._classes(table)] = _integers(table, COUNT)
+        return Exact(counts)
+
+    def _rows(self) -> Rows:
+        """Attributes and target of the rows that have one."""
+        schema = self.schema
+        if schema.target is None or len(schema.attributes) > SETS:
+            raise RequestError(
+                f"mine: a model needs a target and at most {SETS} attributes; there are "
+                f"{len(schema.attributes)}.",
+                hint="Name fewer columns as features.",
+            )
+        attributes = (*schema.attributes, schema.target)
+        return Rows(table=self.table, attributes=attributes, most=self.most, with_target=True)
+
+    def _classes(self, table: pa.Table) -> Integers:
+        assert self.schema.target is not None
+        return _codes(table.column(statements.key(len(self.schema.attributes))), self.schema.target)
 
 
 def named(schema: Schema) -> dict[str, Attribute]:
     """The attributes and then the target by name."""
     every = (*schema.attributes, *([schema.target] if schema.target else []))
     return {each.name: each for each in every}
+
+
+def _integers(table: pa.Table, name: str) -> Integers:
+    return np.asarray(table.column(name).to_numpy(), np.int64)
 
 
 def _of_set(table: pa.Table, places: tuple[int, ...], number: int) -> pa.Table:

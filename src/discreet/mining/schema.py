@@ -40,7 +40,7 @@ Codes = NDArray[np.int16]
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
-    """One column as bins: `cuts` between those of a number or a date, or the `values` of a category.
+    """One column as bins: `cuts` between `bounds` of a number or a date, or the `values` of a category.
 
     >>> Attribute.numeric("age", 17, 90, bins=4, step=1).labels
     ('< 36', '36 to 54', '54 to 73', '>= 73', 'missing')
@@ -51,6 +51,7 @@ class Attribute:
     cuts: tuple[Cut, ...] = ()
     values: tuple[str, ...] = ()
     step: Fraction | None = None
+    bounds: tuple[Cut, Cut] | None = None
     missing: bool = True
 
     def __post_init__(self) -> None:
@@ -77,7 +78,8 @@ class Attribute:
         grid = None if step is None else Fraction(step)
         cuts = _cuts(Fraction(low), Fraction(high), bins, scale == "log", grid)
         kind = Kind.INTEGER if grid == 1 else Kind.DECIMAL
-        return cls(name=name, kind=kind, cuts=cuts, step=grid, missing=missing)
+        ends = Fraction(low), Fraction(high)
+        return cls(name=name, kind=kind, cuts=cuts, step=grid, bounds=ends, missing=missing)
 
     @classmethod
     def category(cls, name: str, values: Iterable[object], *, missing: bool = True) -> Attribute:
@@ -100,7 +102,8 @@ class Attribute:
             return cls(name=name, kind=Kind.BOOLEAN, values=("false", "true"), missing=missing)
         if column.type is Kind.DATE and isinstance(column.low, date) and isinstance(column.high, date):
             cuts = _days(column.low, column.high, bins)
-            return cls(name=name, kind=Kind.DATE, cuts=cuts, missing=missing)
+            ends = column.low, column.high
+            return cls(name=name, kind=Kind.DATE, cuts=cuts, bounds=ends, missing=missing)
         raise RequestError(
             f"mine: column {name} declares neither bounds nor values, so it has no bins.",
             hint="Declare low and high, or values, in the policy, or leave the column out.",

@@ -3,7 +3,7 @@
 Rows        where a person is a column, the first `most` rows of each by the store's rank, as for a question.
 Bins        of a number or a date: its place between the cuts, by halving. A category stands for itself, since
             the store keeps it as one of the declared values or NULL.
-Nodes       nested conditions on bins; a row that goes no further has NULL, and is left out.
+Nodes       nested conditions on bins.
 Sets        GROUPING SETS, so that all marginals of a level come from one pass over the rows.
 """
 
@@ -52,16 +52,17 @@ def count_sets(rows: Rows, sets: Sequence[tuple[int, ...]]) -> str:
     return f"SELECT {chosen} FROM ({rows.sql()}) AS r GROUP BY GROUPING SETS ({groups})"
 
 
-def count_nodes(rows: Rows, splits: Splits) -> str:
-    """How many rows each node has, by target and bin, for every attribute."""
+def count_nodes(rows: Rows, splits: Splits, *, cells: bool) -> str:
+    """How many rows each node has, by target; with `cells`, by bin as well, for every attribute."""
     *features, target = (key(place) for place in range(len(rows.attributes)))
     node = _node(splits.levels, rows.attributes, 0, 0)
     placed = f"SELECT *, {node} AS {NODE} FROM ({rows.sql()}) AS r"
+    if not cells:
+        return f"SELECT {NODE}, {target}, count(*) AS {COUNT} FROM ({placed}) AS p GROUP BY {NODE}, {target}"
     groups = ", ".join(f"({NODE}, {target}, {each})" for each in features)
-    chosen = ", ".join(
-        [NODE, target, *features, f"GROUPING({', '.join(features)}) AS {SET}", f"count(*) AS {COUNT}"]
-    )
-    return f"SELECT {chosen} FROM ({placed}) AS p WHERE {NODE} IS NOT NULL GROUP BY GROUPING SETS ({groups})"
+    told = f"GROUPING({', '.join(features)}) AS {SET}, count(*) AS {COUNT}"
+    chosen = ", ".join([NODE, target, *features, told])
+    return f"SELECT {chosen} FROM ({placed}) AS p GROUP BY GROUPING SETS ({groups})"
 
 
 def mask(places: Sequence[int], number: int) -> int:
@@ -100,8 +101,6 @@ def _node(levels: Sequence[Level], attributes: Sequence[Attribute], depth: int, 
     if depth == len(levels):
         return str(node)
     split = levels[depth][node]
-    if split is None:
-        return "NULL"
     condition = in_bins(key(split.attribute), attributes[split.attribute], split.first)
     first, second = (_node(levels, attributes, depth + 1, 2 * node + side) for side in (0, 1))
     return f"CASE WHEN {condition} THEN {first} ELSE {second} END"
