@@ -8,6 +8,7 @@ marginals   how many rows have each combination of bins, for several sets of col
 by_node     how many rows of each class every node of a tree has in each cell; a row without a class is not
             counted. A row is in one node, so over all nodes it adds 1 to one entry for each attribute.
 in_nodes    how many rows of each class every node has; a row adds 1 to one entry.
+residuals   what a model that adds up scores gets wrong, summed in each cell; `scores` bounds a row's part.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining import statements
 from discreet.mining.schema import Attribute, Codes, Schema
+from discreet.mining.scores import Scores, residuals
 from discreet.mining.splits import Splits
 from discreet.mining.statements import COUNT, NODE, SET, Rows
 
@@ -53,6 +55,9 @@ class Counter(Protocol):
 
     def in_nodes(self, splits: Splits) -> Exact[Integers]:
         """Counts over (node, class), for the nodes below the last level."""
+
+    def residuals(self, scores: Scores) -> Exact[Integers]:
+        """Sums over (cell, output)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,6 +97,15 @@ class ArrayCounter:
         shape = splits.nodes, self.schema.classes
         counts = np.bincount(self._placed(splits)[1], minlength=math.prod(shape)).reshape(shape)
         return Exact(counts.astype(np.int64))
+
+    def residuals(self, scores: Scores) -> Exact[Integers]:
+        kept = self.targets < self.schema.classes
+        codes = self.codes[kept]
+        apart = residuals(scores.of_rows(codes, self.schema), self.targets[kept])
+        sums = np.zeros((self.schema.cells, apart.shape[1]), np.int64)
+        for j in range(codes.shape[1]):
+            np.add.at(sums, self.schema.offsets[j] + codes[:, j].astype(np.int64), apart)
+        return Exact(sums)
 
     def _placed(self, splits: Splits) -> tuple[NDArray[np.bool_], Integers]:
         """The rows that have a class, and node and class of each as one number."""
@@ -157,6 +171,17 @@ class EngineCounter:
         counts = np.zeros((splits.nodes, self.schema.classes), np.int64)
         counts[_integers(table, NODE), self._classes(table)] = _integers(table, COUNT)
         return Exact(counts)
+
+    def residuals(self, scores: Scores) -> Exact[Integers]:
+        schema, wide = self.schema, len(scores.table)
+        table = self.engine.count(statements.sum_residuals(self._rows(), schema, scores)).secret
+        sums = np.zeros((schema.cells, wide), np.int64)
+        for j, attribute in enumerate(schema.attributes):
+            part = _of_set(table, (j,), len(schema.attributes))
+            cells = schema.offsets[j] + _codes(part.column(statements.key(j)), attribute)
+            for output in range(wide):
+                sums[cells, output] = _integers(part, statements.sum_of(output))
+        return Exact(sums)
 
     def _rows(self) -> Rows:
         """Attributes and target of the rows that have one."""

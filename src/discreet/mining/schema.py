@@ -15,6 +15,7 @@ So the bin of a value follows from the value and the declaration alone.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -52,6 +53,7 @@ class Attribute:
     values: tuple[str, ...] = ()
     step: Fraction | None = None
     bounds: tuple[Cut, Cut] | None = None
+    scale: str = "linear"
     missing: bool = True
 
     def __post_init__(self) -> None:
@@ -79,7 +81,7 @@ class Attribute:
         cuts = _cuts(Fraction(low), Fraction(high), bins, scale == "log", grid)
         kind = Kind.INTEGER if grid == 1 else Kind.DECIMAL
         ends = Fraction(low), Fraction(high)
-        return cls(name=name, kind=kind, cuts=cuts, step=grid, bounds=ends, missing=missing)
+        return cls(name=name, kind=kind, cuts=cuts, step=grid, bounds=ends, scale=scale, missing=missing)
 
     @classmethod
     def category(cls, name: str, values: Iterable[object], *, missing: bool = True) -> Attribute:
@@ -127,7 +129,7 @@ class Attribute:
     @property
     def labels(self) -> tuple[str, ...]:
         """What each bin holds, in words."""
-        texts = [_text(cut) for cut in self.cuts]
+        texts = self.starts
         named = self.values or (
             tuple(
                 f"< {high}" if low is None else f">= {low}" if high is None else f"{low} to {high}"
@@ -137,6 +139,24 @@ class Attribute:
             else ("any",)
         )
         return (*named, MISSING) if self.missing else named
+
+    def coarser(self, bins: int) -> tuple[int, ...]:
+        """The first bin of each run of neighbours, where they are taken together to at most so many."""
+        if not self.ordered or bins >= self.regular:
+            return tuple(range(self.regular))
+        match self.bounds:
+            case (Fraction() as low, Fraction() as high):
+                cuts = _cuts(low, high, bins, self.scale == "log", self.step)
+            case (date() as low, date() as high):
+                cuts = _days(low, high, bins)
+            case _:
+                return tuple(range(self.regular))
+        return (0, *sorted({bisect_left(self.cuts, cut) + 1 for cut in cuts if cut <= self.cuts[-1]}))  # type: ignore[type-var]
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """Where the bins after the first begin, in words."""
+        return tuple(map(_text, self.cuts))
 
     @property
     def nowhere(self) -> int:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-from discreet.mining.schema import Attribute, Cut
+from discreet.mechanisms.sampling import Floats
+from discreet.mining.schema import Attribute, Cut, Schema
+from discreet.mining.scores import FURTHEST, GRID, Scores
 from discreet.mining.splits import Level, Splits
 from discreet.sql.emit import literal, quoted
 from discreet.sql.tree import RANK
@@ -63,6 +65,72 @@ def count_nodes(rows: Rows, splits: Splits, *, cells: bool) -> str:
     told = f"GROUPING({', '.join(features)}) AS {SET}, count(*) AS {COUNT}"
     chosen = ", ".join([NODE, target, *features, told])
     return f"SELECT {chosen} FROM ({placed}) AS p GROUP BY GROUPING SETS ({groups})"
+
+
+def sum_residuals(rows: Rows, schema: Schema, scores: Scores) -> str:
+    """The residuals of every output, summed by bin, for every attribute."""
+    *features, target = (key(place) for place in range(len(rows.attributes)))
+    wide = len(scores.table)
+    totals = [
+        " + ".join([repr(float(scores.beforehand[k])), *_scores(schema, scores.table[k])])
+        for k in range(wide)
+    ]
+    bounded = [f"greatest({-FURTHEST}, least({FURTHEST}, {each})) AS s{k}" for k, each in enumerate(totals)]
+    scored = f"SELECT *, {', '.join(bounded)} FROM ({rows.sql()}) AS r"
+    apart = ", ".join(
+        f"CAST(trunc({GRID} * ({_own(rows.attributes[-1], target, k, wide)} - {_probability(k, wide)})) "
+        f"AS BIGINT) AS d{k}"
+        for k in range(wide)
+    )
+    groups = ", ".join(f"({each})" for each in features)
+    sums = [f"CAST(sum(d{k}) AS BIGINT) AS {sum_of(k)}" for k in range(wide)]
+    chosen = ", ".join([*features, f"GROUPING({', '.join(features)}) AS {SET}", *sums])
+    return f"SELECT {chosen} FROM (SELECT *, {apart} FROM ({scored}) AS s) AS d GROUP BY GROUPING SETS ({groups})"
+
+
+def sum_of(output: int) -> str:
+    return f"sum{output}"
+
+
+def _scores(schema: Schema, table: Floats) -> list[str]:
+    """The score of each attribute's bin, those without any left out."""
+    found = []
+    for j, attribute in enumerate(schema.attributes):
+        values = table[schema.offsets[j] : schema.offsets[j + 1]].tolist()
+        if any(values):
+            found.append(_looked_up(key(j), attribute, values))
+    return found
+
+
+def _looked_up(name: str, attribute: Attribute, values: list[float]) -> str:
+    if attribute.ordered:
+        starts = [k for k in range(1, len(values)) if values[k] != values[k - 1]]
+        return _stepped(name, starts, [values[0], *(values[k] for k in starts)])
+    arms = [
+        f"WHEN {_value(attribute, place)} THEN {value!r}"
+        for place, value in enumerate(values[: attribute.regular])
+    ]
+    return f"CASE {name} {' '.join(arms)} ELSE {values[attribute.nowhere]!r} END"
+
+
+def _stepped(name: str, starts: list[int], values: list[float]) -> str:
+    if not starts:
+        return repr(values[0])
+    middle = len(starts) // 2
+    below = _stepped(name, starts[:middle], values[: middle + 1])
+    above = _stepped(name, starts[middle + 1 :], values[middle + 1 :])
+    return f"CASE WHEN {name} < {starts[middle]} THEN {below} ELSE {above} END"
+
+
+def _own(target: Attribute, name: str, output: int, wide: int) -> str:
+    place = 1 if wide == 1 else output
+    return f"CASE WHEN {name} = {_value(target, place)} THEN 1 ELSE 0 END"
+
+
+def _probability(output: int, wide: int) -> str:
+    if wide == 1:
+        return "1 / (1 + exp(-s0))"
+    return f"1 / ({' + '.join(f'exp(s{k} - s{output})' for k in range(wide))})"
 
 
 def mask(places: Sequence[int], number: int) -> int:
