@@ -1,23 +1,23 @@
 """Boosting on noisy histograms: a forest of small trees, each over one attribute, whose scores add up.
 
 Release     Round 0: how many rows of each class every cell has, with noise. Every further round: the
-            residuals of the model so far, summed in every cell, with noise. A round refines the score of every
-            attribute at once: what the sums say of a cell's score, averaged over rounds, is smoothed to a
-            regression tree over its bins (`shapes`). No other thing of the rows is read.
+            residuals of the model so far, summed in every cell, with noise. A round refines the score of
+            every attribute at once: what the sums say of a cell's score, averaged over rounds, is smoothed to
+            a regression tree over its bins (`shapes`). No other thing of the rows is read.
 Requires    Bins, classes and rows per person R are declared.
-Guarantee   For added and removed people. A row is in one cell of each of the d attributes. In round 0 it adds 1
-            to d counts: R d in L1, and R**2 d in squared L2, since all rows of a person may be in the same
+Guarantee   For added and removed people. A row is in one cell of each of the d attributes. In round 0 it adds
+            1 to d counts: R d in L1, and R**2 d in squared L2, since all rows of a person may be in the same
             cells. In later rounds it adds at most GRID (for more than two classes 2 GRID) to each in L1 and
-            GRID**2 (2 GRID**2) in squares, see `scores`. All parameters are fixed by the plan, and rounds are
-            chosen by what earlier ones released: so
+            GRID**2 (2 GRID**2) in squares, see `scores`. How much each round spends is fixed beforehand, or
+            by the released number of rows, and adds up to the budget in every case:
             pure            discrete Laplace noise, the epsilons of the rounds add up;
-            concentrated    discrete Gaussian noise, the rho add up. A given (epsilon, delta), or a promise with
-                            a tail, is served by the largest rho that it allows.
+            concentrated    discrete Gaussian noise, the rho add up. A given (epsilon, delta), or a promise
+                            with a tail, is served by the largest rho that it allows.
 Utility     Pure noise grows with the number of rounds, concentrated noise with its root.
 
 Rule        With s the noise of one round that has the whole budget, in rows, and n rows: n / (64 s) rounds,
-            from 3 to 8 (pure: n / (100 s), from 2 to 4). Then as many bins an attribute, a power of two from 8
-            to 256, as keep the noise of a sum over all of them below n / 100. 1/50 of the budget tells the
+            from 3 to 8 (pure: n / (100 s), from 2 to 4). Then as many bins an attribute, a power of two from
+            8 to 256, as keep the noise of a sum over all of them below n / 100. 1/50 of the budget tells the
             number of rows where it is not declared.
             Steps are damped, because attributes that say the same would be counted twice: 1/5 of what round 0
             says, then 2/5 / (1 + t/5) of what round t says of the average, 1/10 at least.
@@ -35,7 +35,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.core.errors import require
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.guarantees import PureDP
 from discreet.core.numbers import require_count
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
@@ -44,13 +44,13 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining import shapes
+from discreet.mining.budget import Budget
 from discreet.mining.counting import Counter
 from discreet.mining.resolution import Resolution
 from discreet.mining.schema import Schema
 from discreet.mining.scores import GRID, Scores, outputs
 from discreet.mining.splits import Splits
 
-Budget = PureDP | ZeroConcentratedDP
 COUNTING = Fraction(1, 50)
 COARSEST, FINEST = 8, 256
 SMALL = 100
@@ -148,12 +148,12 @@ def boost(plan: Boosting, counter: Counter, random: Randomness) -> Scores:
     rounds = plan.rounds(rows)
     resolution = Resolution.of(schema, plan.bins(rows))
     counts = _noisy(plan.counts(rounds), Exact(resolution.coarse(exact)), random)
-    model = _Model.start(resolution, counts, plan.counts(rounds).variance)
+    model = _Model.start(resolution, counts, float(plan.counts(rounds).variance))
     noise = plan.sums(rounds)
     for step in range(1, rounds):
         sums = counter.residuals(model.scores)
         apart = _noisy(noise, Exact(resolution.coarse(sums.secret)), random) / GRID
-        model.correct(apart, noise.variance / GRID**2, max(0.4 / (1 + step / 5), 0.1))
+        model.correct(apart, float(noise.variance) / GRID**2, max(0.4 / (1 + step / 5), 0.1))
     return model.scores
 
 

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining import statements
@@ -115,21 +114,15 @@ class ArrayCounter:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineCounter:
-    """Counts inside the engine, over a table of the prepared store."""
+    """Counts inside the engine, over a table of the prepared store.
+
+    `most` rows of each person are counted; None where the store keeps no rank, because a person is a row.
+    """
 
     engine: Engine
     schema: Schema
     table: str
     most: int | None = None
-
-    @classmethod
-    def of_table(cls, engine: Engine, policy: Policy, table: str, schema: Schema) -> EngineCounter:
-        """Over a table of the policy, with each person's rows bounded as it declares."""
-        declared = policy.tables[table]
-        if declared.person == "none":
-            raise RequestError(f"mine: {table} is about nobody.", hint="Learn from it directly.")
-        most = declared.rows_per_person if declared.knows_people else None
-        return cls(engine=engine, schema=schema, table=table, most=most)
 
     @property
     def rows_per_person(self) -> int:

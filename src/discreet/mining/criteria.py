@@ -171,7 +171,7 @@ def criterion(name: str, rows: int | None) -> Criterion:
 
 
 def _held(counts: Integers) -> Integers:
-    return np.minimum(counts, MOST // counts.shape[-1])
+    return np.asarray(np.minimum(counts, MOST // counts.shape[-1]))
 
 
 def _share(top: Integers, bottom: Integers) -> Integers:

@@ -6,10 +6,10 @@ Release     For every level the engine counts (node, bin, class) once. Each node
             discrete Laplace noise. Where the number of rows is not declared, the depth is chosen by a noisy
             one.
 Requires    Bins, classes and rows per person R are declared.
-Guarantee   epsilon-DP for added and removed people. A row is in one node of a level. A person with r_i rows in
-            node i, sum r_i <= R, moves that node's scores by at most r_i times the sensitivity, all one way,
-            so each node's choice loses at most r_i / R of the level's epsilon, and all nodes together at most
-            all of it: for R = 1 that is parallel composition, the largest of the nodes' losses. Levels,
+Guarantee   epsilon-DP for added and removed people. A row is in one node of a level. A person with r_i rows
+            in node i, sum r_i <= R, moves that node's scores by at most r_i times the sensitivity, all one
+            way, so each node's choice loses at most r_i / R of the level's epsilon, and all nodes together at
+            most all of it: for R = 1 that is parallel composition, the largest of the nodes' losses. Levels,
             leaves and the number of rows are released one after the other: their epsilons add up to epsilon.
             Under replaced values a removal and an addition change two nodes: twice epsilon, so a value
             promise of e grows its tree at e / 2.
@@ -102,13 +102,13 @@ class Growth:
         """What splits and leaves may spend."""
         return self.epsilon * (1 - COUNTING) if self.counted else self.epsilon
 
-    def leaf_noise(self, depth: int) -> Fraction:
+    def leaf_epsilon(self, depth: int) -> Fraction:
         """Epsilon for the leaves: all that is left for a tree without splits."""
         return self.left * (1 - SPLITTING) if depth else self.left
 
     def noise(self, depth: int) -> DiscreteLaplace:
         """The noise of the leaves."""
-        return self._noise(self.leaf_noise(depth))
+        return self._noise(self.leaf_epsilon(depth))
 
     def chooser(self, level: int, depth: int) -> Exponential | PermuteAndFlip | NoisyMax:
         """What chooses the splits of a level."""

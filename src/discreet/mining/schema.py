@@ -151,12 +151,23 @@ class Attribute:
                 cuts = _days(low, high, bins)
             case _:
                 return tuple(range(self.regular))
-        return (0, *sorted({bisect_left(self.cuts, cut) + 1 for cut in cuts if cut <= self.cuts[-1]}))  # type: ignore[type-var]
+        own: Sequence[Any] = self.cuts
+        return (0, *sorted({bisect_left(own, cut) + 1 for cut in cuts} - {self.regular}))
 
     @property
     def starts(self) -> tuple[str, ...]:
         """Where the bins after the first begin, in words."""
         return tuple(map(_text, self.cuts))
+
+    @property
+    def middles(self) -> list[float]:
+        """The number in the middle of each bin."""
+        assert self.bounds is not None
+        step = self.step or Fraction(0)
+        cuts = [cut for cut in self.cuts if isinstance(cut, Fraction)]
+        low, high = (end for end in self.bounds if isinstance(end, Fraction))
+        pairs = zip([low, *cuts], [*(cut - step for cut in cuts), high], strict=True)
+        return [float(first + last) / 2 for first, last in pairs]
 
     @property
     def nowhere(self) -> int:

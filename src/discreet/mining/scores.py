@@ -1,11 +1,11 @@
 """Scores: a number for every cell and output, whose sum over a row's cells says how likely each class is.
 
 Outputs     one for two classes, the log-odds of the second; else one for each class, by softmax.
-Residual    of a row and an output: 1 or 0 for its class, minus the probability, times `GRID` and cut to a whole
-            number toward 0. Two classes: one residual, at most GRID. More: that of the row's own class is at
-            most GRID, and the others are whole numbers below 0 that add up to at most GRID; so a row has at
-            most 2 GRID in all, and at most 2 GRID**2 in squares. It is a function of the row alone, so it may
-            be rounded in any way.
+Residual    of a row and an output: 1 or 0 for its class, minus the probability, times `GRID` and cut to a
+            whole number toward 0. Two classes: one residual, at most GRID. More: that of the row's own class
+            is at most GRID, and the others are whole numbers below 0 that add up to at most GRID; so a row
+            has at most 2 GRID in all, and at most 2 GRID**2 in squares. It is a function of the row and of
+            what was released before, so however an engine rounds it, one row moves one row's part.
 """
 
 from __future__ import annotations

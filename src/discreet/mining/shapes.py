@@ -3,12 +3,12 @@
 What is known of a bin (or a run of bins) is a sum z = h s + error for the score s that is looked for, and a
 noisy weight h. The error has the variance of the noise, which is known, and that of sampling, about h.
 
-Ordered     a regression tree over the bins: divided where the two sides' z / h differ by most standard errors,
-            as long as that is sqrt(`CLEAR`) or more, and each side's weight stands out of its own noise. The
-            difference d, of variance v, counts as d (1 - v / d**2), which is what is left of it on average
-            once the noise is taken off [JS61].
-Categories  each z / h is drawn to 0 as under a normal prior of variance 1; where the weight does not stand out
-            of its noise, the score is 0.
+Ordered     a regression tree over the bins: divided where the two sides' z / h differ by most standard
+            errors, as long as that is sqrt(`CLEAR`) or more, and each side's weight stands out of its own
+            noise. The difference d, of variance v, counts as d (1 - v / d**2), which is what is left of it
+            on average once the noise is taken off [JS61].
+Categories  each z / h is drawn to 0 as under a normal prior of variance 1; where the weight does not stand
+            out of its noise, the score is 0.
 
 All of it reads released sums alone.
 
@@ -18,6 +18,7 @@ All of it reads released sums alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,20 +58,21 @@ def ordered(known: Sums) -> Floats:
     def divide(begin: int, end: int, level: float) -> None:
         found[begin:end] = level
         at = np.arange(begin + 1, end)
-        left = z[at] - z[begin], h[at] - h[begin], at - begin
-        right = z[end] - z[at], h[end] - h[at], end - at
-        heavy = _stands_out(known, left[1], left[2]) & _stands_out(known, right[1], right[2])
+        heavy = _stands_out(known, h[at] - h[begin], at - begin) & _stands_out(
+            known, h[end] - h[at], end - at
+        )
         if not heavy.any():
             return
-        at, left, right = at[heavy], [each[heavy] for each in left], [each[heavy] for each in right]
-        apart = right[0] / right[1] - left[0] / left[1]
-        doubt = sum((known.sum_noise * bins + h) / h**2 for _, h, bins in (left, right))
+        at = at[heavy]
+        left, right = h[at] - h[begin], h[end] - h[at]
+        apart = (z[end] - z[at]) / right - (z[at] - z[begin]) / left
+        doubt = _doubt(known, left, at - begin) + _doubt(known, right, end - at)
         clear = apart**2 / doubt
         best = int(np.argmax(clear))
         if clear[best] < CLEAR:
             return
         kept = apart[best] * (1 - 1 / clear[best])
-        share = left[1][best] / (left[1][best] + right[1][best])
+        share = left[best] / (left[best] + right[best])
         divide(begin, int(at[best]), level - kept * (1 - share))
         divide(int(at[best]), end, level + kept * share)
 
@@ -83,10 +85,15 @@ def categories(known: Sums) -> Floats:
     """A score for every bin by itself."""
     heavy = _stands_out(known, known.weights, np.ones(len(known.sums)))
     weights = np.where(heavy, known.weights, 1.0)
-    doubt = (known.sum_noise + weights) / weights**2
+    doubt = _doubt(known, weights, np.ones(len(weights)))
     return np.clip(np.where(heavy, known.sums / weights / (1 + doubt), 0.0), -LARGEST, LARGEST)
 
 
-def _stands_out(known: Sums, weights: Floats, bins: NDArray[np.generic]) -> NDArray[np.bool_]:
+def _stands_out(known: Sums, weights: Floats, bins: NDArray[Any]) -> NDArray[np.bool_]:
     noise = np.sqrt(known.weight_noise * bins.astype(np.float64))
     return np.asarray(weights > STANDS_OUT * noise + LIGHTEST)
+
+
+def _doubt(known: Sums, weights: Floats, bins: NDArray[Any]) -> Floats:
+    """The variance of z / h over so many bins: of noise and of sampling."""
+    return np.asarray((known.sum_noise * bins + weights) / weights**2)

@@ -85,7 +85,8 @@ def sum_residuals(rows: Rows, schema: Schema, scores: Scores) -> str:
     groups = ", ".join(f"({each})" for each in features)
     sums = [f"CAST(sum(d{k}) AS BIGINT) AS {sum_of(k)}" for k in range(wide)]
     chosen = ", ".join([*features, f"GROUPING({', '.join(features)}) AS {SET}", *sums])
-    return f"SELECT {chosen} FROM (SELECT *, {apart} FROM ({scored}) AS s) AS d GROUP BY GROUPING SETS ({groups})"
+    rows_apart = f"SELECT *, {apart} FROM ({scored}) AS s"
+    return f"SELECT {chosen} FROM ({rows_apart}) AS d GROUP BY GROUPING SETS ({groups})"
 
 
 def sum_of(output: int) -> str:
