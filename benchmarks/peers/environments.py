@@ -57,6 +57,14 @@ DIFFPRIVLIB = Peer(
     # later versions of scikit-learn have dropped what it imports
     requires=("diffprivlib==0.6.6", "scikit-learn==1.6.1", "pyarrow==26.0.1"),
 )
+DIFFPRIVLIB_MODELS = Peer(
+    name="diffprivlib",
+    module="diffprivlib_models",
+    requires=("diffprivlib==0.6.6", "scikit-learn==1.6.1"),
+)
+INTERPRET = Peer(
+    name="InterpretML", module="interpret_ebm", requires=("interpret-core==0.7.8", "scikit-learn==1.9.1")
+)
 
 
 @dataclass(frozen=True, kw_only=True)

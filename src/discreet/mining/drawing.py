@@ -12,10 +12,10 @@ from xml.sax.saxutils import escape
 
 from discreet.mining.tree import Node, Tree
 
-WIDTH, HEIGHT, GAP, DROP, MARGIN = 132, 40, 14, 56, 24
+WIDTH, HEIGHT, GAP, DROP, MARGIN = 168, 40, 12, 56, 24
 INK, FAINT, LINE, PAPER = "#1F2933", "#616E7C", "#C9CED6", "#FFFFFF"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#7B8794")
-LONGEST = 20
+LONGEST = 27
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def _lines(placed: _Placed) -> list[str]:
             f'<path d="M{x:g},{y:g}C{x:g},{middle:g} {to_x:g},{middle:g} {to_x:g},{to_y:g}" fill="none" '
             f'stroke="{LINE}" stroke-width="1.5"/>'
         )
-        found.append(_text(to_x, to_y - 6, word, FAINT))
+        found.append(_text(to_x + (14 if word == "no" else -14), to_y - 8, word, FAINT))
         found += _lines(child)
     return found
 
