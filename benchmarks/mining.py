@@ -1,4 +1,4 @@
-"""Models beside other libraries': accuracy on Adult at the same epsilon, and training against its own counting.
+"""Models beside other libraries': accuracy on Adult at the same epsilon, and training against counting.
 
 Trained on adult.data and tested on adult.test, the mean of 10 runs. Bounds and categories are those of
 adult.names; what else a model chooses follows from epsilon, the declared number of rows and the schema. All
@@ -33,10 +33,10 @@ from discreet.mining.learning import MiningPlan, learn, plan, train
 HEADINGS = ("model", "guarantee", *(f"ε = {epsilon:g}" for epsilon in adult.EPSILONS))
 ABOUT = (
     "Accuracy on UCI Adult: trained on adult.data, tested on adult.test, the mean of "
-    f"{adult.RUNS} runs. Bounds and categories are those of adult.names. Depth, rounds and bins follow from ε, "
-    "the declared number of rows and the schema, by the rules that `mining/growing.py` and "
-    f"`mining/boosting.py` state; where there is a δ it is {adult.DELTA:g}. ε is for added and removed people; "
-    "diffprivlib's is for replaced ones."
+    f"{adult.RUNS} runs. Bounds and categories are those of adult.names. Depth, rounds and bins follow from "
+    "ε, the declared number of rows and the schema, by the rules that `mining/growing.py` and "
+    f"`mining/boosting.py` state; where there is a δ it is {adult.DELTA:g}. ε is for added and removed "
+    "people; diffprivlib's is for replaced ones."
 )
 BARS = {
     "bar for one tree": (0.82, 0.84, 0.844, 0.847, 0.849),

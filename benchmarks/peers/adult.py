@@ -7,6 +7,7 @@ alone: this is imported inside every peer's environment.
 from __future__ import annotations
 
 import csv
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,21 @@ BOUNDS = {
 }
 LOGARITHMIC = ("fnlwgt", "capital_gain", "capital_loss")
 COLUMNS = (
-    "age workclass fnlwgt education education_num marital_status occupation relationship race sex "
-    "capital_gain capital_loss hours_per_week native_country"
-).split()
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital_gain",
+    "capital_loss",
+    "hours_per_week",
+    "native_country",
+)
 
 
 def values(folder: str) -> dict[str, list[str]]:
@@ -43,6 +56,7 @@ def values(folder: str) -> dict[str, list[str]]:
     return found
 
 
+@cache
 def rows(folder: str, file: str) -> tuple[dict[str, Any], Any]:
     """The columns of a file, and whether each income is above 50K."""
     with open(Path(folder) / file, newline="") as lines:
