@@ -99,7 +99,7 @@ def planned(folder: str, kind: str, epsilon: float, delta: float = 0.0) -> Minin
     return plan(kind, terms, "adult", "income", epsilon=epsilon, delta=delta, logarithmic=adult.LOGARITHMIC)
 
 
-def accuracy(made: MiningPlan, folder: str) -> float:
+def accuracy(made: MiningPlan, folder: str, random: Randomness | None = None) -> float:
     """The share of adult.test that a model of adult.data predicts rightly."""
     (train_on, truth), (test, expected) = (adult.rows(folder, f"adult.{each}") for each in ("data", "test"))
     schema = made.schema
@@ -107,7 +107,7 @@ def accuracy(made: MiningPlan, folder: str) -> float:
         schema.codes([each[column.name] for column in schema.attributes]) for each in (train_on, test)
     )
     counter = ArrayCounter(schema=schema, codes=here, targets=truth.astype(np.int64))
-    model = learn(made.recipe, counter, Randomness())
+    model = learn(made.recipe, counter, random or Randomness())
     return float(np.mean(model.values(there).argmax(axis=1) == expected))
 
 

@@ -84,7 +84,7 @@ def figure(found: Integers) -> alt.Chart:
             x=alt.X("epsilon:Q", title="ε for the choice"),
             y=alt.Y("chance:Q", title="the best attribute is chosen", axis=alt.Axis(format="%")),
             color=alt.Color("way:N", scale=ways, title=None, legend=alt.Legend(labelLimit=300)),
-            strokeDash=alt.StrokeDash("way:N", title=None, sort=list(COLOURS)),
+            strokeDash=alt.StrokeDash("way:N", legend=None, sort=list(COLOURS)),
         )
     )
     title = alt.Title(

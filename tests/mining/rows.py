@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,7 +32,11 @@ COLUMNS: dict[str, dict[str, Any]] = {
 
 def policy(folder: Path, *, person: str = "row", rows_per_person: int = 1, **more: Any) -> Policy:
     named = {} if person == "row" else {person: {"type": "text", "role": "identifier"}}
-    table = {"source": str(folder / "people.parquet"), "person": person, "columns": {**named, **COLUMNS}}
+    table: dict[str, Any] = {
+        "source": str(folder / "people.parquet"),
+        "person": person,
+        "columns": {**named, **COLUMNS},
+    }
     if person != "row":
         table["rows_per_person"] = rows_per_person
     return Policy.model_validate({"tables": {"people": {**table, **more}}})
@@ -42,14 +46,16 @@ def drawn(number: int, seed: int = 0) -> dict[str, Any]:
     """People of whom age and work tell whether they are ill; some values are missing or undeclared."""
     generator = np.random.Generator(np.random.Philox(seed))
     age = generator.integers(10, 100, number)
-    work = generator.choice(["farm", "mine", "sea", "moon", None], number, p=[0.3, 0.3, 0.2, 0.1, 0.1])
+    work = generator.choice(
+        np.array(["farm", "mine", "sea", "moon", None], object), number, p=[0.3, 0.3, 0.2, 0.1, 0.1]
+    )
     risk = 0.1 + 0.5 * (age > 53) + 0.3 * (work == "mine")
     ill = np.where(generator.random(number) < risk, "yes", "no")
     return {
         "age": age,
         "pay": np.round(generator.gamma(2, 100, number), 3),
         "work": work,
-        "owner": generator.choice([True, False, None], number),
+        "owner": generator.choice(np.array([True, False, None], object), number),
         "since": np.datetime64("1999-06-01") + generator.integers(0, 4200, number),
         "ill": np.where(generator.random(number) < 0.02, "?", ill),
     }
@@ -97,6 +103,3 @@ def binary(number: int, classes: Sequence[str] = ("no", "yes")) -> Schema:
     """Attributes of two values each, and a target."""
     attributes = [Attribute.category(f"x{j}", ["0", "1"], missing=False) for j in range(number)]
     return Schema(attributes=tuple(attributes), target=Attribute.category("y", classes))
-
-
-Recipe = Callable[[Schema], Any]

