@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def test_undeclared_values_teach_what_the_nearest_declared_ones_do() -> None:
     made = PrivateTreeClassifier(epsilon=5, bounds=(-5, 5), classes=[0, 1, 2]).fit(table, classes)
     assert made.classes_.tolist() == [0, 1, 2]
     assert set(made.predict(table)) <= {0, 1, 2}
-    assert made.model_.schema.attributes[0].bounds == (-5, 5)
+    assert made.model_.schema.attributes[0].bounds == (Fraction(-5), Fraction(5))
 
 
 def test_a_promise_about_values_trains_at_half_of_its_epsilon() -> None:

@@ -137,7 +137,8 @@ class Boosting:
 
 
 def deviation(noise: DiscreteLaplace | DiscreteGaussian) -> float:
-    return math.sqrt(noise.variance)
+    """The standard deviation of the noise; above 0, where a huge epsilon leaves next to none."""
+    return max(math.sqrt(noise.variance), 1e-9)
 
 
 def boost(plan: Boosting, counter: Counter, random: Randomness) -> Scores:
