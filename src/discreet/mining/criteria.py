@@ -90,7 +90,7 @@ class Gain:
     """Rows times entropy, for at most so many `rows`.
 
     >>> Gain(rows=32_561).sensitivity / GRID
-    16.4375
+    16.421875
     """
 
     rows: int
