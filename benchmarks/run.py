@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, anonymize, ask, attacks, local, noise, speed, utility
+from benchmarks import accounting, anonymize, ask, attacks, local, mining, noise, speed, utility
 from benchmarks.peers.environments import Progress
 
 PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
@@ -64,6 +64,12 @@ SECTIONS = {
         headings=local.HEADINGS,
         measure=lambda progress: (local.rows(progress), local.notes()),
         about=local.ABOUT,
+    ),
+    "mining": Section(
+        title="Models beside other libraries",
+        headings=mining.HEADINGS,
+        measure=mining.tables,
+        about=mining.ABOUT,
     ),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
 }

@@ -71,6 +71,14 @@ MULTI_FREQ_LDPY = Peer(
     module="multi_freq_ldpy_oracles",
     requires=("multi-freq-ldpy==0.2.5", "xxhash==3.8.2"),
 )
+DIFFPRIVLIB_MODELS = Peer(
+    name="diffprivlib",
+    module="diffprivlib_models",
+    requires=("diffprivlib==0.6.6", "scikit-learn==1.6.1"),
+)
+INTERPRET = Peer(
+    name="InterpretML", module="interpret_ebm", requires=("interpret-core==0.7.8", "scikit-learn==1.9.1")
+)
 
 
 @dataclass(frozen=True, kw_only=True)

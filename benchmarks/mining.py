@@ -1,0 +1,192 @@
+"""Models beside other libraries': accuracy on Adult at the same epsilon, and training against counting.
+
+Trained on uci_adult.data and tested on uci_adult.test, the mean of 10 runs. Bounds and categories are those of
+uci_adult.names; what else a model chooses follows from epsilon, the declared number of rows and the schema. All
+epsilons are for added and removed people but diffprivlib's, which are for replaced ones.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.peers import environments, uci_adult
+from benchmarks.peers.environments import DIFFPRIVLIB_MODELS, INTERPRET, Peer, Progress
+from discreet.core.engine import Engine
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import prepare
+from discreet.mining.counting import ArrayCounter
+from discreet.mining.learning import MiningPlan, learn, plan, train
+
+HEADINGS = ("model", "guarantee", *(f"ε = {epsilon:g}" for epsilon in uci_adult.EPSILONS))
+ABOUT = (
+    "Accuracy on UCI Adult: trained on uci_adult.data, tested on uci_adult.test, the mean of "
+    f"{uci_adult.RUNS} runs. Bounds and categories are those of uci_adult.names. Depth, rounds and bins follow from "
+    "ε, the declared number of rows and the schema, by the rules that `mining/growing.py` and "
+    f"`mining/boosting.py` state; where there is a δ it is {uci_adult.DELTA:g}. ε is for added and removed "
+    "people; diffprivlib's is for replaced ones."
+)
+BARS = {
+    "bar for one tree": (0.82, 0.84, 0.844, 0.847, 0.849),
+    "bar for boosted trees": (0.826, 0.85, 0.852, 0.855, 0.858),
+}
+OURS = (
+    ("discreet, one tree", "tree", 0.0),
+    ("discreet, forest", "forest", uci_adult.DELTA),
+    ("discreet, forest", "forest", 0.0),
+    ("discreet, naive Bayes", "bayes", 0.0),
+)
+PEERS = {DIFFPRIVLIB_MODELS: "pure ε", INTERPRET: "(ε, δ)"}
+LIMIT = 500
+COPIES = 31
+"""So many times Adult are a million rows."""
+
+
+def tables(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The rows of the report, and the notes under them."""
+    folder = _folder()
+    if folder is None:
+        return [], ["There is no Adult data: set DISCREET_ADULT to a folder with uci_adult.data."]
+    found = [(name, "", *(f"{bar:.3f}" for bar in bars)) for name, bars in BARS.items()]
+    for name, kind, delta in OURS:
+        progress(f"{name} …")
+        guarantee = "(ε, δ)" if delta else "pure ε"
+        found.append((name, guarantee, *_accuracies(folder, kind, delta)))
+    problems = environments.install(tuple(PEERS), progress)
+    notes = []
+    for peer, guarantee in PEERS.items():
+        theirs, problem = _theirs(peer, folder, problems[peer], guarantee, progress)
+        found += theirs
+        notes += [f"{peer.name} {peer.version}: {problem}."] if problem else []
+    progress("training against counting …")
+    return found, [*notes, *_times(folder)]
+
+
+def _folder() -> str | None:
+    place = Path(
+        os.environ.get("DISCREET_ADULT", Path(__file__).parents[2] / "shared" / "data" / "adult_uci")
+    )
+    return str(place) if (place / "uci_adult.data").exists() else None
+
+
+def policy(folder: str, source: str, *, rows: int = uci_adult.ROWS) -> Policy:
+    """Adult as its documentation declares it."""
+    columns: dict[str, dict[str, Any]] = {
+        name: {"type": "integer", "low": low, "high": high} for name, (low, high) in uci_adult.BOUNDS.items()
+    }
+    listed = uci_adult.values(folder)
+    columns |= {name: {"type": "category", "values": each} for name, each in listed.items()}
+    ordered = {name: columns[name] for name in uci_adult.COLUMNS}
+    ordered["income"] = {"type": "category", "values": list(uci_adult.CLASSES)}
+    return Policy.model_validate({"tables": {"adult": {"source": source, "rows": rows, "columns": ordered}}})
+
+
+def planned(folder: str, kind: str, epsilon: float, delta: float = 0.0) -> MiningPlan:
+    """What is learned, from the policy alone."""
+    terms = policy(folder, "uci_adult.parquet")
+    return plan(
+        kind, terms, "adult", "income", epsilon=epsilon, delta=delta, logarithmic=uci_adult.LOGARITHMIC
+    )
+
+
+def accuracy(made: MiningPlan, folder: str, random: Randomness | None = None) -> float:
+    """The share of uci_adult.test that a model of uci_adult.data predicts rightly."""
+    (train_on, truth), (test, expected) = (
+        uci_adult.rows(folder, f"uci_adult.{each}") for each in ("data", "test")
+    )
+    schema = made.schema
+    here, there = (
+        schema.codes([each[column.name] for column in schema.attributes]) for each in (train_on, test)
+    )
+    counter = ArrayCounter(schema=schema, codes=here, targets=truth.astype(np.int64))
+    model = learn(made.recipe, counter, random or Randomness())
+    return float(np.mean(model.values(there).argmax(axis=1) == expected))
+
+
+def _accuracies(folder: str, kind: str, delta: float) -> list[str]:
+    return [
+        f"{np.mean([accuracy(planned(folder, kind, epsilon, delta), folder) for _ in range(uci_adult.RUNS)]):.3f}"
+        for epsilon in uci_adult.EPSILONS
+    ]
+
+
+def _theirs(
+    peer: Peer, folder: str, problem: str, guarantee: str, progress: Progress
+) -> tuple[list[tuple[str, ...]], str]:
+    if problem:
+        return [], problem
+    progress(f"{peer.name}: {uci_adult.RUNS} runs at each epsilon …")
+    told = environments.run(peer, "learn", folder, seconds=LIMIT)
+    by_model: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for each in told.found:
+        by_model[each["model"]][each["epsilon"]].append(each["accuracy"])
+    found = [
+        (
+            f"{peer.name} {peer.version}, {model}",
+            guarantee,
+            *(f"{np.mean(known[e]):.3f}" if known[e] else "–" for e in uci_adult.EPSILONS),
+        )
+        for model, known in by_model.items()
+    ]
+    return found, told.problem
+
+
+class _Timed:
+    """An engine that knows how long it was counting."""
+
+    def __init__(self, over: Engine) -> None:
+        self.over, self.seconds = over, 0.0
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        start = time.perf_counter()
+        found = self.over.count(sql)
+        self.seconds += time.perf_counter() - start
+        return found
+
+    def close(self) -> None:
+        self.over.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _times(folder: str) -> list[str]:
+    """Training inside the engine, as a multiple of its counting statements."""
+    columns, income = uci_adult.rows(folder, "uci_adult.data")
+    table = pa.table({**columns, "income": np.array(uci_adult.CLASSES)[income]})
+    notes = []
+    with tempfile.TemporaryDirectory(prefix="discreet-bench-") as place:
+        source = Path(place) / "uci_adult.parquet"
+        pq.write_table(pa.concat_tables([table] * COPIES), source)
+        terms = policy(folder, str(source), rows=COPIES * uci_adult.ROWS)
+        store = prepare(terms, None)
+        for kind, delta in (("tree", 0.0), ("forest", uci_adult.DELTA), ("bayes", 0.0)):
+            made = plan(
+                kind, terms, "adult", "income", epsilon=1, delta=delta, logarithmic=uci_adult.LOGARITHMIC
+            )
+            with _Timed(DuckDB.open(store)) as over:
+                start = time.perf_counter()
+                train(made, over, Randomness())
+                spent = time.perf_counter() - start
+            notes.append(
+                f"{kind}, {COPIES * uci_adult.ROWS:,} rows in DuckDB: {spent:.1f} s, "
+                f"{spent / over.seconds:.2f}× its counting statements (bar 5×)."
+            )
+    return notes

@@ -1,0 +1,48 @@
+"""diffprivlib's forest, naive Bayes and logistic regression on Adult."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from diffprivlib.models import GaussianNB, LogisticRegression, RandomForestClassifier
+
+from benchmarks.peers import task, uci_adult
+
+
+def learn(folder: str) -> None:
+    train, truth = uci_adult.rows(folder, "uci_adult.data")
+    test, expected = uci_adult.rows(folder, "uci_adult.test")
+    (numbers, bounds), (others, _) = (uci_adult.numbers(each, folder) for each in (train, test))
+    dummies, other_dummies = (uci_adult.indicators(each, folder) for each in (train, test))
+    lows, highs = (np.array(each) for each in zip(*bounds, strict=True))
+    made: dict[str, tuple[Callable[[float], Any], Any, Any]] = {
+        "forest": (
+            lambda e: RandomForestClassifier(
+                n_estimators=10, epsilon=e, bounds=(lows, highs), classes=[0, 1], n_jobs=1
+            ),
+            numbers,
+            others,
+        ),
+        "naive Bayes": (
+            lambda e: GaussianNB(epsilon=e, bounds=(lows, highs), priors=None),
+            numbers,
+            others,
+        ),
+        "logistic regression": (
+            lambda e: LogisticRegression(epsilon=e, data_norm=math.sqrt(14), max_iter=200),
+            dummies,
+            other_dummies,
+        ),
+    }
+    for name, (model, here, there) in made.items():
+        for epsilon in uci_adult.EPSILONS:
+            for _ in range(uci_adult.RUNS):
+                predicted = model(epsilon).fit(here, truth).predict(there)
+                task.report(model=name, epsilon=epsilon, accuracy=float(np.mean(predicted == expected)))
+
+
+if __name__ == "__main__":
+    task.main(learn=learn)

@@ -1,0 +1,57 @@
+"""The additive model that is released: a score for every bin, whose sums say how likely each class is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from discreet.core.guarantees import Guarantee
+from discreet.mechanisms.sampling import Floats
+from discreet.mining.schema import Codes, Schema
+from discreet.mining.scores import Scores
+
+FORMAT = "discreet-additive"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Additive:
+    """A forest of trees over one attribute each, or a naive Bayes classifier."""
+
+    schema: Schema
+    scores: Scores
+    guarantee: Guarantee
+
+    def values(self, codes: Codes) -> Floats:
+        """The probabilities of the classes for each row."""
+        return self.scores.probabilities(codes, self.schema)
+
+    def shape(self, attribute: int, output: int = 0) -> list[tuple[str, float]]:
+        """What each bin of an attribute adds to the score."""
+        begin, end = self.schema.offsets[attribute : attribute + 2]
+        labels = self.schema.attributes[attribute].labels
+        return list(zip(labels, self.scores.table[output, begin:end].tolist(), strict=True))
+
+    def to_json(self) -> str:
+        """Intercepts, and the scores of every attribute's bins, for each output."""
+        target = self.schema.target
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "guarantee": repr(self.guarantee),
+                "target": target.name if target else None,
+                "classes": list(target.values) if target else [],
+                "intercept": self.scores.beforehand.tolist(),
+                "features": [
+                    {
+                        "name": each.name,
+                        "bins": list(each.labels),
+                        "scores": [
+                            [score for _, score in self.shape(j, output)]
+                            for output in range(len(self.scores.table))
+                        ],
+                    }
+                    for j, each in enumerate(self.schema.attributes)
+                ],
+            },
+            indent=1,
+        )

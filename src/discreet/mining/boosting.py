@@ -1,0 +1,230 @@
+"""Boosting on noisy histograms: a forest of small trees, each over one attribute, whose scores add up.
+
+Release     Round 0: how many rows of each class every cell has, with noise. Every further round: the
+            residuals of the model so far, summed in every cell, with noise. A round refines the score of
+            every attribute at once: what the sums say of a cell's score, averaged over rounds, is smoothed to
+            a regression tree over its bins (`shapes`). No other thing of the rows is read.
+Requires    Bins, classes and rows per person R are declared.
+Guarantee   For added and removed people. A row is in one cell of each of the d attributes. In round 0 it adds
+            1 to d counts: R d in L1, and R**2 d in squared L2, since all rows of a person may be in the same
+            cells. In later rounds it adds at most GRID (for more than two classes 2 GRID) to each in L1 and
+            GRID**2 (2 GRID**2) in squares, see `scores`. How much each round spends is fixed beforehand, or
+            by the released number of rows, and adds up to the budget in every case:
+            pure            discrete Laplace noise, the epsilons of the rounds add up;
+            concentrated    discrete Gaussian noise, the rho add up. A given (epsilon, delta), or a promise
+                            with a tail, is served by the largest rho that it allows.
+Utility     Pure noise grows with the number of rounds, concentrated noise with its root.
+
+Rule        With s the noise of one round that has the whole budget, in rows, and n rows: n / (64 s) rounds,
+            from 3 to 8 (pure: n / (100 s), from 2 to 4). Then as many bins an attribute, a power of two from
+            8 to 256, as keep the noise of a sum over all of them below n / 100. 1/50 of the budget tells the
+            number of rows where it is not declared.
+            Steps are damped, because attributes that say the same would be counted twice: 1/5 of what round 0
+            says, then 2/5 / (1 + t/5) of what round t says of the average, 1/10 at least.
+
+[NCBK21]    Nori, Caruana, Bu, Shen & Kulkarni, Accuracy, Interpretability, and Differential Privacy via
+            Explainable Boosting: cyclic boosting of one attribute at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.errors import require
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import require_count
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mining import shapes
+from discreet.mining.budget import Budget
+from discreet.mining.counting import Counter
+from discreet.mining.resolution import Resolution
+from discreet.mining.schema import Schema
+from discreet.mining.scores import GRID, Scores, outputs
+from discreet.mining.splits import Splits
+
+COUNTING = Fraction(1, 50)
+COARSEST, FINEST = 8, 256
+SMALL = 100
+FEWEST, PURE_FEWEST = (64, 3, 8), (100, 2, 4)
+CALM = 0.6
+"""How much smaller p (1 - p) is on average than that of the mean p: confident rows move less."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boosting:
+    """How a forest will be boosted, and what that costs: all of it known before data is read."""
+
+    schema: Schema
+    budget: Budget
+    rows: int | None = None
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "rows_per_person"):
+            if getattr(self, name) is not None:
+                require_count(self, name, getattr(self, name))
+        hides = self.budget.relation is Relation.PRESENCE
+        require(hides, self, "budget", self.budget, "a guarantee for added and removed people")
+        require(
+            self.schema.classes >= 2, self, "schema", self.schema.classes, "a target of two classes or more"
+        )
+
+    @property
+    def guarantee(self) -> Budget:
+        return self.budget
+
+    @property
+    def counted(self) -> DiscreteLaplace | DiscreteGaussian | None:
+        """The noise of the number of rows, where it is not declared."""
+        if self.rows is not None:
+            return None
+        return self._noise(COUNTING, self.rows_per_person, self.rows_per_person**2, 1)
+
+    def rounds(self, rows: int) -> int:
+        """How many rounds so many rows are worth."""
+        per, fewest, most = PURE_FEWEST if isinstance(self.budget, PureDP) else FEWEST
+        return max(fewest, min(most, round(rows / (per * deviation(self.counts(1))))))
+
+    def bins(self, rows: int) -> int:
+        """How many bins an attribute has at most."""
+        noise = deviation(self.counts(self.rounds(rows)))
+        number = COARSEST
+        while number < FINEST and noise * math.sqrt(2 * number) <= rows / SMALL:
+            number *= 2
+        return number
+
+    def counts(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
+        """The noise of round 0."""
+        d, r = len(self.schema.attributes), self.rows_per_person
+        return self._noise(self._part(rounds), r * d, r**2 * d, self.schema.cells * self.schema.classes)
+
+    def sums(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
+        """The noise of the rounds that follow, in steps of the residuals' grid."""
+        d, r = len(self.schema.attributes), self.rows_per_person
+        twice = 1 if self.schema.classes == 2 else 2
+        return self._noise(
+            self._part(rounds),
+            r * d * twice * GRID,
+            r**2 * d * twice * GRID**2,
+            self.schema.cells * outputs(self.schema.classes),
+        )
+
+    def _part(self, rounds: int) -> Fraction:
+        return (1 - COUNTING if self.rows is None else Fraction(1)) / rounds
+
+    def _noise(
+        self, part: Fraction, l1: int, squared_l2: int, places: int
+    ) -> DiscreteLaplace | DiscreteGaussian:
+        if isinstance(self.budget, PureDP):
+            return DiscreteLaplace(
+                epsilon=Fraction(self.budget.epsilon) * part, sensitivity=l1, relation=Relation.PRESENCE
+            )
+        return DiscreteGaussian.of_rho(
+            Fraction(self.budget.rho) * part,
+            squared_sensitivity=squared_l2,
+            places=places,
+            relation=Relation.PRESENCE,
+        )
+
+
+def deviation(noise: DiscreteLaplace | DiscreteGaussian) -> float:
+    """The standard deviation of the noise; above 0, where a huge epsilon leaves next to none."""
+    return max(math.sqrt(noise.variance), 1e-9)
+
+
+def boost(plan: Boosting, counter: Counter, random: Randomness) -> Scores:
+    """The scores of all cells."""
+    schema = plan.schema
+    exact = counter.by_node(Splits()).secret[0]
+    rows = _rows(plan, Exact(int(exact[: schema.offsets[1]].sum())), random)
+    rounds = plan.rounds(rows)
+    resolution = Resolution.of(schema, plan.bins(rows))
+    counts = _noisy(plan.counts(rounds), Exact(resolution.coarse(exact)), random)
+    model = _Model.start(resolution, counts, float(plan.counts(rounds).variance))
+    noise = plan.sums(rounds)
+    for step in range(1, rounds):
+        sums = counter.residuals(model.scores)
+        apart = _noisy(noise, Exact(resolution.coarse(sums.secret)), random) / GRID
+        model.correct(apart, float(noise.variance) / GRID**2, max(0.4 / (1 + step / 5), 0.1))
+    return model.scores
+
+
+def _rows(plan: Boosting, exact: Exact[int], random: Randomness) -> int:
+    if plan.rows is not None or plan.counted is None:
+        return plan.rows or 1
+    return max(1, plan.counted.release(exact, random).value)
+
+
+def _noisy(noise: DiscreteLaplace | DiscreteGaussian, exact: Exact[Integers], random: Randomness) -> Floats:
+    released = noise.release_many(Exact(exact.secret.reshape(-1)), random)
+    return released.value.reshape(exact.secret.shape).astype(np.float64)
+
+
+class _Model:
+    """What the rounds have said so far, all of it released: averages of what each says of h s."""
+
+    def __init__(
+        self, resolution: Resolution, beforehand: Floats, weights: Floats, weight_noise: Floats
+    ) -> None:
+        self._resolution, self._beforehand = resolution, beforehand
+        self._weights, self._weight_noise = weights, weight_noise
+        self._average = np.zeros_like(weights)
+        self._noise = np.zeros(len(beforehand))
+        self._table = np.zeros_like(weights)
+
+    @classmethod
+    def start(cls, resolution: Resolution, counts: Floats, noise: float) -> _Model:
+        """From noisy counts over (cell, class), as if every attribute stood alone."""
+        classes = counts.shape[1]
+        totals = np.maximum(resolution.totals(counts), 1.0)
+        shares = np.clip(totals / totals.sum(), 0.01, 0.99)
+        told = shares[1:] if classes == 2 else shares
+        rows = counts.sum(axis=1)
+        calm = CALM * told * (1 - told)
+        model = cls(
+            resolution,
+            np.log(told / (1 - told)) if classes == 2 else np.log(told),
+            rows[None, :] * calm[:, None],
+            classes * noise * calm**2,
+        )
+        own = counts[:, 1:] if classes == 2 else counts
+        spread = noise * ((1 - told) ** 2 + (classes - 1) * told**2)
+        model._learn(own.T - told[:, None] * rows[None, :], spread, 0.2)
+        return model
+
+    @property
+    def scores(self) -> Scores:
+        return Scores(table=self._resolution.fine(self._table), beforehand=self._beforehand)
+
+    def correct(self, apart: Floats, noise: float, step: float) -> None:
+        """Take in the residuals over (cell, output) of the model as it is."""
+        rows = self._resolution.totals(self._weights.T)
+        self._beforehand = self._beforehand + self._resolution.totals(apart) / np.maximum(rows, 1.0)
+        self._learn(apart.T, np.full(len(self._beforehand), noise), step)
+
+    def _learn(self, apart: Floats, noise: Floats, step: float) -> None:
+        said = self._weights * self._table + apart
+        self._average = (1 - step) * self._average + step * said
+        self._noise = (1 - step) ** 2 * self._noise + step**2 * noise
+        self._table = np.stack(
+            [
+                self._resolution.smoothed(
+                    shapes.Sums(
+                        sums=self._average[k],
+                        weights=self._weights[k],
+                        sum_noise=float(self._noise[k]),
+                        weight_noise=float(self._weight_noise[k]),
+                    )
+                )
+                for k in range(len(self._beforehand))
+            ]
+        )

@@ -1,0 +1,72 @@
+"""From what a user promises to what training may spend, stated for added and removed people.
+
+Everything that is learned here is proven for them. A promise about presence is spent as it is. A promise
+about values is spent at half of its epsilon, since replacing is one removal and one addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError, require
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.numbers import Real, is_real, require_positive
+from discreet.core.relations import Relation
+
+Budget = PureDP | ZeroConcentratedDP
+BISECTIONS = 60
+
+
+def pure(owner: object, epsilon: Real | None, promise: Promise | None) -> PureDP:
+    """Epsilon for added and removed people: as given, or what the promise leaves of it.
+
+    With a promise, `epsilon` is a part of its budget, for its own secret; without, it is the add/remove one.
+
+    >>> pure("mine", None, Promise(0.01, 0.05)).epsilon
+    0.8253...
+    """
+    if epsilon is None and promise is None:
+        raise InvalidParameterError(
+            f"{_name(owner)} needs an epsilon or a promise.", hint="Give one of them."
+        )
+    if epsilon is not None:
+        require_positive(owner, "epsilon", epsilon)
+        halved = promise is not None and promise.secret is Relation.VALUE
+        return PureDP(epsilon=Fraction(epsilon) / (2 if halved else 1), relation=Relation.PRESENCE)
+    assert promise is not None
+    return PureDP(epsilon=promise.epsilon_for(Relation.PRESENCE), relation=Relation.PRESENCE)
+
+
+def for_noise(owner: object, epsilon: Real | None, delta: Real, promise: Promise | None) -> Budget:
+    """The same where noise is all that is spent on: concentrated if there is a delta or a tail, else pure."""
+    fits = is_real(delta) and 0 <= delta < 1
+    require(fits, owner, "delta", delta, "a number of at least 0 and below 1")
+    if epsilon is None and promise is not None and promise.tail > 0:
+        return _largest(promise.admits)
+    plain = pure(owner, epsilon, promise)
+    if delta == 0:
+        return plain
+    return _largest(lambda held: held.profile(float(plain.epsilon)) <= float(delta))
+
+
+def _largest(holds: Callable[[ZeroConcentratedDP], bool]) -> ZeroConcentratedDP:
+    """The largest rho that holds, by bisection on what was tried; rho below 1e-12 is refused."""
+
+    def held(rho: Fraction) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(rho=rho, relation=Relation.PRESENCE)
+
+    low, high = Fraction(1, 10**12), Fraction(100)
+    if not holds(held(low)):
+        raise InvalidParameterError(
+            "What is promised leaves nothing to learn with.", hint="Use a larger epsilon, delta or tail."
+        )
+    for _ in range(BISECTIONS):
+        middle = Fraction(float(low * high) ** 0.5)
+        low, high = (middle, high) if holds(held(middle)) else (low, middle)
+    return held(low)
+
+
+def _name(owner: object) -> str:
+    return owner if isinstance(owner, str) else type(owner).__name__

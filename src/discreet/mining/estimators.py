@@ -1,0 +1,309 @@
+"""Estimators with scikit-learn's conventions: `fit`, `predict`, `get_params`; a person is a row.
+
+Nothing is learned from the data without charge. So bounds, categories and classes are declared: values beyond
+them are taken as the nearest bound or as missing, and rows of other classes teach nothing. The epsilon is for
+added and removed people; a promise about values is trained for at half of its epsilon. There is no seed.
+
+bounds      (low, high) for all columns, or one pair for each; None for a column of `categories`
+categories  the values of columns that are no numbers, by place or name
+classes     the values of the target (a classifier)
+target      (low, high) of the target (a regressor)
+rows        the number of rows, if it is public; else a part of epsilon tells about how many there are
+schema      instead of bounds, categories and classes: the attributes and the target themselves
+
+scikit-learn itself is needed only where its own tools ask an estimator for its tags.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
+from discreet.mechanisms.sampling import Floats
+from discreet.mining.counting import ArrayCounter
+from discreet.mining.declared import Bounds, Categories, goal_of, not_fitted, read, schema_of, targets_of
+from discreet.mining.learning import KINDS, Model, learn, recipe_of
+from discreet.mining.schema import Attribute, Schema
+
+
+class _Estimator:
+    """What all estimators share."""
+
+    _kind = ""
+    _estimator_type = "classifier"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, as they were given."""
+        del deep
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; fit again for them to count."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise InvalidParameterError(
+                    f"{type(self).__name__} has no parameter {name}.",
+                    hint=f"It has {', '.join(self._names())}.",
+                )
+            setattr(self, name, value)
+        return self
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = {k: v for k, v in self.get_params().items() if v is not defaults[k].default}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})"
+
+    def __sklearn_tags__(self) -> Any:
+        try:
+            from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+        except ImportError:
+            raise RequestError(
+                "scikit-learn asks for tags, and it is not installed.", hint="pip install 'discreet[mining]'."
+            ) from None
+        classifies = self._estimator_type == "classifier"
+        return Tags(
+            estimator_type=self._estimator_type,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(poor_score=True) if classifies else None,
+            regressor_tags=None if classifies else RegressorTags(poor_score=True),
+            input_tags=InputTags(allow_nan=True, string=True, categorical=True),
+            non_deterministic=True,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _columns(self, rows: Any, *, fitting: bool) -> list[Any]:
+        """The columns of a table, an array or lists of rows; names are kept to check later ones against."""
+        columns, names = read(rows)
+        if fitting:
+            self.n_features_in_ = len(columns)
+            self.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            return columns
+        if not hasattr(self, "model_"):
+            raise not_fitted(type(self).__name__)
+        if len(columns) != self.n_features_in_:
+            raise InvalidParameterError(
+                f"X has {len(columns)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        known = getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and list(known) != names:
+            raise InvalidParameterError(
+                "The feature names should match those that were passed during fit.",
+                hint="Give the columns in the same order.",
+            )
+        return columns
+
+    def _learn(self, columns: list[Any], targets: NDArray[Any], goal: Attribute) -> None:
+        given = self.get_params()
+        schema = given["schema"] or schema_of(
+            type(self).__name__,
+            len(columns),
+            getattr(self, "feature_names_in_", None),
+            given["bounds"],
+            given["categories"] or {},
+            given.get("bins") or KINDS[self._kind],
+            goal,
+        )
+        recipe = recipe_of(
+            self._kind,
+            schema,
+            epsilon=given["epsilon"],
+            delta=given.get("delta", 0),
+            promise=given["promise"],
+            rows=given.get("rows"),
+            depth=given.get("depth"),
+            criterion_name=given.get("criterion", "gini"),
+            selection=given.get("selection", "permute-and-flip"),
+        )
+        codes = goal.codes(targets).astype(np.int64)
+        counter = ArrayCounter(schema=schema, codes=schema.codes(columns), targets=codes)
+        self.model_: Model = learn(recipe, counter, Randomness())
+        self.guarantee_ = recipe.guarantee
+
+    def _values(self, rows: Any) -> Floats:
+        columns = self._columns(rows, fitting=False)
+        return self.model_.values(self.model_.schema.codes(columns))
+
+
+class _Classifier(_Estimator):
+    """What classifiers share."""
+
+    classes: Sequence[object] | None
+    schema: Schema | None
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  (scikit-learn's name)
+        """Learn from rows and their classes."""
+        columns = self._columns(X, fitting=True)
+        targets = targets_of(columns, y)
+        if self.schema is None and self.classes is None:
+            raise InvalidParameterError(
+                f"{type(self).__name__} needs the classes: they are not taken from the data.",
+                hint="Give classes, or a schema with a target.",
+            )
+        goal = (
+            self.schema.target if self.schema is not None else Attribute.category("class", self.classes or ())
+        )
+        if goal is None or goal.regular < 2:
+            raise InvalidParameterError(f"{type(self).__name__} needs two classes or more.")
+        self.classes_ = np.array(self.classes if self.classes is not None else goal.values)
+        self._learn(columns, targets, goal)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The probability of each class, in the order of `classes_`."""
+        return self._values(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The likeliest class of each row."""
+        likeliest = self._values(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+        """The share of rows whose class is predicted rightly. Of private rows it is not to be published."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+
+class PrivateTreeClassifier(_Classifier):
+    """One decision tree, epsilon-DP.
+
+    >>> from discreet.mining import PrivateTreeClassifier
+    >>> rows, labels = [[0.2], [0.9]] * 500, ["low", "high"] * 500
+    >>> tree = PrivateTreeClassifier(epsilon=1, bounds=(0, 1), classes=["low", "high"]).fit(rows, labels)
+    >>> tree.predict([[0.1], [0.95]]).tolist()
+    ['low', 'high']
+    """
+
+    _kind = "tree"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real | None = None,
+        promise: Promise | None = None,
+        bounds: Bounds | None = None,
+        categories: Categories | None = None,
+        classes: Sequence[object] | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        depth: int | None = None,
+        criterion: str = "gini",
+        selection: str = "permute-and-flip",
+        bins: int | None = None,
+    ) -> None:
+        self.epsilon, self.promise = epsilon, promise
+        self.bounds, self.categories, self.classes, self.schema = bounds, categories, classes, schema
+        self.rows, self.depth, self.criterion, self.selection = rows, depth, criterion, selection
+        self.bins = bins
+
+
+class PrivateForestClassifier(_Classifier):
+    """Boosted trees over one attribute each: epsilon-DP, or concentrated where `delta` is above 0."""
+
+    _kind = "forest"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real | None = None,
+        delta: Real = 0,
+        promise: Promise | None = None,
+        bounds: Bounds | None = None,
+        categories: Categories | None = None,
+        classes: Sequence[object] | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        bins: int | None = None,
+    ) -> None:
+        self.epsilon, self.delta, self.promise = epsilon, delta, promise
+        self.bounds, self.categories, self.classes, self.schema = bounds, categories, classes, schema
+        self.rows, self.bins = rows, bins
+
+
+class PrivateNaiveBayes(_Classifier):
+    """Naive Bayes over bins, epsilon-DP."""
+
+    _kind = "bayes"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real | None = None,
+        promise: Promise | None = None,
+        bounds: Bounds | None = None,
+        categories: Categories | None = None,
+        classes: Sequence[object] | None = None,
+        schema: Schema | None = None,
+        bins: int | None = None,
+    ) -> None:
+        self.epsilon, self.promise = epsilon, promise
+        self.bounds, self.categories, self.classes, self.schema = bounds, categories, classes, schema
+        self.bins = bins
+
+
+class PrivateTreeRegressor(_Estimator):
+    """One regression tree, epsilon-DP; `target` are the bounds of what it predicts."""
+
+    _kind = "regression"
+    _estimator_type = "regressor"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real | None = None,
+        promise: Promise | None = None,
+        bounds: Bounds | None = None,
+        categories: Categories | None = None,
+        target: tuple[Real, Real] | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        depth: int | None = None,
+        selection: str = "permute-and-flip",
+        bins: int | None = None,
+    ) -> None:
+        self.epsilon, self.promise = epsilon, promise
+        self.bounds, self.categories, self.target, self.schema = bounds, categories, target, schema
+        self.rows, self.depth, self.selection, self.bins = rows, depth, selection, bins
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+        """Learn from rows and their numbers."""
+        columns = self._columns(X, fitting=True)
+        targets = targets_of(columns, y)
+        if self.schema is None and self.target is None:
+            raise InvalidParameterError(
+                "PrivateTreeRegressor needs the bounds of the target: they are not taken from the data.",
+                hint="Give target=(low, high), or a schema with a target.",
+            )
+        goal = self.schema.target if self.schema is not None else goal_of(self.target)
+        if goal is None or not goal.ordered:
+            raise InvalidParameterError("PrivateTreeRegressor needs a target that is a number.")
+        self._learn(columns, targets, goal)
+        return self
+
+    def predict(self, X: Any) -> Floats:  # noqa: N803
+        """The number that is expected for each row."""
+        return np.asarray(self._values(X)[:, 0])
+
+    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+        """The share of the variance that is explained. Of private rows it is not to be published."""
+        truth = np.asarray(y, dtype=np.float64)
+        left, all_of_it = ((truth - self.predict(X)) ** 2).sum(), ((truth - truth.mean()) ** 2).sum()
+        return float(1 - left / all_of_it) if all_of_it else 0.0
+
+
+ESTIMATORS = (PrivateTreeClassifier, PrivateForestClassifier, PrivateNaiveBayes, PrivateTreeRegressor)

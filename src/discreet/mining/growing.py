@@ -1,0 +1,225 @@
+"""Growing a tree: a split for every node, a level at a time, chosen by mechanisms from exact counts.
+
+Release     For every level the engine counts (node, bin, class) once. Each node's split is chosen among all
+            cuts and values of all attributes that still divide it, by the scores of `criteria`: attribute and
+            place at once, for what the choice of an attribute alone costs. The class counts of the leaves get
+            discrete Laplace noise. Where the number of rows is not declared, the depth is chosen by a noisy
+            one.
+Requires    Bins, classes and rows per person R are declared.
+Guarantee   epsilon-DP for added and removed people. A row is in one node of a level. A person with r_i rows
+            in node i, sum r_i <= R, moves that node's scores by at most r_i times the sensitivity, all one
+            way, so each node's choice loses at most r_i / R of the level's epsilon, and all nodes together at
+            most all of it: for R = 1 that is parallel composition, the largest of the nodes' losses. Levels,
+            leaves and the number of rows are released one after the other: their epsilons add up to epsilon.
+            Under replaced values a removal and an addition change two nodes: twice epsilon, so a value
+            promise of e grows its tree at e / 2.
+Utility     Which splits are possible follows from those above and the declared bins; so which nodes there are
+            tells nothing more.
+
+Rule        depth: log2(epsilon n / R) - 8, rounded, from 1 to 8: a node of the last level has then about 2**8
+            / epsilon rows. 1/50 of epsilon for the number of rows where it is needed; of the rest 4/5 to
+            choose splits, each level 6/5 of the one above, as its nodes have fewer rows, and 1/5 for leaves.
+
+[FS10]      Friedman & Schuster, Data Mining with Differential Privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.errors import require
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import Real, keep_fraction, require_count
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact, Released
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.noisy_max import NoisyMax
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.sampling import Integers
+from discreet.mining.counting import Counter
+from discreet.mining.criteria import Criterion
+from discreet.mining.schema import Schema
+from discreet.mining.splits import Split, Splits, candidates, sides
+
+Booleans = NDArray[np.bool_]
+Selection = type[Exponential] | type[PermuteAndFlip] | type[NoisyMax]
+
+SELECTIONS: dict[str, Selection] = {
+    "exponential": Exponential,
+    "permute-and-flip": PermuteAndFlip,
+    "laplace": NoisyMax,
+}
+COUNTING = Fraction(1, 50)
+SPLITTING = Fraction(4, 5)
+RISE = Fraction(6, 5)
+DEEPEST, SHALLOWEST, FILL = 8, 1, 8
+MOST_DEPTH = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """How a tree will grow, and what that costs: all of it known before data is read."""
+
+    schema: Schema
+    epsilon: Fraction
+    criterion: Criterion
+    selection: str = "permute-and-flip"
+    depth: int | None = None
+    rows: int | None = None
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "epsilon")
+        known = self.selection in SELECTIONS
+        require(known, self, "selection", self.selection, f"one of {', '.join(SELECTIONS)}")
+        if self.depth is not None:
+            require_count(self, "depth", self.depth, least=0)
+            require(self.depth <= MOST_DEPTH, self, "depth", self.depth, f"at most {MOST_DEPTH}")
+        if self.rows is not None:
+            require_count(self, "rows", self.rows)
+        require_count(self, "rows_per_person", self.rows_per_person)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return PureDP(epsilon=self.epsilon, relation=Relation.PRESENCE)
+
+    @property
+    def counted(self) -> DiscreteLaplace | None:
+        """The noise of the number of rows, where the depth depends on it and it is not declared."""
+        if self.depth is not None or self.rows is not None:
+            return None
+        return self._noise(self.epsilon * COUNTING)
+
+    @property
+    def left(self) -> Fraction:
+        """What splits and leaves may spend."""
+        return self.epsilon * (1 - COUNTING) if self.counted else self.epsilon
+
+    def leaf_epsilon(self, depth: int) -> Fraction:
+        """Epsilon for the leaves: all that is left for a tree without splits."""
+        return self.left * (1 - SPLITTING) if depth else self.left
+
+    def noise(self, depth: int) -> DiscreteLaplace:
+        """The noise of the leaves."""
+        return self._noise(self.leaf_epsilon(depth))
+
+    def chooser(self, level: int, depth: int) -> Exponential | PermuteAndFlip | NoisyMax:
+        """What chooses the splits of a level."""
+        share = RISE**level / sum(RISE**each for each in range(depth))
+        return SELECTIONS[self.selection](
+            epsilon=self.left * SPLITTING * share,
+            sensitivity=self.criterion.sensitivity * self.rows_per_person,
+            monotone=True,
+            relation=Relation.PRESENCE,
+        )
+
+    def _noise(self, epsilon: Fraction) -> DiscreteLaplace:
+        return DiscreteLaplace(epsilon=epsilon, sensitivity=self.rows_per_person, relation=Relation.PRESENCE)
+
+
+def deepest(epsilon: Real, rows: int, rows_per_person: int = 1) -> int:
+    """How deep a tree grows from so many rows, by the rule above.
+
+    >>> [deepest(epsilon, 32_561) for epsilon in (0.1, 0.5, 1, 2, 5)]
+    [4, 6, 7, 8, 8]
+    """
+    reach = math.log2(max(float(epsilon) * max(rows, 1) / rows_per_person, 1))
+    return max(SHALLOWEST, min(DEEPEST, round(reach) - FILL))
+
+
+def grow(growth: Growth, counter: Counter, random: Randomness) -> tuple[Splits, int]:
+    """The splits of all levels, and how many there are."""
+    schema, splits, possible = growth.schema, Splits(), candidates(growth.schema)
+    counts = counter.by_node(splits) if growth.depth != 0 else None
+    depth = _depth(growth, counts, random)
+    inside = _membership(schema, possible)
+    regions = np.ones((1, schema.cells), np.bool_)
+    for level in range(depth):
+        counts = counts if level == 0 and counts is not None else counter.by_node(splits)
+        chooser = growth.chooser(level, depth)
+        first, second = sides(schema, counts.secret)
+        scores = growth.criterion.terms(first) + growth.criterion.terms(second)
+        open_to = _dividing(schema, possible, inside, regions)
+        chosen = [
+            _choose(Exact(scores[node]), open_to[node], chooser, random) for node in range(splits.nodes)
+        ]
+        splits = splits.grown(tuple(_onward(schema) if k is None else possible[k] for k in chosen))
+        regions = _divided(schema, regions, chosen, inside, possible)
+    return splits, depth
+
+
+def _depth(growth: Growth, counts: Exact[Integers] | None, random: Randomness) -> int:
+    if growth.depth is not None:
+        return growth.depth
+    rows = growth.rows
+    if growth.counted is not None and counts is not None:
+        first = int(growth.schema.offsets[1])
+        rows = growth.counted.release(Exact(int(counts.secret[:, :first].sum())), random).value
+    return deepest(growth.epsilon, max(rows or 0, 1), growth.rows_per_person)
+
+
+def _choose(
+    scores: Exact[Integers],
+    open_to: Booleans,
+    chooser: Exponential | PermuteAndFlip | NoisyMax,
+    random: Randomness,
+) -> int | None:
+    """One of the splits that a node is open to; None if there is none."""
+    places = np.flatnonzero(open_to)
+    if not places.size:
+        return None
+    return int(places[chooser.release(Exact(scores.secret[places]), random).value])
+
+
+def _membership(schema: Schema, possible: tuple[Split, ...]) -> Booleans:
+    """Whether a cell is among the first of a candidate."""
+    inside = np.zeros((len(possible), schema.cells), np.bool_)
+    for place, split in enumerate(possible):
+        inside[place, schema.offsets[split.attribute] + np.array(sorted(split.first))] = True
+    return inside
+
+
+def _dividing(schema: Schema, possible: tuple[Split, ...], inside: Booleans, regions: Booleans) -> Booleans:
+    """Which candidates leave bins on either side of a node's region."""
+    attribute = np.repeat(np.arange(len(schema.attributes)), np.diff(schema.offsets))
+    own = attribute[None, :] == np.array([split.attribute for split in possible])[:, None]
+    held = regions.astype(np.int32)
+    return np.asarray(((held @ inside.T) > 0) & ((held @ (own & ~inside).T) > 0))
+
+
+def _divided(
+    schema: Schema,
+    regions: Booleans,
+    chosen: list[int | None],
+    inside: Booleans,
+    possible: tuple[Split, ...],
+) -> Booleans:
+    """The cells that rows of each child may be in."""
+    below = np.repeat(regions, 2, axis=0)
+    for node, k in enumerate(chosen):
+        if k is None:
+            below[2 * node + 1] = False
+            continue
+        begin, end = schema.offsets[possible[k].attribute : possible[k].attribute + 2]
+        below[2 * node, begin:end] &= inside[k, begin:end]
+        below[2 * node + 1, begin:end] &= ~inside[k, begin:end]
+    return below
+
+
+def _onward(schema: Schema) -> Split:
+    """Sends all rows to the first child."""
+    return Split(attribute=0, first=frozenset(range(schema.attributes[0].bins)))
+
+
+def leaf_counts(growth: Growth, counter: Counter, splits: Splits, random: Randomness) -> Released[Integers]:
+    """Noisy counts over (leaf, class)."""
+    exact = counter.in_nodes(splits).secret
+    released = growth.noise(len(splits.levels)).release_many(Exact(exact.reshape(-1)), random)
+    return Released(released.value.reshape(exact.shape), released.guarantee)

@@ -1,0 +1,183 @@
+"""What is learned from a table: planned from policy and parameters alone, then trained from counts.
+
+    plan(…)                     what it would do and cost; no data is read
+    train(plan, engine, random) the model; the budget is reserved before this is called
+
+A plan knows its guarantee, every statement it may send is one of its counter's, and training cannot spend
+more than it says. `tree`, `regression` and `bayes` are pure, `forest` is pure or concentrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.belief import Promise
+from discreet.core.engine import Engine
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.guarantees import Guarantee, restate
+from discreet.core.numbers import Real
+from discreet.core.policy import Policy, Table
+from discreet.core.randomness import Randomness
+from discreet.mining import budget
+from discreet.mining.additive import Additive
+from discreet.mining.bayes import Bayes, count_classes
+from discreet.mining.boosting import FINEST, Boosting, boost
+from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.criteria import Squared, criterion
+from discreet.mining.growing import Growth, grow, leaf_counts
+from discreet.mining.regressing import predicting, release_leaves
+from discreet.mining.schema import BINS, Schema
+from discreet.mining.tree import Tree, classifying
+
+Recipe = Growth | Boosting | Bayes
+Model = Tree | Additive
+
+TREE_BINS = 64
+TARGET_BINS = 32
+KINDS = {"tree": TREE_BINS, "forest": FINEST, "bayes": BINS, "regression": TREE_BINS}
+"""The kinds of models, and how many bins an ordered attribute has: choosing among more costs hardly anything,
+and a forest takes them together as its noise calls for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiningPlan:
+    """What will be learned from which table, and what that costs."""
+
+    kind: str
+    table: str
+    recipe: Recipe
+    promise: Promise | None
+    most: int | None
+
+    @property
+    def schema(self) -> Schema:
+        return self.recipe.schema
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What training costs, for the promise's secret; without one, for added and removed people."""
+        if self.promise is None:
+            return self.recipe.guarantee
+        return restate(self.recipe.guarantee, self.promise.secret)
+
+
+def plan(
+    kind: str,
+    policy: Policy,
+    table: str,
+    target: str,
+    *,
+    epsilon: Real | None = None,
+    delta: Real = 0,
+    promise: Promise | None = None,
+    features: Collection[str] | None = None,
+    logarithmic: Collection[str] = (),
+    bins: int | None = None,
+    depth: int | None = None,
+    criterion: str = "gini",
+    selection: str = "permute-and-flip",
+) -> MiningPlan:
+    """The plan, or a refusal; reads no data."""
+    if kind not in KINDS:
+        raise InvalidParameterError(f"mine: kind must be one of {', '.join(KINDS)}; got {kind}.")
+    declared = _table(policy, table)
+    number = bins if bins is not None else KINDS[kind]
+    spread = dict.fromkeys(declared.columns, number)
+    if kind == "regression":
+        spread[target] = TARGET_BINS
+    schema = Schema.of_table(
+        declared,
+        target,
+        features=features,
+        bins=spread,
+        logarithmic=logarithmic,
+        classes=kind != "regression",
+    )
+    recipe = recipe_of(
+        kind,
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        promise=promise,
+        rows=declared.rows,
+        rows_per_person=declared.rows_per_person,
+        depth=depth,
+        criterion_name=criterion,
+        selection=selection,
+    )
+    most = declared.rows_per_person if declared.knows_people else None
+    return MiningPlan(kind=kind, table=table, recipe=recipe, promise=promise, most=most)
+
+
+def recipe_of(
+    kind: str,
+    schema: Schema,
+    *,
+    epsilon: Real | None,
+    delta: Real,
+    promise: Promise | None,
+    rows: int | None,
+    rows_per_person: int = 1,
+    depth: int | None = None,
+    criterion_name: str = "gini",
+    selection: str = "permute-and-flip",
+) -> Recipe:
+    """How a model of a kind is learned, within what may be spent."""
+    if kind == "forest":
+        allowed = budget.for_noise("mine", epsilon, delta, promise)
+        return Boosting(schema=schema, budget=allowed, rows=rows, rows_per_person=rows_per_person)
+    if delta:
+        raise InvalidParameterError(f"mine: a {kind} spends a pure epsilon; delta must be 0.")
+    spent = Fraction(budget.pure("mine", epsilon, promise).epsilon)
+    if kind == "bayes":
+        return Bayes(schema=schema, epsilon=spent, rows_per_person=rows_per_person)
+    split_by = Squared(bins=schema.classes) if kind == "regression" else criterion(criterion_name, rows)
+    return Growth(
+        schema=schema,
+        epsilon=spent,
+        criterion=split_by,
+        selection=selection,
+        depth=depth,
+        rows=rows,
+        rows_per_person=rows_per_person,
+    )
+
+
+def train(made: MiningPlan, engine: Engine, random: Randomness) -> Model:
+    """The model of a plan, learned from the engine's counts."""
+    counter = EngineCounter(engine=engine, schema=made.schema, table=made.table, most=made.most)
+    return learn(made.recipe, counter, random)
+
+
+def learn(recipe: Recipe, counter: Counter, random: Randomness) -> Model:
+    """The model of a recipe; the counter must not have more rows a person than the recipe says."""
+    if counter.rows_per_person > recipe.rows_per_person:
+        raise RequestError("mine: the counter counts more rows a person than the plan pays for.")
+    if isinstance(recipe, Growth):
+        return _tree(recipe, counter, random)
+    if isinstance(recipe, Boosting):
+        scores = boost(recipe, counter, random)
+    else:
+        scores = count_classes(recipe, counter, random)
+    return Additive(schema=recipe.schema, scores=scores, guarantee=recipe.guarantee)
+
+
+def _tree(growth: Growth, counter: Counter, random: Randomness) -> Tree:
+    splits, depth = grow(growth, counter, random)
+    if isinstance(growth.criterion, Squared):
+        assert growth.schema.target is not None
+        root = predicting(splits, release_leaves(growth, counter, splits, random), growth.schema.target)
+    else:
+        counts = leaf_counts(growth, counter, splits, random).value
+        root = classifying(splits, counts, growth.noise(depth).variance ** 0.5)
+    return Tree(schema=growth.schema, root=root, guarantee=growth.guarantee)
+
+
+def _table(policy: Policy, name: str) -> Table:
+    if name not in policy.tables:
+        raise RequestError(f"mine: the policy has no table {name}.", hint="Name one that it declares.")
+    if policy.tables[name].person == "none":
+        raise RequestError(f"mine: {name} is about nobody.", hint="Learn from it directly.")
+    return policy.tables[name]

@@ -1,0 +1,62 @@
+"""Scores: a number for every cell and output, whose sum over a row's cells says how likely each class is.
+
+Outputs     one for two classes, the log-odds of the second; else one for each class, by softmax.
+Residual    of a row and an output: 1 or 0 for its class, minus the probability, times `GRID` and cut to a
+            whole number toward 0. Two classes: one residual, at most GRID. More: that of the row's own class
+            is at most GRID, and the others are whole numbers below 0 that add up to at most GRID; so a row
+            has at most 2 GRID in all, and at most 2 GRID**2 in squares. It is a function of the row and of
+            what was released before, so however an engine rounds it, one row moves one row's part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mining.schema import Codes, Schema
+
+GRID = 1024
+FURTHEST = 50.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """`table` over (output, cell), and what every row has beforehand."""
+
+    table: Floats
+    beforehand: Floats
+
+    def of_rows(self, codes: Codes, schema: Schema) -> Floats:
+        """The scores over (row, output)."""
+        total = np.tile(self.beforehand, (len(codes), 1))
+        for j in range(len(schema.attributes)):
+            total += self.table[:, schema.offsets[j] + codes[:, j].astype(np.int64)].T
+        return np.clip(total, -FURTHEST, FURTHEST)
+
+    def probabilities(self, codes: Codes, schema: Schema) -> Floats:
+        """Over (row, class)."""
+        return probabilities(self.of_rows(codes, schema))
+
+
+def probabilities(scores: Floats) -> Floats:
+    """From scores over (row, output) to probabilities over (row, class)."""
+    if scores.shape[1] == 1:
+        second = 1 / (1 + np.exp(-scores))
+        return np.hstack([1 - second, second])
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def outputs(classes: int) -> int:
+    return 1 if classes == 2 else classes
+
+
+def residuals(scores: Floats, targets: Integers) -> Integers:
+    """Over (row, output), as the module says."""
+    known = probabilities(scores)
+    own = np.zeros_like(known)
+    own[np.arange(len(targets)), targets] = 1
+    apart = own - known
+    return np.trunc(GRID * (apart[:, 1:] if scores.shape[1] == 1 else apart)).astype(np.int64)

@@ -1,0 +1,83 @@
+"""Splits: how a tree divides rows, and where every row is at some depth.
+
+A tree is grown a level at a time. `levels[d][i]` is the split of node i of depth d, whose rows go to nodes 2i
+(the bins of `first`) and 2i + 1 of depth d + 1. A node that nothing divides any more has a split that sends
+all of its rows on to the first child, so that every row is somewhere at every depth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.mechanisms.sampling import Integers
+from discreet.mining.schema import Codes, Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Rows whose bin of the attribute (by its place in the schema) is in `first` go to the first child."""
+
+    attribute: int
+    first: frozenset[int]
+
+
+Level = tuple[Split, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splits:
+    """The levels that are grown so far; without any, all rows are in the root."""
+
+    levels: tuple[Level, ...] = ()
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes stand below the last level."""
+        return 1 << len(self.levels)
+
+    def grown(self, level: Level) -> Splits:
+        """With one level more."""
+        return Splits(levels=(*self.levels, level))
+
+    def places(self, codes: Codes) -> Integers:
+        """The node below the last level that each row is in."""
+        found = np.zeros(len(codes), np.int64)
+        for level in self.levels:
+            found = _descended(found, level, codes)
+        return found
+
+
+def _descended(places: Integers, level: Level, codes: Codes) -> Integers:
+    below = np.empty(len(places), np.int64)
+    order = np.argsort(places, kind="stable")
+    starts = np.searchsorted(places[order], np.arange(len(level) + 1))
+    for node, split in enumerate(level):
+        rows = order[starts[node] : starts[node + 1]]
+        inside = np.isin(codes[rows, split.attribute], list(split.first))
+        below[rows] = 2 * node + ~inside
+    return below
+
+
+def candidates(schema: Schema) -> tuple[Split, ...]:
+    """Every split that a node may get: at a cut of an ordered attribute, or one bin against the others."""
+    found = []
+    for j, attribute in enumerate(schema.attributes):
+        if attribute.ordered:
+            firsts = [frozenset(range(k)) for k in range(1, attribute.bins)]
+        else:
+            firsts = [frozenset([k]) for k in range(attribute.bins)]
+        found += [Split(attribute=j, first=first) for first in firsts]
+    return tuple(found)
+
+
+def sides(schema: Schema, counts: Integers) -> tuple[Integers, Integers]:
+    """From counts over (node, cell, class) to those over (node, candidate, class) on either side."""
+    parts = []
+    for j, attribute in enumerate(schema.attributes):
+        own = counts[:, schema.offsets[j] : schema.offsets[j + 1]]
+        parts.append(np.cumsum(own, axis=1)[:, :-1] if attribute.ordered else own)
+    first = np.concatenate(parts, axis=1)
+    everything = counts[:, : schema.offsets[1]].sum(axis=1, keepdims=True)
+    return first, everything - first

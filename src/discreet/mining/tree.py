@@ -1,0 +1,179 @@
+"""The tree that is released: nodes with splits, and what each leaf predicts.
+
+Pruning     costs nothing, since it reads released counts alone. Down from the root, a node's shares of the
+            classes are its own noisy counts together with its parent's shares, which weigh as many rows as
+            the noise of the counts is wide: where noise prevails, the parent decides. Up from the leaves, two
+            that predict the same and that noise and sampling do not tell apart become one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.core.errors import InvalidParameterError
+from discreet.core.guarantees import Guarantee
+from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mining.schema import Codes, Schema
+from discreet.mining.splits import Split, Splits
+
+ALIKE = 2.0
+FORMAT = "discreet-tree"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """`rows` as the noisy counts have it; `value`, the shares of the classes, or the mean of a number."""
+
+    rows: float
+    value: tuple[float, ...]
+    split: Split | None = None
+    children: tuple[Node, ...] = ()
+
+    @property
+    def best(self) -> int:
+        """The class that it predicts."""
+        return int(np.argmax(self.value))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tree:
+    """Asks for one attribute after the other, and predicts what the leaf says."""
+
+    schema: Schema
+    root: Node
+    guarantee: Guarantee
+
+    def values(self, codes: Codes) -> Floats:
+        """What the leaf of each row predicts."""
+        found = np.empty((len(codes), len(self.root.value)))
+        _fill(self.root, codes, np.arange(len(codes)), found)
+        return found
+
+    @property
+    def depth(self) -> int:
+        return _depth(self.root)
+
+    @property
+    def leaves(self) -> int:
+        return sum(not node.children for node in nodes(self.root))
+
+    def question(self, split: Split) -> str:
+        """What a node asks, in words; whoever answers yes goes to the first child.
+
+        The missing bin stands beyond the last cut, so that at a cut it answers no.
+        """
+        attribute = self.schema.attributes[split.attribute]
+        if attribute.ordered:
+            cut = max(split.first) + 1
+            known = cut >= attribute.regular
+            return (
+                f"{attribute.name} is known" if known else f"{attribute.name} < {attribute.starts[cut - 1]}"
+            )
+        return f"{attribute.name} is {' or '.join(attribute.labels[k] for k in sorted(split.first))}"
+
+    def to_json(self) -> str:
+        """The tree as parallel arrays, as scikit-learn keeps one; -1 stands for no child and no feature.
+
+        `bins` are those of the feature that lead to the left child.
+        """
+        order = list(nodes(self.root))
+        places = {id(node): place for place, node in enumerate(order)}
+        sides = [[places[id(node.children[k])] if node.children else -1 for node in order] for k in (0, 1)]
+        target = self.schema.target
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "guarantee": repr(self.guarantee),
+                "features": [each.name for each in self.schema.attributes],
+                "target": target.name if target else None,
+                "classes": list(target.values) if target else [],
+                "children_left": sides[0],
+                "children_right": sides[1],
+                "feature": [node.split.attribute if node.split else -1 for node in order],
+                "bins": [sorted(node.split.first) if node.split else [] for node in order],
+                "question": [self.question(node.split) if node.split else "" for node in order],
+                "n_node_samples": [node.rows for node in order],
+                "value": [list(node.value) for node in order],
+            },
+            indent=1,
+        )
+
+    @classmethod
+    def from_json(cls, text: str, schema: Schema, guarantee: Guarantee) -> Tree:
+        """What `to_json` wrote, for the schema that it was learned with."""
+        kept = json.loads(text)
+        fits = isinstance(kept, dict) and kept.get("format") == FORMAT
+        if not fits or kept["features"] != [each.name for each in schema.attributes]:
+            raise InvalidParameterError(
+                "This is no tree over these attributes.", hint="Give the schema that it was learned with."
+            )
+        return cls(schema=schema, root=_node(kept, 0), guarantee=guarantee)
+
+
+def nodes(root: Node) -> Iterator[Node]:
+    """The node and all below it, first children first."""
+    yield root
+    for child in root.children:
+        yield from nodes(child)
+
+
+def classifying(splits: Splits, counts: Integers, deviation: float) -> Node:
+    """The pruned tree of noisy class counts over (leaf, class) whose noise has this standard deviation."""
+    totals = [counts.astype(np.float64)]
+    for _ in splits.levels:
+        totals.append(totals[-1].reshape(-1, 2, counts.shape[1]).sum(axis=1))
+    totals.reverse()
+    even = np.full(counts.shape[1], 1 / counts.shape[1])
+
+    def built(depth: int, place: int, inherited: Floats) -> Node:
+        noise = deviation * 2 ** ((len(splits.levels) - depth) / 2)
+        held = np.maximum(totals[depth][place], 0)
+        shares = (held + noise * inherited) / (held.sum() + noise)
+        node = Node(rows=float(totals[depth][place].sum()), value=tuple(shares.tolist()))
+        if depth == len(splits.levels):
+            return node
+        children = [built(depth + 1, 2 * place + side, shares) for side in (0, 1)]
+        if _alike(children[0], children[1], noise):
+            return node
+        split = splits.levels[depth][place]
+        return Node(rows=node.rows, value=node.value, split=split, children=tuple(children))
+
+    return built(0, 0, even)
+
+
+def _alike(first: Node, second: Node, noise: float) -> bool:
+    """Whether two leaves predict the same class, and their shares may differ by chance."""
+    if first.children or second.children or first.best != second.best:
+        return False
+    sizes = [max(each.rows, noise, 1.0) for each in (first, second)]
+    apart = np.abs(np.subtract(first.value, second.value)).max()
+    chance = sum(1 / (4 * size) + (noise / size) ** 2 for size in sizes) ** 0.5
+    return bool(apart <= ALIKE * chance)
+
+
+def _fill(node: Node, codes: Codes, rows: Integers, found: Floats) -> None:
+    if node.split is None:
+        found[rows] = node.value
+        return
+    inside = np.isin(codes[rows, node.split.attribute], list(node.split.first))
+    _fill(node.children[0], codes, rows[inside], found)
+    _fill(node.children[1], codes, rows[~inside], found)
+
+
+def _depth(node: Node) -> int:
+    return 1 + max(map(_depth, node.children)) if node.children else 0
+
+
+def _node(kept: dict[str, Any], place: int) -> Node:
+    value = tuple(map(float, kept["value"][place]))
+    rows = float(kept["n_node_samples"][place])
+    if kept["feature"][place] < 0:
+        return Node(rows=rows, value=value)
+    split = Split(attribute=kept["feature"][place], first=frozenset(kept["bins"][place]))
+    children = (_node(kept, kept["children_left"][place]), _node(kept, kept["children_right"][place]))
+    return Node(rows=rows, value=value, split=split, children=children)

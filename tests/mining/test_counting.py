@@ -1,0 +1,126 @@
+"""Counts in the engine are those of the same rows at hand, and nothing but planned counts is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from discreet.core.values import Exact
+from discreet.mining.counting import EngineCounter
+from discreet.mining.learning import plan, train
+from discreet.mining.schema import Schema
+from discreet.mining.scores import GRID, Scores, outputs, residuals
+from discreet.mining.splits import Split, Splits
+from tests.conftest import seeded
+from tests.mining.rows import Watched, at_hand, drawn, engine, policy, written
+
+LEARNED = ("tree", "forest", "bayes")
+SPLITS = Splits(
+    levels=(
+        (Split(attribute=2, first=frozenset({1, 3})),),
+        (Split(attribute=0, first=frozenset(range(9))), Split(attribute=3, first=frozenset({0}))),
+    )
+)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    written(tmp_path, drawn(2_000))
+    return tmp_path
+
+
+def test_the_engine_counts_what_the_rows_at_hand_count(people: Path) -> None:
+    terms = policy(people)
+    schema = Schema.of_table(terms.tables["people"], "ill", logarithmic=["pay"])
+    here = at_hand(schema, drawn(2_000))
+    sets = [("age", "work"), ("owner",), ("ill", "since", "work"), ("pay", "owner")]
+    with engine(people, terms) as over:
+        there = EngineCounter(engine=over, schema=schema, table="people")
+        for splits in (Splits(), SPLITS):
+            assert (there.by_node(splits).secret == here.by_node(splits).secret).all()
+            assert (there.in_nodes(splits).secret == here.in_nodes(splits).secret).all()
+        for mine, theirs in zip(there.marginals(sets).secret, here.marginals(sets).secret, strict=True):
+            assert (mine == theirs).all()
+
+
+@pytest.mark.parametrize("target", ["ill", "work"])
+def test_the_engine_sums_the_residuals_of_the_rows_at_hand(people: Path, target: str) -> None:
+    terms = policy(people)
+    schema = Schema.of_table(terms.tables["people"], target)
+    generator = np.random.default_rng(1)
+    shape = outputs(schema.classes), schema.cells
+    scores = Scores(table=generator.normal(size=shape).round(2), beforehand=generator.normal(size=shape[0]))
+    with engine(people, terms) as over:
+        there = EngineCounter(engine=over, schema=schema, table="people").residuals(scores).secret
+    here = at_hand(schema, drawn(2_000)).residuals(scores).secret
+    # exp may differ in its last bit, and so a residual by one step
+    assert np.abs(there - here).sum() <= 5 * len(schema.attributes)
+
+
+def test_a_row_counts_once_an_attribute_and_a_residual_keeps_its_bound() -> None:
+    generator = np.random.default_rng(2)
+    for classes in (2, 3, 7):
+        scores = generator.normal(scale=8, size=(5_000, outputs(classes)))
+        apart = np.abs(residuals(scores, generator.integers(0, classes, 5_000)))
+        most = 1 if classes == 2 else 2
+        assert apart.sum(axis=1).max() <= most * GRID
+        assert (apart**2).sum(axis=1).max() <= most * GRID**2
+
+
+def test_a_person_is_counted_with_the_declared_rows_at_most(tmp_path: Path) -> None:
+    rows = drawn(300)
+    rows["ill"] = np.full(300, "yes")
+    written(tmp_path, {**rows, "who": ["one"] * 100 + [f"p{i}" for i in range(200)]})
+    terms = policy(tmp_path, person="who", rows_per_person=3)
+    made = plan("bayes", terms, "people", "ill", epsilon=1)
+    with engine(tmp_path, terms) as over:
+        counter = EngineCounter(engine=over, schema=made.schema, table="people", most=made.most)
+        counts = counter.in_nodes(Splits()).secret
+    assert counts.tolist() == [[0, 203]]
+    assert counter.rows_per_person == made.recipe.rows_per_person == 3
+
+
+def _trained(kind: str, folder: Path, **options: Any) -> list[str]:
+    terms = policy(folder)
+    made = plan(kind, terms, "people", "ill", epsilon=1, **options)
+    with Watched(engine(folder, terms)) as over:
+        train(made, over, seeded(3))
+        return over.asked
+
+
+@pytest.mark.parametrize("kind", LEARNED)
+def test_only_planned_counts_are_asked_for(kind: str, people: Path) -> None:
+    """No minimum, maximum, list of values or row leaves the engine: counts and sums by bin alone."""
+    for statement in _trained(kind, people):
+        tree = sqlglot.parse_one(statement, dialect="duckdb")
+        assert {each.name for each in tree.find_all(exp.Table)} == {"people"}
+        found = {type(each) for each in tree.find_all(exp.AggFunc)}
+        assert found <= {exp.Count, exp.Sum, exp.Grouping}
+        assert not list(tree.find_all(exp.Distinct, exp.Join, exp.Order, exp.Limit))
+
+
+def test_a_tree_asks_once_a_level_and_once_for_its_leaves(people: Path) -> None:
+    assert len(_trained("tree", people, depth=4)) == 5
+
+
+def test_naive_bayes_asks_once_and_a_forest_once_a_round(people: Path) -> None:
+    assert len(_trained("bayes", people)) == 1
+    assert 2 <= len(_trained("forest", people)) <= 8
+
+
+@pytest.mark.parametrize("kind", LEARNED)
+def test_the_first_statement_is_the_same_for_other_data(kind: str, people: Path) -> None:
+    first = _trained(kind, people)[0]
+    other = drawn(40, seed=9)
+    other["age"], other["work"] = np.full(40, 10**6), np.array(["moon"] * 40)
+    written(people, other)
+    assert _trained(kind, people)[0] == first
+
+
+def test_counts_do_not_print() -> None:
+    assert repr(Exact(np.array([41]))) == "Exact()"
