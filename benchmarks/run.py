@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, anonymize, ask, attacks, noise, speed, utility
+from benchmarks import accounting, anonymize, ask, attacks, baskets, noise, speed, utility
 from benchmarks.peers.environments import Progress
 
 PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
@@ -55,6 +55,7 @@ SECTIONS = {
         about=utility.ABOUT,
     ),
     "anonymize": Section(title="Generalization", headings=FIGURES, measure=_plain(anonymize.rows)),
+    "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
 }
 

@@ -115,12 +115,12 @@ class Baskets(Operator, Protocol):
     def likelihood(self, report: Reports) -> Floats:
         rows = self.numbered()
         seen = self.form.parts(np.atleast_2d(report))[1]
-        return self._chances()[held(rows), held(rows & seen), int(held(seen)[0])]
+        return np.asarray(self._chances()[held(rows), held(rows & seen), int(held(seen)[0])])
 
     def columns(self) -> Floats:
         rows, reports = self.numbered(), np.arange(1 << self.items, dtype=np.uint64)
         shared = np.bitwise_count(rows[:, :1] & reports[None, :])
-        return self._chances()[held(rows)[:, None], shared, np.bitwise_count(reports)[None, :]]
+        return np.asarray(self._chances()[held(rows)[:, None], shared, np.bitwise_count(reports)[None, :]])
 
     def _chances(self) -> Floats:
         """Pr[t -> t'] by the items of t, those of them in t', and the items of t'."""

@@ -77,7 +77,7 @@ class Supports:
         """What each pattern of k items is worth to the support of them all, or of a part of them."""
         shown = np.arange(1 << k) & ((1 << k) - 1 if part is None else part)
         size = k if part is None else part.bit_count()
-        return self.operator.worth(size)[np.bitwise_count(shown)]
+        return np.asarray(self.operator.worth(size)[np.bitwise_count(shown)])
 
     def _require(self, itemsets: ArrayLike) -> Integers:
         rows = np.asarray(itemsets)
