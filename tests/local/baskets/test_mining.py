@@ -110,7 +110,7 @@ def test_an_engine_mines_the_same(supports: Supports, random: Randomness, tmp_pa
 
 def test_candidates_are_all_itemsets_whose_parts_are_there() -> None:
     items = range(6)
-    level = [pair for pair in combinations(items, 2) if sum(pair) % 3]
+    level: list[tuple[int, ...]] = [pair for pair in combinations(items, 2) if sum(pair) % 3]
     wanted = [
         three for three in combinations(items, 3) if all(pair in level for pair in combinations(three, 2))
     ]

@@ -58,7 +58,7 @@ class Packed:
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Stored:
     """Reports in the columns w0, w1, ... of a table; `singles` were counted when the form was checked."""
 
