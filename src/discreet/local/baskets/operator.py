@@ -147,7 +147,7 @@ class Baskets(Operator, Protocol):
             raise InvalidParameterError(
                 f"{type(self).__name__} tells nothing about itemsets of {k} items: held or not, "
                 "they look the same in its reports.",
-                hint="Ask for smaller itemsets, or use the operator that `design_baskets` chooses for this size.",
+                hint="Ask for smaller itemsets, or use what `design_baskets` chooses for this size.",
             )
         return np.array([float((1 - q) ** i * (-q) ** (k - i) / contrast) for i in range(k + 1)])
 
