@@ -10,9 +10,7 @@ import numpy as np
 from benchmarks.noise import MILLION, seconds
 from discreet.belief.promise import Promise
 from discreet.core.randomness import Randomness
-from discreet.local.baskets import SelectASize, Supports, packed
-from discreet.local.baskets.design import design_baskets
-from discreet.local.baskets.mining import frequent
+from discreet.local.baskets import SelectASize, Supports, design_baskets, frequent, packed
 from discreet.mechanisms.sampling import Integers
 
 ITEMS, SIZE, ASKED = 1_000, 5, 50

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,7 @@ from discreet.belief import Promise
 from discreet.core.errors import DataError, InvalidParameterError
 from discreet.core.randomness import Randomness
 from discreet.local import notation
-from discreet.local.baskets import CutAndPaste, SelectASize, packed
-from discreet.local.baskets.design import design_baskets
-from discreet.local.baskets.mining import frequent, rules
+from discreet.local.baskets import CutAndPaste, SelectASize, design_baskets, frequent, packed, rules
 from discreet.local.operator import Operator
 
 OPERATOR = SelectASize.under(1, items=70, size=3)
@@ -94,9 +91,7 @@ def test_reports_that_are_no_baskets_are_refused() -> None:
         OPERATOR.estimate(np.full((2, 2), 1 << 60, np.uint64))
 
 
-@pytest.mark.parametrize(
-    "operator", [OPERATOR, CutAndPaste(items=9, size=2, cutoff=2, noise=Fraction(3, 10))]
-)
+@pytest.mark.parametrize("operator", [OPERATOR, paste(items=9, size=2, cutoff=2, noise=0.3)])
 def test_an_operator_that_was_written_is_read_with_the_same_law(operator: Operator) -> None:
     again = notation.read(json.loads(json.dumps(notation.write(operator))))
     assert again == operator

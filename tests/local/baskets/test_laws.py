@@ -164,9 +164,8 @@ def slots(operator: Baskets, s: int, i: int) -> float:
 
 
 def test_of_a_basket_that_is_too_large_a_uniform_choice_takes_part(random: Randomness) -> None:
-    operator = SelectASize(
-        items=70, size=2, noise=Fraction(1, 4), kept=(Fraction(0), Fraction(0), Fraction(1))
-    )
+    always = (Fraction(0), Fraction(0), Fraction(1))
+    operator = SelectASize(items=70, size=2, noise=Fraction(1, 4), kept=always)
     basket = [3, 66, 67, 68]
     reports = operator.send(packed([basket] * TRIALS, 70), random)
     # a pair takes part with probability 1/6 and is shown for sure, else one or two of it by noise

@@ -15,8 +15,7 @@ from scipy.stats import chi2
 from discreet.belief import Promise
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.local.baskets import CutAndPaste, SelectASize, packed
-from discreet.local.baskets.design import design_baskets
+from discreet.local.baskets import CutAndPaste, SelectASize, design_baskets, packed
 from discreet.local.baskets.operator import Baskets
 from discreet.local.baskets.packing import held
 from discreet.local.baskets.tallies import Packed, patterns, transposed
