@@ -1,7 +1,7 @@
 """Models beside other libraries': accuracy on Adult at the same epsilon, and training against counting.
 
-Trained on uci_adult.data and tested on uci_adult.test, the mean of 10 runs. Bounds and categories are those of
-uci_adult.names; what else a model chooses follows from epsilon, the declared number of rows and the schema. All
+Trained on adult.data and tested on adult.test, the mean of 10 runs. Bounds and categories are those of
+adult.names; what else a model chooses follows from epsilon, the declared number of rows and the schema. All
 epsilons are for added and removed people but diffprivlib's, which are for replaced ones.
 """
 
@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.peers import environments, uci_adult
+from benchmarks.peers import environments
+from benchmarks.peers import uci_adult as adult
 from benchmarks.peers.environments import DIFFPRIVLIB_MODELS, INTERPRET, Peer, Progress
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
@@ -30,12 +31,12 @@ from discreet.engines.store import prepare
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.learning import MiningPlan, learn, plan, train
 
-HEADINGS = ("model", "guarantee", *(f"ε = {epsilon:g}" for epsilon in uci_adult.EPSILONS))
+HEADINGS = ("model", "guarantee", *(f"ε = {epsilon:g}" for epsilon in adult.EPSILONS))
 ABOUT = (
-    "Accuracy on UCI Adult: trained on uci_adult.data, tested on uci_adult.test, the mean of "
-    f"{uci_adult.RUNS} runs. Bounds and categories are those of uci_adult.names. Depth, rounds and bins follow from "
+    "Accuracy on UCI Adult: trained on adult.data, tested on adult.test, the mean of "
+    f"{adult.RUNS} runs. Bounds and categories are those of adult.names. Depth, rounds and bins follow from "
     "ε, the declared number of rows and the schema, by the rules that `mining/growing.py` and "
-    f"`mining/boosting.py` state; where there is a δ it is {uci_adult.DELTA:g}. ε is for added and removed "
+    f"`mining/boosting.py` state; where there is a δ it is {adult.DELTA:g}. ε is for added and removed "
     "people; diffprivlib's is for replaced ones."
 )
 BARS = {
@@ -44,7 +45,7 @@ BARS = {
 }
 OURS = (
     ("discreet, one tree", "tree", 0.0),
-    ("discreet, forest", "forest", uci_adult.DELTA),
+    ("discreet, forest", "forest", adult.DELTA),
     ("discreet, forest", "forest", 0.0),
     ("discreet, naive Bayes", "bayes", 0.0),
 )
@@ -58,7 +59,7 @@ def tables(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
     """The rows of the report, and the notes under them."""
     folder = _folder()
     if folder is None:
-        return [], ["There is no Adult data: set DISCREET_ADULT to a folder with uci_adult.data."]
+        return [], ["There is no Adult data: set DISCREET_ADULT to a folder with adult.data."]
     found = [(name, "", *(f"{bar:.3f}" for bar in bars)) for name, bars in BARS.items()]
     for name, kind, delta in OURS:
         progress(f"{name} …")
@@ -78,34 +79,30 @@ def _folder() -> str | None:
     place = Path(
         os.environ.get("DISCREET_ADULT", Path(__file__).parents[2] / "shared" / "data" / "adult_uci")
     )
-    return str(place) if (place / "uci_adult.data").exists() else None
+    return str(place) if (place / "adult.data").exists() else None
 
 
-def policy(folder: str, source: str, *, rows: int = uci_adult.ROWS) -> Policy:
+def policy(folder: str, source: str, *, rows: int = adult.ROWS) -> Policy:
     """Adult as its documentation declares it."""
     columns: dict[str, dict[str, Any]] = {
-        name: {"type": "integer", "low": low, "high": high} for name, (low, high) in uci_adult.BOUNDS.items()
+        name: {"type": "integer", "low": low, "high": high} for name, (low, high) in adult.BOUNDS.items()
     }
-    listed = uci_adult.values(folder)
+    listed = adult.values(folder)
     columns |= {name: {"type": "category", "values": each} for name, each in listed.items()}
-    ordered = {name: columns[name] for name in uci_adult.COLUMNS}
-    ordered["income"] = {"type": "category", "values": list(uci_adult.CLASSES)}
+    ordered = {name: columns[name] for name in adult.COLUMNS}
+    ordered["income"] = {"type": "category", "values": list(adult.CLASSES)}
     return Policy.model_validate({"tables": {"adult": {"source": source, "rows": rows, "columns": ordered}}})
 
 
 def planned(folder: str, kind: str, epsilon: float, delta: float = 0.0) -> MiningPlan:
     """What is learned, from the policy alone."""
-    terms = policy(folder, "uci_adult.parquet")
-    return plan(
-        kind, terms, "adult", "income", epsilon=epsilon, delta=delta, logarithmic=uci_adult.LOGARITHMIC
-    )
+    terms = policy(folder, "adult.parquet")
+    return plan(kind, terms, "adult", "income", epsilon=epsilon, delta=delta, logarithmic=adult.LOGARITHMIC)
 
 
 def accuracy(made: MiningPlan, folder: str, random: Randomness | None = None) -> float:
-    """The share of uci_adult.test that a model of uci_adult.data predicts rightly."""
-    (train_on, truth), (test, expected) = (
-        uci_adult.rows(folder, f"uci_adult.{each}") for each in ("data", "test")
-    )
+    """The share of adult.test that a model of adult.data predicts rightly."""
+    (train_on, truth), (test, expected) = (adult.rows(folder, f"adult.{each}") for each in ("data", "test"))
     schema = made.schema
     here, there = (
         schema.codes([each[column.name] for column in schema.attributes]) for each in (train_on, test)
@@ -117,8 +114,8 @@ def accuracy(made: MiningPlan, folder: str, random: Randomness | None = None) ->
 
 def _accuracies(folder: str, kind: str, delta: float) -> list[str]:
     return [
-        f"{np.mean([accuracy(planned(folder, kind, epsilon, delta), folder) for _ in range(uci_adult.RUNS)]):.3f}"
-        for epsilon in uci_adult.EPSILONS
+        f"{np.mean([accuracy(planned(folder, kind, epsilon, delta), folder) for _ in range(adult.RUNS)]):.3f}"
+        for epsilon in adult.EPSILONS
     ]
 
 
@@ -127,7 +124,7 @@ def _theirs(
 ) -> tuple[list[tuple[str, ...]], str]:
     if problem:
         return [], problem
-    progress(f"{peer.name}: {uci_adult.RUNS} runs at each epsilon …")
+    progress(f"{peer.name}: {adult.RUNS} runs at each epsilon …")
     told = environments.run(peer, "learn", folder, seconds=LIMIT)
     by_model: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     for each in told.found:
@@ -136,7 +133,7 @@ def _theirs(
         (
             f"{peer.name} {peer.version}, {model}",
             guarantee,
-            *(f"{np.mean(known[e]):.3f}" if known[e] else "–" for e in uci_adult.EPSILONS),
+            *(f"{np.mean(known[e]):.3f}" if known[e] else "–" for e in adult.EPSILONS),
         )
         for model, known in by_model.items()
     ]
@@ -169,24 +166,22 @@ class _Timed:
 
 def _times(folder: str) -> list[str]:
     """Training inside the engine, as a multiple of its counting statements."""
-    columns, income = uci_adult.rows(folder, "uci_adult.data")
-    table = pa.table({**columns, "income": np.array(uci_adult.CLASSES)[income]})
+    columns, income = adult.rows(folder, "adult.data")
+    table = pa.table({**columns, "income": np.array(adult.CLASSES)[income]})
     notes = []
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as place:
-        source = Path(place) / "uci_adult.parquet"
+        source = Path(place) / "adult.parquet"
         pq.write_table(pa.concat_tables([table] * COPIES), source)
-        terms = policy(folder, str(source), rows=COPIES * uci_adult.ROWS)
+        terms = policy(folder, str(source), rows=COPIES * adult.ROWS)
         store = prepare(terms, None)
-        for kind, delta in (("tree", 0.0), ("forest", uci_adult.DELTA), ("bayes", 0.0)):
-            made = plan(
-                kind, terms, "adult", "income", epsilon=1, delta=delta, logarithmic=uci_adult.LOGARITHMIC
-            )
+        for kind, delta in (("tree", 0.0), ("forest", adult.DELTA), ("bayes", 0.0)):
+            made = plan(kind, terms, "adult", "income", epsilon=1, delta=delta, logarithmic=adult.LOGARITHMIC)
             with _Timed(DuckDB.open(store)) as over:
                 start = time.perf_counter()
                 train(made, over, Randomness())
                 spent = time.perf_counter() - start
             notes.append(
-                f"{kind}, {COPIES * uci_adult.ROWS:,} rows in DuckDB: {spent:.1f} s, "
+                f"{kind}, {COPIES * adult.ROWS:,} rows in DuckDB: {spent:.1f} s, "
                 f"{spent / over.seconds:.2f}× its counting statements (bar 5×)."
             )
     return notes

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, anonymize, ask, attacks, local, mining, noise, speed, utility
+from benchmarks import accounting, anonymize, ask, attacks, baskets, local, mining, noise, speed, utility
 from benchmarks.peers.environments import Progress
 
 PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
@@ -71,6 +71,7 @@ SECTIONS = {
         measure=mining.tables,
         about=mining.ABOUT,
     ),
+    "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
 }
 

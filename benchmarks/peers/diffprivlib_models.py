@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from diffprivlib.models import GaussianNB, LogisticRegression, RandomForestClassifier
 
-from benchmarks.peers import task, uci_adult
+from benchmarks.peers import task
+from benchmarks.peers import uci_adult as adult
 
 
 def learn(folder: str) -> None:
-    train, truth = uci_adult.rows(folder, "uci_adult.data")
-    test, expected = uci_adult.rows(folder, "uci_adult.test")
-    (numbers, bounds), (others, _) = (uci_adult.numbers(each, folder) for each in (train, test))
-    dummies, other_dummies = (uci_adult.indicators(each, folder) for each in (train, test))
+    train, truth = adult.rows(folder, "adult.data")
+    test, expected = adult.rows(folder, "adult.test")
+    (numbers, bounds), (others, _) = (adult.numbers(each, folder) for each in (train, test))
+    dummies, other_dummies = (adult.indicators(each, folder) for each in (train, test))
     lows, highs = (np.array(each) for each in zip(*bounds, strict=True))
     made: dict[str, tuple[Callable[[float], Any], Any, Any]] = {
         "forest": (
@@ -38,8 +39,8 @@ def learn(folder: str) -> None:
         ),
     }
     for name, (model, here, there) in made.items():
-        for epsilon in uci_adult.EPSILONS:
-            for _ in range(uci_adult.RUNS):
+        for epsilon in adult.EPSILONS:
+            for _ in range(adult.RUNS):
                 predicted = model(epsilon).fit(here, truth).predict(there)
                 task.report(model=name, epsilon=epsilon, accuracy=float(np.mean(predicted == expected)))
 

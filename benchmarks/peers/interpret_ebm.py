@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 from interpret.privacy import DPExplainableBoostingClassifier
 
-from benchmarks.peers import task, uci_adult
+from benchmarks.peers import task
+from benchmarks.peers import uci_adult as adult
 
 
 def learn(folder: str) -> None:
-    train, truth = uci_adult.rows(folder, "uci_adult.data")
-    test, expected = uci_adult.rows(folder, "uci_adult.test")
-    (numbers, bounds), (others, _) = (uci_adult.numbers(each, folder) for each in (train, test))
-    kinds = ["continuous" if name in uci_adult.BOUNDS else "nominal" for name in uci_adult.COLUMNS]
-    for epsilon in uci_adult.EPSILONS:
-        for run in range(uci_adult.RUNS):
+    train, truth = adult.rows(folder, "adult.data")
+    test, expected = adult.rows(folder, "adult.test")
+    (numbers, bounds), (others, _) = (adult.numbers(each, folder) for each in (train, test))
+    kinds = ["continuous" if name in adult.BOUNDS else "nominal" for name in adult.COLUMNS]
+    for epsilon in adult.EPSILONS:
+        for run in range(adult.RUNS):
             model = DPExplainableBoostingClassifier(
                 epsilon=epsilon,
-                delta=uci_adult.DELTA,
+                delta=adult.DELTA,
                 feature_types=kinds,
                 privacy_bounds=dict(enumerate(bounds)),
                 random_state=run,

@@ -51,6 +51,12 @@ TRIALS = 200_000
 HALF, OFTEN = Fraction(1, 2), Fraction(9, 10)
 LABELS = ("Report", "Guarantee", "Estimate", "Utility")
 LOPSIDED = [[0.5, 0.3, 0.2, 0.0], [0.1, 0.6, 0.1, 0.2], [0.25, 0.25, 0.25, 0.25]]
+
+
+def tenths(*parts: int) -> tuple[Fraction, ...]:
+    return tuple(Fraction(part, 10) for part in parts)
+
+
 EXAMPLES: dict[str, tuple[Operator, ...]] = {
     "KaryResponse": (KaryResponse.under(1.5, values=5), KaryResponse(values=3, truth=HALF)),
     "UnaryEncoding": (UnaryEncoding.under(1, values=4), UnaryEncoding(values=3, noise=Fraction(1, 10))),
@@ -95,13 +101,13 @@ EXAMPLES: dict[str, tuple[Operator, ...]] = {
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
     "SelectASize": (
         SelectASize.under(2, items=4, size=2),
-        SelectASize(items=3, size=2, noise=0.3, kept=(0.2, 0.3, 0.5)),
-        SelectASize(items=3, size=3, noise=0.4, kept=(0.1, 0.3, 0.4, 0.2)),
+        SelectASize(items=3, size=2, noise=Fraction(3, 10), kept=tenths(2, 3, 5)),
+        SelectASize(items=3, size=3, noise=Fraction(2, 5), kept=tenths(1, 3, 4, 2)),
     ),
     "CutAndPaste": (
         CutAndPaste.under(2, items=4, size=2),
-        CutAndPaste(items=4, size=2, cutoff=3, noise=0.6),
-        CutAndPaste(items=3, size=3, cutoff=1, noise=0.5),
+        CutAndPaste(items=4, size=2, cutoff=3, noise=Fraction(3, 5)),
+        CutAndPaste(items=3, size=3, cutoff=1, noise=Fraction(1, 2)),
     ),
 }
 CLIENTS = 10**15

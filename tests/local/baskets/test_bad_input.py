@@ -15,12 +15,18 @@ from discreet.belief import Promise
 from discreet.core.errors import DataError, InvalidParameterError
 from discreet.core.randomness import Randomness
 from discreet.local import notation
-from discreet.local.baskets import CutAndPaste, SelectASize, packed
-from discreet.local.baskets.design import design_baskets
-from discreet.local.baskets.mining import frequent, rules
+from discreet.local.baskets import CutAndPaste, SelectASize, design_baskets, frequent, packed, rules
 from discreet.local.operator import Operator
 
 OPERATOR = SelectASize.under(1, items=70, size=3)
+
+
+def select(**given: Any) -> SelectASize:
+    return SelectASize(**given)
+
+
+def paste(**given: Any) -> CutAndPaste:
+    return CutAndPaste(**given)
 
 
 def estimated() -> Any:
@@ -28,21 +34,21 @@ def estimated() -> Any:
 
 
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
-    "sum": (lambda: SelectASize(items=9, size=1, noise=0.5, kept=(0.5, 0.4)), "a sum of 0.9"),
-    "length": (lambda: SelectASize(items=9, size=2, noise=0.5, kept=(0.5, 0.5)), "3 probabilities"),
-    "negative": (lambda: SelectASize(items=9, size=1, noise=0.5, kept=(1.5, -0.5)), "2 probabilities"),
-    "noise": (lambda: SelectASize(items=9, size=1, noise=0, kept=(0.5, 0.5)), "rules a basket out"),
-    "size": (lambda: CutAndPaste(items=9, size=10, cutoff=1, noise=0.5), "the number of items"),
-    "slots": (lambda: CutAndPaste(items=999, size=65, cutoff=1, noise=0.5), "at most 64"),
-    "cutoff": (lambda: CutAndPaste(items=9, size=2, cutoff=0, noise=0.5), "at least 1"),
-    "items": (lambda: CutAndPaste(items=1, size=1, cutoff=1, noise=0.5), "at least 2"),
+    "sum": (lambda: select(items=9, size=1, noise=0.5, kept=(0.5, 0.4)), "a sum of 0.9"),
+    "length": (lambda: select(items=9, size=2, noise=0.5, kept=(0.5, 0.5)), "3 probabilities"),
+    "negative": (lambda: select(items=9, size=1, noise=0.5, kept=(1.5, -0.5)), "2 probabilities"),
+    "noise": (lambda: select(items=9, size=1, noise=0, kept=(0.5, 0.5)), "rules a basket out"),
+    "size": (lambda: paste(items=9, size=10, cutoff=1, noise=0.5), "the number of items"),
+    "slots": (lambda: paste(items=999, size=65, cutoff=1, noise=0.5), "at most 64"),
+    "cutoff": (lambda: paste(items=9, size=2, cutoff=0, noise=0.5), "at least 1"),
+    "items": (lambda: paste(items=1, size=1, cutoff=1, noise=0.5), "at least 2"),
     "dear": (lambda: CutAndPaste.under(0.5, items=9, size=2), "costs ln 2"),
     "epsilon": (lambda: SelectASize.under(-1, items=9, size=2), "from 0.000001 to 30"),
     "itemset": (lambda: SelectASize.under(1, items=9, size=2, itemset=0), "at least 1"),
     "outside": (lambda: packed([[0], [77]], 70), "items from 0 to 69; got an item outside"),
-    "texts": (lambda: packed([["bread"]], 70), "lists of the numbers of items"),  # type: ignore[list-item]
-    "flat": (lambda: packed([1, 2], 70), "lists of the numbers of items"),  # type: ignore[list-item]
-    "missing": (lambda: packed([[1, None]], 70), "lists of the numbers of items"),  # type: ignore[list-item]
+    "texts": (lambda: packed([["bread"]], 70), "lists of the numbers of items"),
+    "flat": (lambda: packed([1, 2], 70), "lists of the numbers of items"),
+    "missing": (lambda: packed([[1, None]], 70), "lists of the numbers of items"),
     "floats": (lambda: packed(pa.array([[1.5]]), 70), "lists of the numbers of items"),
     "rows": (lambda: OPERATOR.send(np.zeros((2, 1), np.uint64), Randomness()), "rows of 2 64-bit words"),
     "spare": (
@@ -56,6 +62,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "too long": (lambda: estimated().of([1, 2, 3, 4]), "at most 3 items"),
     "twice": (lambda: estimated().of([1, 1]), "different items"),
     "unknown": (lambda: estimated().of([70]), "items from 0 to 69"),
+    "other items": (lambda: estimated().rest([1, 2], [3], 0.5), "some of the itemset's items"),
     "none": (lambda: estimated().each([]), "rows of items"),
     "least": (lambda: frequent(estimated(), 0), "between 0 and 1"),
     "longest": (lambda: frequent(estimated(), 0.5, longest=0), "at least 1"),
@@ -63,7 +70,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "clients": (lambda: design_baskets(Promise(0.1, 0.5), items=9, size=2, clients=0), "at least 1"),
     "partial": (lambda: OPERATOR.variance(2, 9, [0.5, 0.5]), "3 probabilities"),
     "telling nothing": (
-        lambda: CutAndPaste(items=9, size=3, cutoff=1, noise=0.5).worth(2),
+        lambda: paste(items=9, size=3, cutoff=1, noise=0.5).worth(2),
         "tells nothing about itemsets of 2 items",
     ),
 }
@@ -84,7 +91,7 @@ def test_reports_that_are_no_baskets_are_refused() -> None:
         OPERATOR.estimate(np.full((2, 2), 1 << 60, np.uint64))
 
 
-@pytest.mark.parametrize("operator", [OPERATOR, CutAndPaste(items=9, size=2, cutoff=2, noise=0.3)])
+@pytest.mark.parametrize("operator", [OPERATOR, paste(items=9, size=2, cutoff=2, noise=0.3)])
 def test_an_operator_that_was_written_is_read_with_the_same_law(operator: Operator) -> None:
     again = notation.read(json.loads(json.dumps(notation.write(operator))))
     assert again == operator

@@ -19,7 +19,7 @@ from discreet.local.baskets import CutAndPaste, SelectASize, packed
 from discreet.local.baskets.operator import Baskets
 from discreet.local.baskets.packing import draw, held, listed, pick
 from discreet.local.thresholds import DIGITS, WHOLE
-from discreet.mechanisms.sampling import exp_bounds
+from discreet.mechanisms.sampling import Booleans, exp_bounds
 from tests.statistical import assert_probability
 
 TRIALS = 200_000
@@ -164,7 +164,8 @@ def slots(operator: Baskets, s: int, i: int) -> float:
 
 
 def test_of_a_basket_that_is_too_large_a_uniform_choice_takes_part(random: Randomness) -> None:
-    operator = SelectASize(items=70, size=2, noise=Fraction(1, 4), kept=(0, 0, 1))
+    always = (Fraction(0), Fraction(0), Fraction(1))
+    operator = SelectASize(items=70, size=2, noise=Fraction(1, 4), kept=always)
     basket = [3, 66, 67, 68]
     reports = operator.send(packed([basket] * TRIALS, 70), random)
     # a pair takes part with probability 1/6 and is shown for sure, else one or two of it by noise
@@ -177,7 +178,7 @@ def test_of_a_basket_that_is_too_large_a_uniform_choice_takes_part(random: Rando
 
 def test_the_law_check_catches_a_client_that_never_clears_an_item(random: Randomness) -> None:
     class Eager(SelectASize):
-        def shown(self, clients: int, random: Randomness) -> np.ndarray:
+        def shown(self, clients: int, random: Randomness) -> Booleans:
             return super().shown(clients, random) | pick(self.size, np.full(clients, 1), random)
 
     honest = SelectASize.under(1, items=20, size=2)

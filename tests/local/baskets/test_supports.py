@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 
@@ -14,8 +15,7 @@ from scipy.stats import chi2
 from discreet.belief import Promise
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.local.baskets import CutAndPaste, SelectASize, packed
-from discreet.local.baskets.design import design_baskets
+from discreet.local.baskets import CutAndPaste, SelectASize, design_baskets, packed
 from discreet.local.baskets.operator import Baskets
 from discreet.local.baskets.packing import held
 from discreet.local.baskets.tallies import Packed, patterns, transposed
@@ -25,8 +25,8 @@ from tests.statistical import FALSE_ALARM, assert_probability
 TRIALS = 200_000
 SMALL = [
     SelectASize.under(2, items=6, size=3),
-    SelectASize(items=6, size=3, noise=0.3, kept=(0.1, 0.2, 0.3, 0.4)),
-    CutAndPaste(items=6, size=3, cutoff=3, noise=0.25),
+    SelectASize(items=6, size=3, noise=Fraction(3, 10), kept=tuple(Fraction(j, 10) for j in (1, 2, 3, 4))),
+    CutAndPaste(items=6, size=3, cutoff=3, noise=Fraction(1, 4)),
     CutAndPaste.under(2, items=5, size=3),
 ]
 over_small = pytest.mark.parametrize("operator", SMALL, ids=lambda each: type(each).__name__)
@@ -114,11 +114,11 @@ def test_design_for_a_million_baskets_is_better_than_the_bar() -> None:
 def test_no_law_of_at_least_t_shared_items_has_less_error_for_pairs(size: int) -> None:
     best = SelectASize.under(math.log(19), items=100, size=size)
     for t in range(1, size + 1):
-        for noise in np.arange(1, 64) / 64:
+        for noise in (np.arange(1, 64) / 64).tolist():
             alone = [math.comb(size, j) * noise**j * (1 - noise) ** (size - j) for j in range(size + 1)]
             weights = np.array(alone) * np.where(np.arange(size + 1) >= t, 19.0, 1.0)
-            law = tuple((weights / weights.sum()).tolist())
-            other = SelectASize(items=100, size=size, noise=noise, kept=law)
+            law = tuple(Fraction(each) for each in (weights / weights.sum()).tolist())
+            other = SelectASize(items=100, size=size, noise=Fraction(noise), kept=law)
             assert other.contrast(2) == 0 or other.variance(2, 1) >= best.variance(2, 1) * (1 - 1e-6)
 
 

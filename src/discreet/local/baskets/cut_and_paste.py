@@ -31,7 +31,7 @@ from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import Randomness
 from discreet.local.baskets.operator import Baskets, Law, require_shape
 from discreet.local.baskets.packing import pick
-from discreet.local.baskets.searching import GRID, MOST_SLOTS, require_target
+from discreet.local.baskets.searching import MOST_SLOTS, require_target
 from discreet.local.draws import coins, uniform
 from discreet.local.thresholds import parts_of, require_epsilon
 from discreet.mechanisms.sampling import Booleans
@@ -39,6 +39,7 @@ from discreet.mechanisms.sampling import Booleans
 MOST_CUTOFF = 4 * MOST_SLOTS
 ROUNDING = 1e-12
 LEAST_EPSILON = 0.7
+PARTS = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class CutAndPaste(Baskets):
         cutoffs = range(1, min(math.ceil(gamma) - 2, 4 * size) + 1)
         found = [(cutoff, _least_noise(size, cutoff, gamma)) for cutoff in cutoffs]
         cutoff, noise = min(found, key=lambda each: _error(size, k, *each))
-        return cls(items=items, size=size, cutoff=cutoff, noise=Fraction(noise))
+        return cls(items=items, size=size, cutoff=cutoff, noise=noise)
 
     def shown(self, clients: int, random: Randomness) -> Booleans:
         sure = np.minimum(uniform(self.cutoff + 1, clients, random), self.size)
@@ -101,20 +102,20 @@ def _times(i: int, size: int, cutoff: int) -> int:
     return 1 if i < size else cutoff - size + 1
 
 
-def _least_noise(size: int, cutoff: int, gamma: float) -> float:
-    """The least multiple of 1 / GRID at which gamma is not passed."""
+def _least_noise(size: int, cutoff: int, gamma: float) -> Fraction:
+    """The least multiple of 1 / PARTS at which gamma is not passed."""
 
     def passes(step: int) -> bool:
-        return sum((step / GRID) ** -min(i, size) for i in range(cutoff + 1)) <= gamma
+        return sum((step / PARTS) ** -min(i, size) for i in range(cutoff + 1)) <= gamma
 
-    return (bisect_left(range(1, GRID), True, key=passes) + 1) / GRID
+    return Fraction(1 + bisect_left(range(1, PARTS), True, key=passes), PARTS)
 
 
-def _error(size: int, k: int, cutoff: int, noise: float) -> float:
+def _error(size: int, k: int, cutoff: int, noise: Fraction) -> float:
     """The standard deviation of a rare k-itemset's support for one client.
 
     A slot that is not shown for sure differs from `noise` by 0 in the mean; so the contrast is
     (1 - noise)**k times the chance that all k are shown for sure.
     """
     sure = sum(comb(min(i, size), k) for i in range(cutoff + 1)) / (cutoff + 1) / comb(size, k)
-    return (noise / (1 - noise)) ** (k / 2) / sure if sure else math.inf
+    return float(noise / (1 - noise)) ** (k / 2) / sure if sure else math.inf

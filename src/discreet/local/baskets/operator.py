@@ -10,6 +10,8 @@ Belief      Pr[t -> t'] is f(i) noise**(|t'| - i) (1 - noise)**(items - s - |t'|
             v(s, i) = f(i) / (noise**i (1 - noise)**(s - i)), gamma is the largest v over the smallest, among
             those that share a report. As v(s, i) is a mean of v(size, i + d), d binomial, it is
             max v(size, .) / min v(size, .) if items >= 2 size; else it is found report by report [EGS03].
+            A basket of more items is cut to a uniform choice of `size`: its reports are a mixture of those
+            of other baskets, so that gamma holds for it too; supports are then those of the cut baskets.
 Support     of an itemset: the share of baskets that hold all of it. Partial supports, by how many of its k
             items are held, go through a matrix of k + 1 rows that depends on nothing else; its inverse is
             closed. With z = bit - noise, the product of z over the itemset has mean 0 unless all of it is
@@ -115,12 +117,12 @@ class Baskets(Operator, Protocol):
     def likelihood(self, report: Reports) -> Floats:
         rows = self.numbered()
         seen = self.form.parts(np.atleast_2d(report))[1]
-        return self._chances()[held(rows), held(rows & seen), int(held(seen)[0])]
+        return np.asarray(self._chances()[held(rows), held(rows & seen), int(held(seen)[0])])
 
     def columns(self) -> Floats:
         rows, reports = self.numbered(), np.arange(1 << self.items, dtype=np.uint64)
         shared = np.bitwise_count(rows[:, :1] & reports[None, :])
-        return self._chances()[held(rows)[:, None], shared, np.bitwise_count(reports)[None, :]]
+        return np.asarray(self._chances()[held(rows)[:, None], shared, np.bitwise_count(reports)[None, :]])
 
     def _chances(self) -> Floats:
         """Pr[t -> t'] by the items of t, those of them in t', and the items of t'."""
@@ -145,7 +147,7 @@ class Baskets(Operator, Protocol):
             raise InvalidParameterError(
                 f"{type(self).__name__} tells nothing about itemsets of {k} items: held or not, "
                 "they look the same in its reports.",
-                hint="Use the operator that `design_baskets` chooses for itemsets of this size.",
+                hint="Ask for smaller itemsets, or use what `design_baskets` chooses for this size.",
             )
         return np.array([float((1 - q) ** i * (-q) ** (k - i) / contrast) for i in range(k + 1)])
 

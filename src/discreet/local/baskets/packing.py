@@ -75,7 +75,7 @@ def require_baskets(owner: object, baskets: Words, items: int) -> Words:
 
 def held(baskets: Words) -> Integers:
     """How many items each basket has."""
-    return np.bitwise_count(baskets).sum(axis=1, dtype=np.int64)
+    return np.asarray(np.bitwise_count(baskets).sum(axis=1), np.int64)
 
 
 def cut(baskets: Words, size: int, random: Randomness) -> Words:

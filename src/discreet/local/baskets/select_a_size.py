@@ -31,7 +31,7 @@ from discreet.core.numbers import Real, is_real
 from discreet.core.randomness import Randomness
 from discreet.local.baskets.operator import Baskets, Law, require_shape
 from discreet.local.baskets.packing import draw, pick
-from discreet.local.baskets.searching import least, require_target, spread_of
+from discreet.local.baskets.searching import least, require_target
 from discreet.local.thresholds import DIGITS, require_epsilon
 from discreet.mechanisms.sampling import Booleans, Floats, exp_bounds
 
@@ -62,8 +62,8 @@ class SelectASize(Baskets):
         """The law with the least error of rare itemsets of so many items, at most; fewer if `size` is."""
         k = require_target(cls.__name__, size, itemset)
         gamma = _below(require_epsilon(cls.__name__, epsilon))
-        found = [(least(lambda q, t=t: _errors(q, size, k, t, float(gamma))), t) for t in range(1, size + 1)]
-        (_, noise), t = min(found)
+        noise = least(lambda q: _errors(q, size, k, float(gamma)))
+        t = 1 + int(np.argmin(_errors(np.array([float(noise)]), size, k, float(gamma))))
         return cls(items=items, size=size, noise=noise, kept=_at_least(size, noise, t, gamma))
 
     def shown(self, clients: int, random: Randomness) -> Booleans:
@@ -79,14 +79,24 @@ def _at_least(size: int, noise: Fraction, t: int, gamma: Fraction) -> Law:
     return tuple(each / sum(weights) for each in weights)
 
 
-def _errors(noise: Floats, size: int, k: int, t: int, gamma: float) -> Floats:
-    """The standard deviation of a rare k-itemset's support for one client, at each noise."""
-    j = np.arange(size + 1)
-    choices = np.array([comb(size, each) for each in range(size + 1)], np.float64)
-    q = noise[:, None]
-    weights = choices * q**j * (1 - q) ** (size - j) * np.where(j >= t, gamma, 1.0)
-    kept = weights / weights.sum(axis=1, keepdims=True)
-    return spread_of(noise, kept, k)
+def _errors(noise: Floats, size: int, k: int, gamma: float) -> Floats:
+    """The standard deviation of a rare k-itemset's support for one client: noise in rows, t in columns.
+
+    Noise alone has no contrast, so what the law has comes from the sizes that gamma favours.
+    """
+    alone, contrast = np.zeros((2, noise.size, size + 1))
+    for j in range(size + 1):
+        alone[:, j] = comb(size, j) * noise**j * (1 - noise) ** (size - j)
+        for i in range(max(0, k - size + j), min(j, k) + 1):
+            ways = comb(j, i) * comb(size - j, k - i) / comb(size, k)
+            contrast[:, j] += ways * (1 - noise) ** i * (-noise) ** (k - i)
+    from_top = slice(None, 0, -1)
+    favoured = np.cumsum(alone[:, from_top], axis=1)[:, ::-1]
+    told = np.cumsum((alone * contrast)[:, from_top], axis=1)[:, ::-1]
+    with np.errstate(all="ignore"):
+        law = np.abs((gamma - 1) * told / (1 + (gamma - 1) * favoured))
+        errors = (noise * (1 - noise))[:, None] ** (k / 2) / law
+    return np.where(np.isfinite(errors), errors, math.inf)
 
 
 def _below(epsilon: Fraction) -> Fraction:

@@ -68,7 +68,9 @@ class Supports:
     def rest(self, itemset: Sequence[int], given: Sequence[int], strength: float) -> tuple[float, float]:
         """How far the support of an itemset is above `strength` times that of a part of it, and the error."""
         (row,) = self._require([list(itemset)]).tolist()
-        part = sum(1 << row.index(item) for item in given)
+        within = len(given) > 0 and set(given) < set(row)
+        require(within, "rest", "given", "other items", "some of the itemset's items, but not all")
+        part = sum(1 << row.index(item) for item in set(given))
         worth = self._worth(len(row)) - strength * self._worth(len(row), part)
         mean, error = means(patterns(self.tally, np.array([row])), worth)
         return float(mean[0]), float(error[0])
@@ -77,7 +79,7 @@ class Supports:
         """What each pattern of k items is worth to the support of them all, or of a part of them."""
         shown = np.arange(1 << k) & ((1 << k) - 1 if part is None else part)
         size = k if part is None else part.bit_count()
-        return self.operator.worth(size)[np.bitwise_count(shown)]
+        return np.asarray(self.operator.worth(size)[np.bitwise_count(shown)])
 
     def _require(self, itemsets: ArrayLike) -> Integers:
         rows = np.asarray(itemsets)
