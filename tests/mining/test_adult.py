@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import mining
-from benchmarks.peers import adult as data
+from benchmarks.peers import uci_adult as data
 from tests.conftest import seeded
 
 TREE, BOOSTED = mining.BARS.values()
