@@ -140,21 +140,28 @@ def _ones(word: np.uint64) -> int:
 
 @kernel
 def _transpose(words: Words, found: Words) -> None:
-    """64 by 64 bits at a time: halves are exchanged across the diagonal, then halves of halves."""
+    """64 by 64 bits at a time; of eight such blocks what they write stands in the same line of the cache."""
     rows, width = words.shape
     block = np.empty(64, np.uint64)
-    for start in range(0, rows, 64):
+    for first in range(0, rows, 512):
         for j in range(width):
-            for i in range(64):
-                block[i] = words[start + i, j] if start + i < rows else np.uint64(0)
-            step, mask = 32, np.uint64(0x00000000FFFFFFFF)
-            while step:
+            for start in range(first, min(first + 512, rows), 64):
                 for i in range(64):
-                    if not i & step:
-                        moved = ((block[i] >> np.uint64(step)) ^ block[i + step]) & mask
-                        block[i] ^= moved << np.uint64(step)
-                        block[i + step] ^= moved
-                step >>= 1
-                mask ^= mask << np.uint64(step)
-            for i in range(64):
-                found[64 * j + i, start >> 6] = block[i]
+                    block[i] = words[start + i, j] if start + i < rows else np.uint64(0)
+                _turn(block)
+                for i in range(64):
+                    found[64 * j + i, start >> 6] = block[i]
+
+
+@kernel
+def _turn(block: Words) -> None:
+    """Halves are exchanged across the diagonal, then halves of halves."""
+    step, mask = 32, np.uint64(0x00000000FFFFFFFF)
+    while step:
+        for half in range(0, 64, 2 * step):
+            for i in range(half, half + step):
+                moved = ((block[i] >> np.uint64(step)) ^ block[i + step]) & mask
+                block[i] ^= moved << np.uint64(step)
+                block[i + step] ^= moved
+        step >>= 1
+        mask ^= mask << np.uint64(step)
