@@ -28,6 +28,7 @@ VERBS = {
     "hierarchy": "hierarchy.run",
     "init": "init.run",
     "ledger": "ledger.run",
+    "mine": "mine.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
 }

@@ -1,0 +1,81 @@
+"""`discreet mine`: learn a model under the promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from discreet.app.commands.progress import spinner
+from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_number
+
+POLICY = Path("privacy.yaml")
+
+
+def run(
+    kind: Annotated[str, typer.Argument(help="tree, forest, bayes or regression.")],
+    table: Annotated[str, typer.Argument(help="A table of the policy.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = POLICY,
+    analyst: Annotated[str | None, typer.Option(help="Who asks.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="What the model may cost.")] = None,
+    delta: Annotated[str, typer.Option(help="Of a forest, where the promise has a tail.")] = "0",
+    features: Annotated[str | None, typer.Option(help="Columns to learn from: a,b,c; else all.")] = None,
+    log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Of a tree; else by rule from rows and epsilon.")] = None,
+    criterion: Annotated[str, typer.Option(help="gini|max|gain: how splits are scored.")] = "gini",
+    selection: Annotated[
+        str, typer.Option(help="exponential|permute-and-flip|laplace: how splits are chosen.")
+    ] = "permute-and-flip",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The model as .json.")] = None,
+    draw: Annotated[Path | None, typer.Option(help="The tree as .svg.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Learn a model from noisy counts, charged like a question; the same one again is free."""
+    from discreet.app.curator import Curator  # what these need takes a second to load
+    from discreet.app.mining import view
+    from discreet.app.mining.training import Wish, mine
+
+    _require_ending("--output", output, ".json")
+    _require_ending("--draw", draw, ".svg")
+    if draw is not None and kind in ("forest", "bayes"):
+        raise RequestError(f"A {kind} is not one tree to draw.", hint="Leave --draw out, or mine a tree.")
+    wish = Wish(
+        kind=kind,
+        table=table,
+        target=target,
+        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
+        delta=parse_number("--delta", delta),
+        features=_names(features),
+        logarithmic=_names(log) or (),
+        depth=depth,
+        criterion=criterion,
+        selection=selection,
+    )
+    with spinner() as tell, Curator.open(policy, analyst=analyst, progress=tell) as curator:
+        tell("learning")
+        mined = mine(curator, wish)
+    written = [path for path in (output, draw) if path is not None]
+    if output is not None:
+        output.write_text(mined.text, encoding="utf-8")
+    if draw is not None:
+        draw.write_text(mined.picture, encoding="utf-8")
+    if as_json:
+        print(json.dumps(view.as_object(mined, written)))
+    else:
+        view.show(Console(), mined, written)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return tuple(each.strip() for each in text.split(",")) if text else None
+
+
+def _require_ending(option: str, path: Path | None, ending: str) -> None:
+    if path is not None and (path.suffix.lower() != ending or not path.absolute().parent.is_dir()):
+        raise RequestError(
+            f"{option} must be a {ending} file in a folder that is there; got {path}.", hint="Name another."
+        )

@@ -1,0 +1,91 @@
+"""How a mined model is shown: what it says, what it cost, what may now be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree as Branch
+
+from discreet.app.mining.training import Mined
+from discreet.belief.wording import number, percent
+
+DEEPEST = 3
+STRONGEST = 12
+
+
+def as_object(mined: Mined, written: Sequence[Path]) -> dict[str, object]:
+    """The result for machines."""
+    return {
+        "kind": mined.plan.kind,
+        "table": mined.plan.table,
+        "target": mined.model["target"],
+        "model": mined.model,
+        "epsilon": float(mined.epsilon),
+        "guarantee": repr(mined.plan.guarantee),
+        "belief": {"prior": mined.belief.prior, "posterior": mined.belief.highest},
+        "entry": mined.entry,
+        "repeated": mined.repeated,
+        "files": [str(path) for path in written],
+    }
+
+
+def show(console: Console, mined: Mined, written: Sequence[Path]) -> None:
+    """The model in the terminal, then cost and belief."""
+    model = mined.model
+    console.print(_grown(model, 0, DEEPEST) if "question" in model else _strongest(model))
+    charge = f"epsilon {number(float(mined.epsilon))}"
+    if mined.repeated:
+        charge = "nothing: the same model was learned before"
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    facts.add_column()
+    facts.add_row("cost", f"{charge} (entry {mined.entry})")
+    facts.add_row("belief", mined.sentence)
+    console.print()
+    console.print(facts)
+    for path in written:
+        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _grown(model: dict[str, Any], place: int, deep: int, word: str = "") -> Branch:
+    """The upper levels of a tree: what a node asks, or what a leaf predicts."""
+    first, second = model["children_left"][place], model["children_right"][place]
+    lead = (f"{word}: " if word else "", "dim")
+    if first == -1:
+        return Branch(Text.assemble(lead, _predicted(model, place)), guide_style="dim")
+    branch = Branch(Text.assemble(lead, (f"{model['question'][place]}?", "bold")), guide_style="dim")
+    if deep == 0:
+        branch.add(Text("… --draw tree.svg draws all of it", style="dim"))
+        return branch
+    branch.add(_grown(model, first, deep - 1, "yes"))
+    branch.add(_grown(model, second, deep - 1, "no"))
+    return branch
+
+
+def _predicted(model: dict[str, Any], place: int) -> Text:
+    value, rows = model["value"][place], f", about {max(model['n_node_samples'][place], 0):,.0f} rows"
+    if not model["classes"]:
+        return Text.assemble(number(value[0]), (rows, "dim"))
+    share = max(value)
+    return Text.assemble(model["classes"][value.index(share)], f" {percent(share)}", (rows, "dim"))
+
+
+def _strongest(model: dict[str, Any]) -> Table:
+    """The bins that move the score most, of the class that is told first against the others."""
+    found = [
+        (abs(score), each["name"], label, score)
+        for each in model["features"]
+        for label, score in zip(each["bins"], each["scores"][-1], strict=True)
+    ]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("column")
+    table.add_column("bin")
+    table.add_column(f"score for {model['classes'][-1]}", justify="right")
+    for _, name, label, score in sorted(found, key=lambda each: -each[0])[:STRONGEST]:
+        table.add_row(name, label, f"{score:+.3f}")
+    return table
