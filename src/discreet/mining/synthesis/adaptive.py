@@ -22,8 +22,9 @@ import numpy as np
 from discreet.mining.synthesis.inference import Model
 from discreet.mining.synthesis.lean import Fit
 from discreet.mining.synthesis.measuring import Candidate, Measuring
-from discreet.mining.synthesis.triangulation import Columns, total_cells
+from discreet.mining.synthesis.triangulation import total_cells
 from discreet.mining.tabulation.budget import Budget, mean_size
+from discreet.mining.tabulation.cells import Columns
 
 ROUNDS = 16
 CHOICE = Fraction(1, 10)

@@ -16,7 +16,7 @@ import numpy as np
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import UNIT, Floats, Integers
 from discreet.mining.synthesis.inference import Model
-from discreet.mining.synthesis.triangulation import Columns
+from discreet.mining.tabulation.cells import Columns
 
 
 def draw(model: Model, rows: int, random: Randomness) -> Integers:

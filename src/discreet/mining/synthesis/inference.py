@@ -33,7 +33,7 @@ import numpy as np
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.synthesis.descent import minimize
 from discreet.mining.synthesis.junction_tree import Beliefs, JunctionTree, Potentials
-from discreet.mining.synthesis.triangulation import Columns
+from discreet.mining.tabulation.cells import Columns
 from discreet.mining.tabulation.projection import onto_simplex
 
 RIDGE = 0.06

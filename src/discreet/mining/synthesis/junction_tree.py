@@ -20,7 +20,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from discreet.mechanisms.sampling import Floats
-from discreet.mining.synthesis.triangulation import Columns, cells, cliques
+from discreet.mining.synthesis.triangulation import cliques
+from discreet.mining.tabulation.cells import Columns, cells
 
 Potentials = Mapping[Columns, Floats]
 Beliefs = tuple[Floats, ...]
@@ -121,7 +122,7 @@ class JunctionTree:
         return found
 
     def _products(self, potentials: Potentials, homes: Mapping[Columns, int]) -> tuple[list[Floats], float]:
-        """Each clique's potentials as factors of at most 1, and the logarithm of what they were divided by."""
+        """Each clique's potentials as factors of at most 1, and the logarithm of what was taken out."""
         tables = [np.zeros([self.shape[column] for column in clique]) for clique in self.cliques]
         for columns, potential in potentials.items():
             tables[homes[columns]] += potential.reshape(self._wide(homes[columns], columns))
@@ -129,8 +130,7 @@ class JunctionTree:
         for table in tables:
             largest = float(table.max())
             logarithm += largest
-            table -= largest
-            np.exp(table, out=table)
+            np.exp(np.subtract(table, largest, out=table), out=table)
         return tables, logarithm
 
     def _summed(self, table: Floats, place: int, columns: Columns) -> Floats:

@@ -16,10 +16,10 @@ from fractions import Fraction
 
 from discreet.mining.synthesis.inference import Model
 from discreet.mining.synthesis.measuring import Candidate, Measuring
-from discreet.mining.synthesis.triangulation import Columns
 from discreet.mining.tabulation.budget import Budget, mean_size
+from discreet.mining.tabulation.cells import Columns
 
-SINGLE, CHOICE = Fraction(1, 10), Fraction(1, 10)
+SINGLE, CHOICE = Fraction(1, 5), Fraction(1, 20)
 STEPS, FINAL = 60, 200
 
 Fit = Callable[[Model | None, int], Model]

@@ -26,8 +26,8 @@ from discreet.core.randomness import Randomness
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining.synthesis.inference import Measurement
-from discreet.mining.synthesis.triangulation import Columns
 from discreet.mining.tabulation.budget import Budget, deviation
+from discreet.mining.tabulation.cells import Columns
 
 Marginals = Mapping[Columns, Integers]
 
@@ -71,7 +71,7 @@ class Measuring:
         return measured
 
     def choose(self, candidates: Sequence[Candidate], cost: Budget, *, or_none: bool = False) -> int:
-        """The place of the candidate whose counts are least as expected; with `or_none`, one more for none."""
+        """The place of the candidate whose counts are least as expected; `or_none` adds one for none."""
         self._spend(cost)
         scores = scored(self.marginals, candidates)
         every = np.append(scores.secret, 0) if or_none else scores.secret

@@ -28,9 +28,10 @@ from discreet.core.relations import Relation
 from discreet.mechanisms import named as mechanism_name
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.schema import BINS, Schema
-from discreet.mining.synthesis import adaptive, lean, zeros
-from discreet.mining.synthesis.triangulation import Columns, cells
+from discreet.mining.synthesis import adaptive, lean
+from discreet.mining.tabulation import zeros
 from discreet.mining.tabulation.budget import Budget, mean_size
+from discreet.mining.tabulation.cells import Columns, cells
 
 Quality = Literal["lean", "best"]
 

@@ -8,14 +8,8 @@ inside another are left out. The order is greedy by the number of cells, so that
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
 
-Columns = tuple[int, ...]
-
-
-def cells(columns: Iterable[int], shape: Sequence[int]) -> int:
-    """How many combinations of bins some columns have."""
-    return prod(shape[each] for each in columns)
+from discreet.mining.tabulation.cells import Columns, cells
 
 
 def cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:

@@ -18,7 +18,7 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Between, Impossible, Table
 from discreet.mechanisms.sampling import Booleans, Floats
 from discreet.mining.schema import Attribute, Cut, Schema
-from discreet.mining.synthesis.triangulation import Columns
+from discreet.mining.tabulation.cells import Columns
 
 
 def divided(schema: Schema, table: Table) -> Schema:
@@ -55,7 +55,7 @@ def barred(schema: Schema, impossible: Sequence[Impossible]) -> dict[Columns, Fl
         if np.isneginf(never).all():
             names = ", ".join(schema.attributes[place].name for place in columns)
             raise RequestError(
-                f"synthesize: everything is declared impossible of {names}.",
+                f"impossible: everything is declared impossible of {names}.",
                 hint="Leave some combination possible in the policy.",
             )
     return found
