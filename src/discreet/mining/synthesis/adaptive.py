@@ -2,8 +2,8 @@
 
 Rounds      ROUNDS * columns of them would use up the budget; the first one for every column measures it.
 Choice      each further round picks, for the share `CHOICE` of its cost, the set whose real counts differ
-            most from the model's, less what its noise would add, weighted by how many columns it has. Sets
-            that would make the model too large are no candidates; the room grows with what was spent.
+            most from the model's, less what its noise would add. Sets that would make the model too large
+            are no candidates; the room grows with what was spent.
 Annealing   a set that taught less than its own noise was measured too coarsely: noise is halved from then
             on, and choices twice as bold. Costs are thus chosen by what was released, which sums of epsilon
             and of rho allow.
@@ -28,9 +28,10 @@ from discreet.mining.tabulation.cells import Columns
 
 ROUNDS = 16
 CHOICE = Fraction(1, 10)
-STEPS, FINAL = 60, 300
+STEPS, FINAL = 120, 1_000
 CELLS = 200_000
 FIRST_ROOM = 0.1
+SHARPER = 2
 
 Told = Callable[[float], None]
 
@@ -47,7 +48,7 @@ def learn(measuring: Measuring, sets: Sequence[Columns], columns: int, fit: Fit,
             cost = whole.part(measuring.left / whole.amount)
         told(float((measuring.spent + cost.amount) / whole.amount))
         model, taught = _round(measuring, sets, cost, model, fit)
-        cost = cost if taught else cost.sharper(2)
+        cost = cost if taught else cost.sharper(SHARPER)
     return fit(model, FINAL)
 
 
@@ -78,4 +79,4 @@ def _fitting(sets: Sequence[Columns], model: Model, share: float) -> list[Column
 
 def _candidate(columns: Columns, model: Model, size: float) -> Candidate:
     expected = model.counts(columns)
-    return Candidate(columns=columns, expected=expected, weight=len(columns), allowance=size * expected.size)
+    return Candidate(columns=columns, expected=expected, allowance=size * expected.size)

@@ -12,7 +12,6 @@ Marginals   of a set inside a clique by summing its table; of another set by goi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -58,20 +57,17 @@ class JunctionTree:
 
     def calibrated(self, potentials: Potentials, homes: Mapping[Columns, int]) -> tuple[Beliefs, float]:
         """The cliques' marginals of the model, and the logarithm of what it was normalized by."""
-        tables, logarithm = self._products(potentials, homes)
+        tables = [np.zeros([self.shape[column] for column in clique]) for clique in self.cliques]
+        for columns, potential in potentials.items():
+            tables[homes[columns]] += potential.reshape(self._wide(homes[columns], columns))
         for joint in reversed(self.joints):
-            sent = self._summed(tables[joint.child], joint.child, joint.separator)
-            largest = float(sent.max())
-            logarithm += math.log(largest)
-            tables[joint.parent] *= (sent / largest).reshape(self._wide(joint.parent, joint.separator))
-        total = float(tables[0].sum())
-        tables[0] /= total
+            sent = _conditional(tables[joint.child], _others(self.cliques[joint.child], joint.separator))
+            tables[joint.parent] += sent.reshape(self._wide(joint.parent, joint.separator))
+        logarithm = _conditional(tables[0], tuple(range(tables[0].ndim)))
         for joint in self.joints:
             told = self._summed(tables[joint.parent], joint.parent, joint.separator)
-            own = self._summed(tables[joint.child], joint.child, joint.separator)
-            factor = np.divide(told, own, out=np.zeros_like(told), where=own > 0)
-            tables[joint.child] *= factor.reshape(self._wide(joint.child, joint.separator))
-        return tuple(tables), logarithm + math.log(total)
+            tables[joint.child] *= told.reshape(self._wide(joint.child, joint.separator))
+        return tuple(tables), float(logarithm.reshape(()))
 
     def marginal(self, beliefs: Beliefs, columns: Columns) -> Floats:
         """The probability of each combination of the columns' bins."""
@@ -87,18 +83,20 @@ class JunctionTree:
         self, beliefs: Beliefs, place: int, origin: int | None, separator: Columns, wanted: frozenset[int]
     ) -> tuple[list[int], Floats]:
         """A table over the separator and the wanted columns beyond it, of all cliques away from `origin`."""
-        kept, table = list(self.cliques[place]), beliefs[place]
         ahead = [
             (other, shared)
             for other, shared, reached in self._around[place]
             if other != origin and reached & wanted
         ]
+        needed = wanted.union(separator, *(shared for _, shared in ahead))
+        kept = [column for column in self.cliques[place] if column in needed]
+        table = self._summed(beliefs[place], place, tuple(kept))
         for number, (other, shared) in enumerate(ahead):
             found, more = self._gathered(beliefs, other, place, shared, wanted)
             below = self._summed(beliefs[other], other, shared)
             given = below.reshape(below.shape + (1,) * (len(found) - len(shared)))
             conditional = np.divide(more, given, out=np.zeros_like(more), where=given > 0)
-            needed = {*wanted, *separator, *(column for _, later in ahead[number + 1 :] for column in later)}
+            needed = wanted.union(separator, *(later for _, later in ahead[number + 1 :]))
             out = [column for column in dict.fromkeys(kept + found) if column in needed]
             kept, table = out, np.einsum(table, kept, conditional, found, out)
         out = [*separator, *(column for column in kept if column in wanted and column not in separator)]
@@ -121,18 +119,6 @@ class JunctionTree:
             found[joint.child].append((joint.parent, joint.separator, up))
         return found
 
-    def _products(self, potentials: Potentials, homes: Mapping[Columns, int]) -> tuple[list[Floats], float]:
-        """Each clique's potentials as factors of at most 1, and the logarithm of what was taken out."""
-        tables = [np.zeros([self.shape[column] for column in clique]) for clique in self.cliques]
-        for columns, potential in potentials.items():
-            tables[homes[columns]] += potential.reshape(self._wide(homes[columns], columns))
-        logarithm = 0.0
-        for table in tables:
-            largest = float(table.max())
-            logarithm += largest
-            np.exp(np.subtract(table, largest, out=table), out=table)
-        return tables, logarithm
-
     def _summed(self, table: Floats, place: int, columns: Columns) -> Floats:
         """A clique's table over some of its columns."""
         return np.asarray(table.sum(axis=_others(self.cliques[place], columns)))
@@ -140,6 +126,21 @@ class JunctionTree:
     def _wide(self, place: int, columns: Columns) -> tuple[int, ...]:
         """The shape in which a table over some of a clique's columns meets the clique's own."""
         return _widened(self.shape, self.cliques[place], columns)
+
+
+def _conditional(table: Floats, axes: tuple[int, ...]) -> Floats:
+    """Turn logarithms into probabilities along the axes, in place; the logarithms of their sums.
+
+    Largest values are taken out first, so that nothing overflows and no sum vanishes that should not; where
+    all is impossible the probabilities are 0.
+    """
+    largest = table.max(axis=axes, keepdims=True)
+    kept = np.where(np.isneginf(largest), 0.0, largest)
+    np.exp(np.subtract(table, kept, out=table), out=table)
+    sums = table.sum(axis=axes, keepdims=True)
+    np.divide(table, sums, out=table, where=sums > 0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(kept + np.log(sums))
 
 
 @lru_cache(maxsize=1 << 16)

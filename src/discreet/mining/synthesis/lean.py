@@ -4,7 +4,8 @@ One-way     all columns are measured at once, for the share `SINGLE` of the budg
 Tree        pairs are chosen one after the other for the share `CHOICE`, always among those that close no
             circle: the pair whose counts differ most from what the columns alone let expect, less what its
             noise would add. No pair at all is a choice too, and ends the search.
-Pairs       what is left of the budget, in equal parts, measures the chosen ones.
+Pairs       what is left of the budget, in equal parts, measures the chosen ones, or without any the columns
+            once more.
 
 [MMS21]     McKenna, Miklau & Sheldon, Winning the NIST Contest: a tree of marginals.
 """
@@ -35,11 +36,10 @@ def learn(measuring: Measuring, pairs: Sequence[Columns], columns: int, fit: Fit
     if not pairs:
         return model
     chosen = _tree(measuring, pairs, columns, model)
-    if not chosen:
-        return model
+    finer = chosen or [(column,) for column in range(columns)]
     rest = whole.part(measuring.left / whole.amount)
-    for pair in chosen:
-        measuring.measure(pair, rest.part(Fraction(1, len(chosen))))
+    for each in finer:
+        measuring.measure(each, rest.part(Fraction(1, len(finer))))
     return fit(model, FINAL)
 
 

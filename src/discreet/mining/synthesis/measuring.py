@@ -3,11 +3,11 @@
 Noise       a marginal's counts get the noise of a part of the budget.
 Choice      of several sets of columns one is picked by the exponential mechanism. Its score is
 
-                weight * (sum of |count - expected count| - allowance),
+                sum of |count - expected count| - allowance,
 
-            with expected counts (whole numbers), weights and allowances that are computed from what was
-            released. A person moves the counts of a set by at most s in L1, whatever the set, so by the
-            triangle inequality the score moves by at most weight * s [MMSM22].
+            with expected counts and an allowance (whole numbers) that are computed from what was released. A
+            person moves the counts of a set by at most s in L1, whatever the set, so by the triangle
+            inequality the score moves by at most s [MMSM22].
 Budget      what noise and choices cost is taken from the budget before they happen; what would pass it is
             a mistake of ours, and stops everything.
 
@@ -38,7 +38,6 @@ class Candidate:
 
     columns: Columns
     expected: Floats = field(repr=False)
-    weight: int = 1
     allowance: float = 0.0
 
 
@@ -75,8 +74,7 @@ class Measuring:
         self._spend(cost)
         scores = scored(self.marginals, candidates)
         every = np.append(scores.secret, 0) if or_none else scores.secret
-        heaviest = max(each.weight for each in candidates)
-        return cost.choice(heaviest * cost.moved.l1).release(Exact(every), self.random).value
+        return cost.choice(cost.moved.l1).release(Exact(every), self.random).value
 
     def _spend(self, cost: Budget) -> None:
         if cost.amount > self.left:
@@ -90,5 +88,5 @@ def scored(marginals: Exact[Marginals], candidates: Sequence[Candidate]) -> Exac
     for each in candidates:
         expected = np.rint(each.expected).astype(np.int64)
         distance = int(np.abs(marginals.secret[each.columns] - expected).sum())
-        found.append(each.weight * (distance - round(each.allowance)))
+        found.append(distance - round(each.allowance))
     return Exact(np.array(found, np.int64))

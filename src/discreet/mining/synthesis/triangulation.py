@@ -25,14 +25,16 @@ def cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
     for column, others in joined.items():
         others.discard(column)
     found: list[set[int]] = []
+    sizes = {column: shape[column] * cells(others, shape) for column, others in joined.items()}
     while joined:
-        column = min(joined, key=lambda each: shape[each] * cells(joined[each], shape))
+        column = min(joined, key=lambda each: sizes[each])
         around = joined.pop(column)
         if not any(around | {column} <= clique for clique in found):
             found.append(around | {column})
         for other in around:
             joined[other] |= around
             joined[other] -= {column, other}
+            sizes[other] = shape[other] * cells(joined[other], shape)
     return sorted(tuple(sorted(clique)) for clique in found)
 
 

@@ -112,9 +112,9 @@ class Budget:
         epsilon = self.amount if self.pure else _root(8 * self.amount)
         return Exponential(epsilon=epsilon, sensitivity=sensitivity, relation=self.relation)
 
-    def sharper(self, times: int) -> Budget:
+    def sharper(self, times: Real) -> Budget:
         """What noise costs that is so many times narrower, or a choice that is as many times bolder."""
-        return self.part(times if self.pure else times**2)
+        return self.part(times if self.pure else Fraction(times) ** 2)
 
 
 def deviation(noise: Noise) -> float:

@@ -96,10 +96,8 @@ def plan(
     )
     shape = tuple(each.bins for each in schema.attributes)
     hint = "Name fewer columns, or give them fewer bins."
-    cells = prod(shape)
-    require(
-        cells <= MOST_CELLS, "tabulate", "columns", f"{cells:,} cells", f"{MOST_CELLS:,} or less", hint=hint
-    )
+    cells, most = prod(shape), f"{MOST_CELLS:,} cells or less"
+    require(cells <= MOST_CELLS, "tabulate", "columns", f"{cells:,}", most, hint=hint)
     possible = np.ones(shape, np.bool_)
     for places, never in zeros.barred(schema, declared.impossible).items():
         wide = [size if place in places else 1 for place, size in enumerate(shape)]
