@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, anonymize, ask, attacks, noise, speed, utility
+from benchmarks import accounting, anonymize, ask, attacks, noise, speed, synthesis, utility
 from benchmarks.peers.environments import Progress
 
 PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
@@ -56,6 +56,7 @@ SECTIONS = {
     ),
     "anonymize": Section(title="Generalization", headings=FIGURES, measure=_plain(anonymize.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
+    "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
 }
 
 

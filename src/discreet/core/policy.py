@@ -175,12 +175,9 @@ class Between(Strict):
 
 
 def _condition(value: object) -> object:
-    """One value is a list of one; a number is a range of one; null is a missing value."""
+    """One value is a list of one; null is a missing value."""
     if isinstance(value, dict | Between):
         return value
-    if isinstance(value, int | float | Decimal | date) and not isinstance(value, bool):
-        exact = Decimal(str(value)) if isinstance(value, float) else value
-        return Between(low=exact, high=exact)
     many = value if isinstance(value, list | tuple) else [value]
     return tuple(str(each).lower() if isinstance(each, bool) else each for each in many)
 
@@ -269,7 +266,8 @@ class Table(Strict):
                 if len(bounds) == 2 and not _in_order(*bounds):
                     raise ValueError(f"impossible names {name} by a low that is above its high")
             elif not set(condition) <= {None, *(column.values or ()), *BOOLEANS.get(column.type, ())}:
-                raise ValueError(f"impossible names a value of {name} that is not declared")
+                way_out = "name it by low and high" if column.type in BOUNDS else "declare it under values"
+                raise ValueError(f"impossible names a value of {name} that is not declared: {way_out}")
 
     @property
     def person_column(self) -> str | None:
