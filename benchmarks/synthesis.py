@@ -1,4 +1,4 @@
-"""Synthetic tables of Adult: how far their marginals are off, what a model learns from them, how long it takes.
+"""Synthetic tables of Adult: how far their marginals are off, what a model learns from them, and the time.
 
 Adult is coarsened to 13 columns by declared bounds alone (fnlwgt and education-num, which repeats education,
 are left out): age 17 to 90 in 20 bins, hours 1 to 99 in 12, capital gain 0 to 99,999 and loss 0 to 4,356 in

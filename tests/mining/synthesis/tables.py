@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+from numpy.typing import NDArray
 
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
-from discreet.mechanisms.sampling import Integers
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.schema import Schema
 
-COLUMNS = {
+COLUMNS: dict[str, Any] = {
     "name": {"type": "text", "role": "identifier"},
     "age": {"type": "integer", "low": 0, "high": 99, "nulls": False},
     "born": {"type": "date", "low": "1920-01-01", "high": "2019-12-31"},
@@ -92,6 +92,6 @@ def opened(folder: Path, data: pa.Table, **table: Any) -> Iterator[tuple[Policy,
         yield policy, engine
 
 
-def counter_of(schema: Schema, codes: Integers | Sequence[Sequence[int]]) -> ArrayCounter:
+def counter_of(schema: Schema, codes: NDArray[np.integer] | Sequence[Sequence[int]]) -> ArrayCounter:
     rows = np.asarray(codes, np.int16).reshape(-1, len(schema.attributes))
     return ArrayCounter(schema=schema, codes=rows, targets=np.zeros(len(rows), np.int64))

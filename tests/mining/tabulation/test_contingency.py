@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def test_a_public_number_of_rows_is_the_total_where_values_are_the_secret(
 def test_the_expected_error_follows_from_budget_relation_and_rows(
     guarantee: PureDP, rows: int, half_width: int
 ) -> None:
-    table = {"person": "name", "rows_per_person": rows} if rows > 1 else {}
+    table: dict[str, Any] = {"person": "name", "rows_per_person": rows} if rows > 1 else {}
     assert contingency.plan(policy_of(**table), "people", ["sex"], guarantee).error95 == half_width
 
 
@@ -77,6 +78,22 @@ def test_an_audit_of_a_histogram_comes_close_and_catches_a_person_with_two_rows(
     kept = audit(drawn(3, 1), drawn(4, 2), claimed=1, runs=12_000, confidence=1 - FALSE_ALARM)
     broken = audit(drawn(3, 1), drawn(5, 2), claimed=1, runs=12_000, confidence=1 - FALSE_ALARM)
     assert 0.6 < kept.lower_bound <= 1 < broken.lower_bound
+
+
+def test_bins_are_cut_where_an_impossible_range_ends_on_the_grid_or_off_it() -> None:
+    policy = policy_of(impossible=[{"pay": {"low": "10.2", "high": "12.7"}, "sex": "m"}])
+    plan = contingency.plan(policy, "people", ["pay", "sex"], PRESENCE, bins=4)
+    (pay, _) = plan.schema.attributes
+    never = {label for label, possible in zip(pay.labels, plan.possible[:, 1], strict=True) if not possible}
+    assert never == {"10.5 to 13"}
+    assert plan.possible[:, 0].all()
+
+
+def test_counts_of_people_with_more_rows_than_planned_are_refused(random: Randomness) -> None:
+    plan = contingency.plan(policy_of(), "people", ["sex"], PRESENCE)
+    counter = replace(counter_of(plan.schema, [[0]] * 9), rows_per_person=3)
+    with pytest.raises(InvalidParameterError, match="at least the 3 that a person may have"):
+        contingency.from_counter(plan, counter, random)
 
 
 def test_projection_gives_the_nearest_counts_that_could_be() -> None:

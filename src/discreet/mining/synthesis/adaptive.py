@@ -28,7 +28,7 @@ from discreet.mining.tabulation.cells import Columns
 
 ROUNDS = 16
 CHOICE = Fraction(1, 10)
-STEPS, FINAL = 120, 1_000
+STEPS, FINAL = 60, 1_000
 CELLS = 200_000
 FIRST_ROOM = 0.1
 SHARPER = 2

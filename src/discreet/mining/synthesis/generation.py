@@ -16,6 +16,7 @@ import numpy as np
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import UNIT, Floats, Integers
 from discreet.mining.synthesis.inference import Model
+from discreet.mining.synthesis.junction_tree import contracted
 from discreet.mining.tabulation.cells import Columns
 
 
@@ -28,7 +29,7 @@ def draw(model: Model, rows: int, random: Randomness) -> Integers:
         for column in clique:
             if column not in done:
                 given = tuple(each for each in clique if each in done)
-                table = np.einsum(model.beliefs[place], list(clique), [*given, column])
+                table = contracted([(model.beliefs[place], clique)], (*given, column))
                 codes[:, column] = _next(codes, given, model.tree.shape, table, random)
                 done.append(column)
     return codes

@@ -140,13 +140,14 @@ class _Fitting:
         deviations = np.concatenate([np.full(each.counts.size, each.deviation) for each in measured])
         ridge = RIDGE * deviations
         scale = np.sqrt(np.maximum(wanted, 0.0) + deviations / 2 + ridge)
-        homes = {columns: tree.home(columns) for columns in [*(each.columns for each in measured), *barred]}
+        sets = [*(each.columns for each in measured), *barred]
+        homes = {columns: place for columns in sets if (place := tree.home(columns)) is not None}
         return cls(
             tree=tree,
             measured=measured,
             barred=barred,
             rows=rows,
-            homes=homes,  # type: ignore[arg-type]  (the tree was made to hold all of these)
+            homes=homes,
             wanted=wanted,
             ridge=ridge,
             scale=scale,

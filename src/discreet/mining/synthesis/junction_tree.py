@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class JunctionTree:
         wanted = frozenset(columns)
         root = max(range(len(self.cliques)), key=lambda place: len(wanted & set(self.cliques[place])))
         kept, table = self._gathered(beliefs, root, None, (), wanted)
-        return np.asarray(np.einsum(table, kept, list(columns)))
+        return contracted([(table, kept)], columns)
 
     def _gathered(
         self, beliefs: Beliefs, place: int, origin: int | None, separator: Columns, wanted: frozenset[int]
@@ -98,9 +99,9 @@ class JunctionTree:
             conditional = np.divide(more, given, out=np.zeros_like(more), where=given > 0)
             needed = wanted.union(separator, *(later for _, later in ahead[number + 1 :]))
             out = [column for column in dict.fromkeys(kept + found) if column in needed]
-            kept, table = out, np.einsum(table, kept, conditional, found, out)
+            kept, table = out, contracted([(table, kept), (conditional, found)], out)
         out = [*separator, *(column for column in kept if column in wanted and column not in separator)]
-        return out, np.einsum(table, kept, out)
+        return out, contracted([(table, kept)], out)
 
     @cached_property
     def _around(self) -> dict[int, list[tuple[int, Columns, frozenset[int]]]]:
@@ -126,6 +127,12 @@ class JunctionTree:
     def _wide(self, place: int, columns: Columns) -> tuple[int, ...]:
         """The shape in which a table over some of a clique's columns meets the clique's own."""
         return _widened(self.shape, self.cliques[place], columns)
+
+
+def contracted(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence[int]) -> Floats:
+    """The product of tables over columns, summed over all columns but these."""
+    operands: list[Any] = [each for table, axes in tables for each in (table, list(axes))]
+    return np.asarray(np.einsum(*operands, list(columns)))
 
 
 def _conditional(table: Floats, axes: tuple[int, ...]) -> Floats:

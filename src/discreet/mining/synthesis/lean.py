@@ -47,7 +47,8 @@ def _tree(measuring: Measuring, pairs: Sequence[Columns], columns: int, model: M
     whole = measuring.budget
     cost = whole.part(CHOICE / (columns - 1))
     candidates = [_candidate(pair, model, _later(whole, columns)) for pair in pairs]
-    group, chosen = list(range(columns)), []
+    chosen: list[Columns] = []
+    group = list(range(columns))
     while open_ := [each for each in candidates if len({group[column] for column in each.columns}) == 2]:
         place = measuring.choose(open_, cost, or_none=True)
         if place == len(open_):

@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.core.errors import RequestError, require
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
-from discreet.core.policy import Column, Policy, Role
+from discreet.core.policy import Column, Impossible, Policy, Role
 from discreet.core.relations import Relation
 from discreet.mechanisms import named as mechanism_name
 from discreet.mechanisms.sampling import Floats
@@ -175,7 +175,7 @@ def _sets(shape: tuple[int, ...], quality: Quality) -> list[Columns]:
 
 
 def _barred(
-    schema: Schema, impossible: Sequence[zeros.Impossible], shape: tuple[int, ...]
+    schema: Schema, impossible: Sequence[Impossible], shape: tuple[int, ...]
 ) -> dict[Columns, Floats]:
     for entry in impossible:
         places = [place for place, each in enumerate(schema.attributes) if each.name in entry]

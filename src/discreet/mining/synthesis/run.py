@@ -66,6 +66,7 @@ def learned(
     plan: Plan, counter: Counter, random: Randomness, told: Progress
 ) -> tuple[Model, list[Measurement]]:
     """The model, and all measurements that it was fitted to."""
+    plan.budget.require_bounded(counter.rows_per_person)
     counts = counter.marginals([plan.names(each) for each in plan.sets])
     marginals = Exact(dict(zip(plan.sets, counts.secret, strict=True)))
     measuring = Measuring(marginals=marginals, budget=plan.budget, random=random)

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from scipy.optimize import brentq
 
-from discreet.core.errors import RequestError
+from discreet.core.errors import RequestError, require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, keep_fraction, require_count, require_positive, require_probability
 from discreet.core.relations import Relation, keep_relation
@@ -93,6 +93,10 @@ class Budget:
     def moved(self) -> Sensitivity:
         """How far one person moves a table of counts."""
         return Contribution(rows=self.rows, relation=self.relation).count()
+
+    def require_bounded(self, rows: int) -> None:
+        """Refuse counts in which a person may have more rows than the budget was made for."""
+        require(rows <= self.rows, self, "rows", self.rows, f"at least the {rows} that a person may have")
 
     def part(self, share: Real) -> Budget:
         """A share of it."""

@@ -118,6 +118,7 @@ def release(plan: TablePlan, policy: Policy, engine: Engine, random: Randomness)
 
 def from_counter(plan: TablePlan, counter: Counter, random: Randomness) -> Contingency:
     """The same, over whatever counts."""
+    plan.budget.require_bounded(counter.rows_per_person)
     (exact,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
     released = plan.noise.release_many(Exact(exact[plan.possible]), random).value
     noisy = np.zeros(exact.shape, np.int64)

@@ -30,7 +30,6 @@ from discreet.core.policy import Kind, Policy
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact
-from discreet.mechanisms.sampling import Integers
 from discreet.mining.counting import Counter, EngineCounter
 from discreet.mining.schema import Attribute, Schema
 from discreet.mining.tabulation import workloads
@@ -115,6 +114,7 @@ def mine(plan: ItemsetPlan, policy: Policy, engine: Engine, random: Randomness) 
 
 def from_counter(plan: ItemsetPlan, counter: Counter, random: Randomness) -> list[Itemset]:
     """The same, over whatever counts."""
+    plan.budget.require_bounded(counter.rows_per_person)
     places = _picked(plan, counter, random)
     schema = Schema(attributes=tuple(plan.schema.attributes[place] for place in places))
     rest = plan.budget.part(1 if len(schema.attributes) == len(plan.schema.attributes) else 1 - PICKING)
@@ -154,5 +154,5 @@ def _sets(basis: int, largest: int) -> list[tuple[int, ...]]:
 
 def _supports(basis: int, largest: int) -> Workload:
     cells = np.array(list(product((0, 1), repeat=basis)), np.int64)
-    rows: list[Integers] = [cells[:, list(each)].all(axis=1) for each in _sets(basis, largest)]
+    rows = [cells[:, list(each)].all(axis=1) for each in _sets(basis, largest)]
     return Workload(shape=(2,) * basis, questions=np.array(rows, np.int64))

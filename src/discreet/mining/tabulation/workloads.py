@@ -164,6 +164,7 @@ def answer(plan: WorkloadPlan, policy: Policy, engine: Engine, random: Randomnes
 
 def from_counter(plan: WorkloadPlan, counter: Counter, random: Randomness) -> WorkloadAnswer:
     """The same, over whatever counts."""
+    plan.budget.require_bounded(counter.rows_per_person)
     (counts,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
     measured = Exact(plan.strategy.matrix @ counts.reshape(-1))
     released = plan.noise.release_many(measured, random).value.astype(np.float64)

@@ -6,11 +6,13 @@ is named by bounds; its bins are cut there, so that every bin is possible as a w
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +32,10 @@ def divided(schema: Schema, table: Table) -> Schema:
         if not ranges:
             return attribute
         column = table.columns[attribute.name]
-        low, high = _value(attribute, column.low), _value(attribute, column.high)
+        whole: Any = _range(attribute, Between(low=column.low, high=column.high))
         ends = {end for each in ranges for end in _ends(attribute, each)}
-        inside = {end for end in ends if low < end <= high}  # type: ignore[operator]
-        return replace(attribute, cuts=tuple(sorted({*attribute.cuts, *inside})))  # type: ignore[type-var]
+        inside: set[Any] = {*attribute.cuts, *(end for end in ends if whole[0] < end <= whole[1])}
+        return replace(attribute, cuts=tuple(sorted(inside)))
 
     return replace(schema, attributes=tuple(map(cut, schema.attributes)))
 
@@ -65,9 +67,10 @@ def _named(attribute: Attribute, condition: Between | tuple[str | None, ...]) ->
     """Which bins a condition names."""
     chosen = np.zeros(attribute.bins, np.bool_)
     if isinstance(condition, Between):
-        low, high = _value(attribute, condition.low), _value(attribute, condition.high)
-        begin = 0 if low is None else bisect_right(attribute.cuts, low)  # type: ignore[type-var]
-        end = attribute.regular if high is None else bisect_right(attribute.cuts, high) + 1  # type: ignore[type-var]
+        cuts: Sequence[Any] = attribute.cuts
+        low, high = _range(attribute, condition)
+        begin = 0 if low is None else bisect_right(cuts, low)
+        end = attribute.regular if high is None else bisect_right(cuts, high) + 1
         chosen[begin:end] = True
         return chosen
     for word in condition:
@@ -80,17 +83,22 @@ def _named(attribute: Attribute, condition: Between | tuple[str | None, ...]) ->
 
 def _ends(attribute: Attribute, condition: Between) -> list[Cut]:
     """The first value of a range, and the first one after it."""
-    low, high = _value(attribute, condition.low), _value(attribute, condition.high)
+    low, high = _range(attribute, condition)
     ends: list[Cut] = [] if low is None else [low]
     if isinstance(high, date):
         ends.append(high + timedelta(days=1))
     elif high is not None:
-        ends.append(high + (attribute.step or Fraction(0)))
+        ends.append(high + (attribute.step or 0))
     return ends
 
 
-def _value(attribute: Attribute, bound: object) -> Cut | None:
-    """A bound as cuts are written: on the grid, where there is one."""
+def _range(attribute: Attribute, condition: Between) -> tuple[Cut | None, Cut | None]:
+    """The first and the last value between the bounds: multiples of the step, where there is one."""
+    return _rounded(attribute, condition.low, math.ceil), _rounded(attribute, condition.high, math.floor)
+
+
+def _rounded(attribute: Attribute, bound: object, whole: Callable[[Fraction], int]) -> Cut | None:
     if bound is None or isinstance(bound, date):
         return bound
-    return Fraction(str(bound))
+    exact = Fraction(str(bound))
+    return exact if attribute.step is None else attribute.step * whole(exact / attribute.step)
