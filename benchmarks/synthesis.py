@@ -125,18 +125,19 @@ def _quality(
     planned, variations, seconds, right = _plan(policy, quality), [], [], []
     counter = EngineCounter.of_table(engine, policy, "adult", planned.schema)
     for _ in range(RUNS[quality]):
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         made = synthesize(planned, policy, engine, Randomness())
-        seconds.append(time.perf_counter() - start)
+        seconds.append((time.perf_counter() - start, time.process_time() - worked))
         seen = compare(planned.schema, counter, made.codes, columns=3)
         variations.append((seen.mean(2), seen.mean(3)))
         right.append(_useful(made, real, unseen))
     two, three = np.mean(variations, axis=0)
+    passed, worked = np.median(seconds, axis=0)
     off, learned, slow = BARS[quality]
     return [
         (f"{quality}: mean total variation of pairs / triples", f"{two:.4f} / {three:.4f}", off),
         (f"{quality}: gradient boosting on synthetic rows", f"{np.mean(right):.3f}", learned),
-        (f"{quality}: time", f"{np.median(seconds):.1f} s", slow),
+        (f"{quality}: time", f"{passed:.1f} s ({worked:.1f} s of processor time)", slow),
     ]
 
 

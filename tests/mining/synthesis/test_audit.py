@@ -18,7 +18,7 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import adaptive, lean
-from discreet.mining.synthesis.inference import Model, estimated_rows, fit
+from discreet.mining.synthesis.inference import Model, estimated_rows, fit, pooled
 from discreet.mining.synthesis.measuring import Measuring
 from discreet.mining.tabulation.budget import Budget
 from discreet.mining.tabulation.cells import Columns
@@ -36,7 +36,7 @@ def marginals(cells: Integers) -> Exact[dict[Columns, Integers]]:
 
 
 def transcript(cells: Integers, budget: Budget, quality: str, random: Randomness) -> dict[str, float]:
-    """Every set that was measured and every count, as an attacker would have them at best."""
+    """Every set that was measured and its counts, weighted by their precision, as an attacker would."""
     measuring = Measuring(marginals=marginals(cells), budget=budget, random=random)
 
     def fitted(start: Model | None, steps: int) -> Model:
@@ -48,11 +48,11 @@ def transcript(cells: Integers, budget: Budget, quality: str, random: Randomness
         adaptive.learn(measuring, SETS, 2, fitted, lambda _: None)
     else:
         lean.learn(measuring, SETS[2:], 2, fitted)
-    found: dict[str, float] = {}
-    for each in measuring.measurements:
-        for place, count in enumerate(each.counts.reshape(-1)):
-            found[f"{each.columns}:{place}"] = found.get(f"{each.columns}:{place}", 0.0) + count
-    return found
+    return {
+        f"{each.columns}:{place}": float(count)
+        for each in pooled(measuring.measurements)
+        for place, count in enumerate(each.counts.reshape(-1))
+    }
 
 
 def drawn(
