@@ -15,7 +15,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accounting, anonymize, ask, attacks, baskets, local, mining, noise, speed, utility
+from benchmarks import (
+    accounting,
+    anonymize,
+    ask,
+    attacks,
+    baskets,
+    local,
+    mining,
+    noise,
+    speed,
+    synthesis,
+    utility,
+)
 from benchmarks.peers.environments import Progress
 
 PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
@@ -73,6 +85,7 @@ SECTIONS = {
     ),
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
+    "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
 }
 
 

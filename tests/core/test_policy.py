@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from discreet.core.policy import Column, Kind, Policy, Table, Terms
+from discreet.core.policy import Between, Column, Kind, Policy, Table, Terms
 
 ROW: dict[str, Any] = {"source": "x.csv", "columns": {"a": {}}}
 
@@ -134,3 +134,38 @@ def test_probabilities_may_be_typed_in_three_ways() -> None:
 def test_a_link_may_be_written_with_a_dot() -> None:
     table = Table.model_validate({**ROW, "links": {"a": "people.id"}})
     assert (table.links["a"].table, table.links["a"].column) == ("people", "id")
+
+
+PEOPLE: dict[str, Any] = {
+    "source": "x.csv",
+    "columns": {
+        "age": {"type": "integer", "low": 0, "high": 99},
+        "kin": {"type": "category", "values": ["wife", "child"]},
+        "ill": {"type": "boolean"},
+    },
+}
+
+
+def test_what_is_impossible_is_named_by_values_bounds_or_nothing() -> None:
+    entries = [{"age": {"high": 14}, "kin": "wife"}, {"kin": [None, "child"], "ill": True}]
+    first, second = Table.model_validate(PEOPLE | {"impossible": entries}).impossible
+    assert first == {"age": Between(high=14), "kin": ("wife",)}
+    assert second == {"kin": (None, "child"), "ill": ("true",)}
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        ({}, "at least one column"),
+        ({"shoe": "red"}, "names the column shoe, which is not declared"),
+        ({"kin": "aunt"}, "a value of kin that is not declared: declare it under values"),
+        ({"age": "7"}, "a value of age that is not declared: name it by low and high"),
+        ({"kin": {"low": 1}}, "names kin by bounds that are not of its type"),
+        ({"age": {}}, "names age by bounds that are not of its type"),
+        ({"age": {"low": date(2024, 1, 1)}}, "names age by bounds that are not of its type"),
+        ({"age": {"low": 9, "high": 3}}, "a low that is above its high"),
+    ],
+)
+def test_what_is_impossible_must_be_declared(entry: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        Table.model_validate(PEOPLE | {"impossible": [entry]})

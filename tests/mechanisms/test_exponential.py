@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from math import exp, log
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import logsumexp
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
@@ -128,3 +130,18 @@ def test_utility_is_as_tight_as_its_formula() -> None:
     mechanism = Exponential(epsilon=Fraction(1), sensitivity=1)
     reach = mechanism.shortfall(1000, 0.95)
     assert 999 * exp(-(reach + 1) / 2) <= 0.05 < 999 * exp(-reach / 2)
+
+
+@given(TABLES.filter(lambda table: table.size <= 5), EPSILONS, st.floats(1.01, 60), st.booleans())
+def test_concentrated_bounds_every_renyi_divergence(
+    table: Integers, epsilon: Fraction, order: float, monotone: bool
+) -> None:
+    relation = Relation.PRESENCE if monotone else Relation.VALUE
+    mechanism = Exponential(epsilon=epsilon, sensitivity=2, monotone=monotone, relation=relation)
+    rho = float(mechanism.concentrated.rho)
+    here = mechanism.probabilities(table)
+    for moves in product((0, 2) if monotone else (-2, 0, 2), repeat=table.size):
+        there = mechanism.probabilities(table + np.array(moves))
+        for one, two in ((here, there), (there, here)):
+            divergence = float(logsumexp(order * np.log(one) + (1 - order) * np.log(two))) / (order - 1)
+            assert divergence <= order * rho * (1 + 1e-6) + 1e-9

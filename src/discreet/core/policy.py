@@ -56,6 +56,8 @@ BOUNDS: dict[Kind, tuple[tuple[type, ...], str]] = {
     Kind.TIMESTAMP: ((date,), "times without a zone"),
 }
 
+BOOLEANS = {Kind.BOOLEAN: ("false", "true")}
+
 
 def _is_bound(kind: Kind, bound: object) -> bool:
     if kind not in BOUNDS or not isinstance(bound, BOUNDS[kind][0]):
@@ -165,11 +167,31 @@ class Through(Strict):
     through: str
 
 
+class Between(Strict):
+    """The values of a number or a date from `low` to `high`, both included; unsaid, as far as it goes."""
+
+    low: int | Decimal | date | None = None
+    high: int | Decimal | date | None = None
+
+
+def _condition(value: object) -> object:
+    """One value is a list of one; null is a missing value."""
+    if isinstance(value, dict | Between):
+        return value
+    many = value if isinstance(value, list | tuple) else [value]
+    return tuple(str(each).lower() if isinstance(each, bool) else each for each in many)
+
+
+Condition = Annotated[Between | tuple[str | None, ...], BeforeValidator(_condition)]
+Impossible = dict[str, Condition]
+
+
 class Table(Strict):
     """One table: where it is, who its people are, what one person may contribute.
 
     `person` is "row", the column that names the person, a link through which the person is found, or "none"
-    for a public table that is about nobody.
+    for a public table that is about nobody. `impossible` lists combinations of values that no row can have;
+    what is made up to be like the table never has them either.
     """
 
     source: str
@@ -178,6 +200,7 @@ class Table(Strict):
     groups_per_person: int | None = Field(default=None, ge=1)
     rows: int | None = Field(default=None, ge=1)
     links: dict[str, Link] = Field(default_factory=dict)
+    impossible: tuple[Impossible, ...] = ()
     columns: dict[str, Column]
 
     @field_validator("person", mode="before")
@@ -221,7 +244,30 @@ class Table(Strict):
         for name in self.columns:
             if not WORD.fullmatch(name) or name.startswith("_discreet"):
                 raise ValueError(f"the column name {name!r} must be letters, digits, blanks and . - _")
+        for entry in self.impossible:
+            self._require_conditions(entry)
         return self
+
+    def _require_conditions(self, entry: Impossible) -> None:
+        if not entry:
+            raise ValueError("an entry of impossible must name at least one column")
+        for name, condition in entry.items():
+            if name not in self.columns:
+                raise ValueError(f"impossible names the column {name}, which is not declared under columns")
+            column = self.columns[name]
+            if isinstance(condition, Between):
+                bounds = [each for each in (condition.low, condition.high) if each is not None]
+                if (
+                    column.type not in BOUNDS
+                    or not bounds
+                    or not all(_is_bound(column.type, b) for b in bounds)
+                ):
+                    raise ValueError(f"impossible names {name} by bounds that are not of its type")
+                if len(bounds) == 2 and not _in_order(*bounds):
+                    raise ValueError(f"impossible names {name} by a low that is above its high")
+            elif not set(condition) <= {None, *(column.values or ()), *BOOLEANS.get(column.type, ())}:
+                way_out = "name it by low and high" if column.type in BOUNDS else "declare it under values"
+                raise ValueError(f"impossible names a value of {name} that is not declared: {way_out}")
 
     @property
     def person_column(self) -> str | None:

@@ -1,0 +1,11 @@
+"""Synthesis: a table of made-up people whose counts are like those of the real ones.
+
+    plan → engine counts marginals → some are chosen and measured → a model → rows
+
+`plan` is pure: from a policy and a budget to what will be asked, promised and expected. `synthesize` runs it.
+"""
+
+from discreet.mining.synthesis.plan import Plan, plan
+from discreet.mining.synthesis.run import Synthesis, synthesize
+
+__all__ = ["Plan", "Synthesis", "plan", "synthesize"]

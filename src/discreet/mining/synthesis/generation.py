@@ -1,0 +1,63 @@
+"""Generation: rows from a model, with counts that are rounded, not drawn.
+
+Columns     one after the other, clique by clique. Rows that agree on the columns of the clique so far are
+            a group; the model says how a group of k rows divides among the bins of the next column.
+Rounding    with c_0, c_1, ... the cumulated expected counts of a group and u uniform in [0, 1), bin j gets
+            floor(c_j + u) - floor(c_(j-1) + u) rows: the expected count on average, never one or more off,
+            and so for every run of bins. Independent draws would be off by the square root of the count.
+            Which rows of the group get which bin is drawn uniformly.
+Impossible  a bin that the model excludes gets no row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.core.randomness import Randomness
+from discreet.mechanisms.sampling import UNIT, Floats, Integers
+from discreet.mining.synthesis.inference import Model
+from discreet.mining.synthesis.junction_tree import contracted
+from discreet.mining.tabulation.cells import Columns
+
+
+def draw(model: Model, rows: int, random: Randomness) -> Integers:
+    """So many rows: the bin of every column."""
+    codes = np.zeros((rows, len(model.tree.shape)), np.int64)
+    done: list[int] = []
+    for place in [0, *(joint.child for joint in model.tree.joints)]:
+        clique = model.tree.cliques[place]
+        for column in clique:
+            if column not in done:
+                given = tuple(each for each in clique if each in done)
+                table = contracted([(model.beliefs[place], clique)], (*given, column))
+                codes[:, column] = _next(codes, given, model.tree.shape, table, random)
+                done.append(column)
+    return codes
+
+
+def _next(
+    codes: Integers, given: Columns, shape: tuple[int, ...], table: Floats, random: Randomness
+) -> Integers:
+    """The bins of one more column, for rows whose bins of the given ones are known."""
+    size = table.shape[-1]
+    at = np.zeros(len(codes), np.int64)
+    for each in given:
+        at = at * shape[each] + codes[:, each]
+    groups, counts = np.unique(at, return_counts=True)
+    divided = _rounded(table.reshape(-1, size)[groups], counts, random)
+    order = np.lexsort((random.words(len(codes)), at))
+    drawn = np.empty(len(codes), np.int64)
+    drawn[order] = np.repeat(np.tile(np.arange(size), len(groups)), divided.reshape(-1))
+    return drawn
+
+
+def _rounded(weights: Floats, counts: Integers, random: Randomness) -> Integers:
+    """For each group its count divided by the weights, in whole rows."""
+    cumulated = np.cumsum(weights, axis=1)
+    totals = cumulated[:, -1:]
+    reached = cumulated / totals * counts[:, None]
+    # from the last bin that is possible on, everything is reached, whatever was rounded
+    reached[cumulated >= totals] = np.broadcast_to(counts[:, None], reached.shape)[cumulated >= totals]
+    offset = (random.words(len(counts)) * UNIT * (1 - 2.0**-30))[:, None]
+    ends = np.floor(reached + offset).astype(np.int64)
+    return np.diff(ends, axis=1, prepend=0)

@@ -1,0 +1,180 @@
+"""Inference: the distribution over all columns that agrees best with what was measured of some.
+
+Model       of all distributions of the form of `junction_tree`, with a potential for every measured set. With
+            mu_s the model's counts, y_s the measured ones and v_s the variance of their noise, it minimizes
+
+                sum over s of |mu_s - y_s|**2 / (2 v_s)   -   RIDGE * (entropy, weighted by deviation)
+
+            that is, it is the least-squares fit, and among almost equal ones the most even: log p is then a
+            sum of potentials t_s, and mu_s + RIDGE sqrt(v_s) t_s = y_s. The dual in t,
+
+                n log Z(t) + sum over s of RIDGE sqrt(v_s) |t_s|**2 / 2 - t_s y_s,
+
+            is smooth and convex, and `descent` minimizes it; at the optimum the fit is consistent: every two
+            sets agree on what they share, and no count is negative [MSM19].
+Bias        a count is pulled by at most RIDGE |t| deviations of its own noise.
+Again       sets that were measured more than once count as one, weighted by 1 / v.
+Start       what was fitted before, and for a new set its measured counts over the model's.
+Zeros       a barred combination has the potential minus infinity, whatever was measured.
+
+All of it is computed from what was released, so it costs nothing.
+
+[MSM19]     McKenna, Sheldon & Miklau, Graphical-model based estimation and inference for DP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from discreet.mechanisms.sampling import Floats
+from discreet.mining.synthesis.descent import minimize
+from discreet.mining.synthesis.junction_tree import Beliefs, JunctionTree, Potentials
+from discreet.mining.tabulation.cells import Columns
+from discreet.mining.tabulation.projection import onto_simplex
+
+RIDGE = 0.06
+SOFT = 0.05
+ENOUGH = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """Noisy counts over some columns, and the standard deviation of the noise on each."""
+
+    columns: Columns
+    counts: Floats = field(repr=False)
+    deviation: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """A distribution over all columns, for so many rows; the tree was made to hold the `sets`."""
+
+    tree: JunctionTree
+    sets: tuple[Columns, ...]
+    rows: float
+    potentials: Potentials = field(repr=False)
+    beliefs: Beliefs = field(repr=False)
+
+    def counts(self, columns: Columns) -> Floats:
+        """How many rows have each combination of the columns' bins, on average."""
+        return self.rows * self.tree.marginal(self.beliefs, columns)
+
+
+def estimated_rows(measurements: Sequence[Measurement]) -> float:
+    """How many rows there are, by all totals, each weighted by 1 / variance; at least 1."""
+    weights = [1 / (each.counts.size * each.deviation**2) for each in measurements]
+    totals = [float(each.counts.sum()) for each in measurements]
+    return max(1.0, math.fsum(w * t for w, t in zip(weights, totals, strict=True)) / math.fsum(weights))
+
+
+def fit(
+    shape: Sequence[int],
+    measurements: Sequence[Measurement],
+    barred: Potentials,
+    *,
+    rows: float,
+    start: Model | None = None,
+    steps: int,
+) -> Model:
+    """The model of all measurements; `barred` holds minus infinity where a combination cannot be."""
+    measured = pooled(measurements)
+    sets = tuple(dict.fromkeys([*(each.columns for each in measured), *barred]))
+    tree = JunctionTree.of(sets, shape)
+    fitting = _Fitting.of(tree, measured, barred, rows)
+    first = np.concatenate([_begun(each, start, rows).reshape(-1) for each in measured])
+    best = minimize(fitting, first * fitting.scale, steps=steps, enough=ENOUGH)
+    potentials = fitting.potentials(best)
+    beliefs, _ = fitting.calibrated(potentials)
+    return Model(tree=tree, sets=sets, rows=rows, potentials=potentials, beliefs=beliefs)
+
+
+def pooled(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """One measurement for each set of columns, with the precision of all."""
+    found: dict[Columns, Measurement] = {}
+    for each in measurements:
+        other = found.get(each.columns)
+        found[each.columns] = each if other is None else _pooled(other, each)
+    return list(found.values())
+
+
+def _pooled(one: Measurement, two: Measurement) -> Measurement:
+    first, second = one.deviation**-2, two.deviation**-2
+    counts = (first * one.counts + second * two.counts) / (first + second)
+    return Measurement(columns=one.columns, counts=counts, deviation=(first + second) ** -0.5)
+
+
+def _begun(measured: Measurement, start: Model | None, rows: float) -> Floats:
+    """The potential to start from: that of before, or what would lead to the measured counts by itself."""
+    if start is not None and measured.columns in start.potentials:
+        return start.potentials[measured.columns]
+    soft = SOFT * measured.deviation
+    wanted = onto_simplex(measured.counts, rows) + soft
+    reached = np.full_like(wanted, rows / wanted.size) if start is None else start.counts(measured.columns)
+    potential = np.log(wanted / (reached + soft))
+    return np.asarray(potential - potential.mean())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Fitting:
+    """The dual and its slope, in coordinates whose curvature is about 1."""
+
+    tree: JunctionTree
+    measured: Sequence[Measurement]
+    barred: Potentials
+    rows: float
+    homes: Mapping[Columns, int]
+    wanted: Floats
+    ridge: Floats
+    scale: Floats
+
+    @classmethod
+    def of(
+        cls, tree: JunctionTree, measured: Sequence[Measurement], barred: Potentials, rows: float
+    ) -> _Fitting:
+        wanted = np.concatenate([each.counts.reshape(-1) for each in measured])
+        deviations = np.concatenate([np.full(each.counts.size, each.deviation) for each in measured])
+        ridge = RIDGE * deviations
+        scale = np.sqrt(np.maximum(wanted, 0.0) + deviations / 2 + ridge)
+        sets = [*(each.columns for each in measured), *barred]
+        homes = {columns: place for columns in sets if (place := tree.home(columns)) is not None}
+        return cls(
+            tree=tree,
+            measured=measured,
+            barred=barred,
+            rows=rows,
+            homes=homes,
+            wanted=wanted,
+            ridge=ridge,
+            scale=scale,
+        )
+
+    def __call__(self, at: Floats) -> tuple[float, Floats]:
+        potential = at / self.scale
+        beliefs, logarithm = self.calibrated(self.potentials(at))
+        counts = self.rows * np.concatenate([self._marginal(beliefs, each) for each in self.measured])
+        pull = self.ridge * potential
+        value = self.rows * logarithm + potential @ (pull / 2 - self.wanted)
+        return float(value), np.asarray((counts + pull - self.wanted) / self.scale)
+
+    def potentials(self, at: Floats) -> dict[Columns, Floats]:
+        """A point as the potentials of the measured sets."""
+        found, begin, potential = {}, 0, at / self.scale
+        for each in self.measured:
+            end = begin + each.counts.size
+            found[each.columns] = potential[begin:end].reshape(each.counts.shape)
+            begin = end
+        return found
+
+    def calibrated(self, potentials: Potentials) -> tuple[Beliefs, float]:
+        together = dict(potentials)
+        for columns, never in self.barred.items():
+            together[columns] = together[columns] + never if columns in together else never
+        return self.tree.calibrated(together, self.homes)
+
+    def _marginal(self, beliefs: Beliefs, each: Measurement) -> Floats:
+        return self.tree.marginal(beliefs, each.columns).reshape(-1)

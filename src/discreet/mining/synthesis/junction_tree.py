@@ -1,0 +1,177 @@
+"""Junction tree: a distribution over many columns that is held in small tables.
+
+Model       p(x) proportional to the product of exp(potential_s(x_s)) over sets s of columns. Each set is at
+            home in a clique; cliques are joined into a tree so that those that share a column are connected
+            through cliques that have it too.
+Calibrated  tables of the cliques that are marginals of p, by sums sent up the tree and down again [LS88].
+Marginals   of a set inside a clique by summing its table; of another set by going through the tree from one
+            of its cliques and carrying along only the columns that are still needed.
+
+[LS88]      Lauritzen & Spiegelhalter, Local Computations with Probabilities on Graphical Structures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from discreet.mechanisms.sampling import Floats
+from discreet.mining.synthesis.triangulation import cliques
+from discreet.mining.tabulation.cells import Columns, cells
+
+Potentials = Mapping[Columns, Floats]
+Beliefs = tuple[Floats, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint:
+    """Clique `child` stands below `parent`, which shares the columns of `separator` with it."""
+
+    child: int
+    parent: int
+    separator: Columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class JunctionTree:
+    """Cliques over columns with so many bins; `joints` lead from the first clique to all others."""
+
+    shape: tuple[int, ...]
+    cliques: tuple[Columns, ...]
+    joints: tuple[Joint, ...]
+
+    @classmethod
+    def of(cls, sets: Iterable[Columns], shape: Sequence[int]) -> JunctionTree:
+        """The tree in which every one of the sets is inside a clique."""
+        found = tuple(cliques(sets, shape))
+        return cls(shape=tuple(shape), cliques=found, joints=_joined(found))
+
+    def home(self, columns: Columns) -> int | None:
+        """The smallest clique that has all the columns, or None."""
+        wanted = set(columns)
+        inside = [place for place, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        return min(inside, key=lambda place: cells(self.cliques[place], self.shape), default=None)
+
+    def calibrated(self, potentials: Potentials, homes: Mapping[Columns, int]) -> tuple[Beliefs, float]:
+        """The cliques' marginals of the model, and the logarithm of what it was normalized by."""
+        tables = [np.zeros([self.shape[column] for column in clique]) for clique in self.cliques]
+        for columns, potential in potentials.items():
+            tables[homes[columns]] += potential.reshape(self._wide(homes[columns], columns))
+        for joint in reversed(self.joints):
+            sent = _conditional(tables[joint.child], _others(self.cliques[joint.child], joint.separator))
+            tables[joint.parent] += sent.reshape(self._wide(joint.parent, joint.separator))
+        logarithm = _conditional(tables[0], tuple(range(tables[0].ndim)))
+        for joint in self.joints:
+            told = self._summed(tables[joint.parent], joint.parent, joint.separator)
+            tables[joint.child] *= told.reshape(self._wide(joint.child, joint.separator))
+        return tuple(tables), float(logarithm.reshape(()))
+
+    def marginal(self, beliefs: Beliefs, columns: Columns) -> Floats:
+        """The probability of each combination of the columns' bins."""
+        home = self.home(columns)
+        if home is not None:
+            return self._summed(beliefs[home], home, columns)
+        wanted = frozenset(columns)
+        root = max(range(len(self.cliques)), key=lambda place: len(wanted & set(self.cliques[place])))
+        kept, table = self._gathered(beliefs, root, None, (), wanted)
+        return contracted([(table, kept)], columns)
+
+    def _gathered(
+        self, beliefs: Beliefs, place: int, origin: int | None, separator: Columns, wanted: frozenset[int]
+    ) -> tuple[list[int], Floats]:
+        """A table over the separator and the wanted columns beyond it, of all cliques away from `origin`."""
+        ahead = [
+            (other, shared)
+            for other, shared, reached in self._around[place]
+            if other != origin and reached & wanted
+        ]
+        needed = wanted.union(separator, *(shared for _, shared in ahead))
+        kept = [column for column in self.cliques[place] if column in needed]
+        table = self._summed(beliefs[place], place, tuple(kept))
+        for number, (other, shared) in enumerate(ahead):
+            found, more = self._gathered(beliefs, other, place, shared, wanted)
+            below = self._summed(beliefs[other], other, shared)
+            given = below.reshape(below.shape + (1,) * (len(found) - len(shared)))
+            conditional = np.divide(more, given, out=np.zeros_like(more), where=given > 0)
+            needed = wanted.union(separator, *(later for _, later in ahead[number + 1 :]))
+            out = [column for column in dict.fromkeys(kept + found) if column in needed]
+            kept, table = out, contracted([(table, kept), (conditional, found)], out)
+        out = [*separator, *(column for column in kept if column in wanted and column not in separator)]
+        return out, contracted([(table, kept)], out)
+
+    @cached_property
+    def _around(self) -> dict[int, list[tuple[int, Columns, frozenset[int]]]]:
+        """Each clique's neighbours, what is shared with them, and which columns only that way leads to."""
+        found: dict[int, list[tuple[int, Columns, frozenset[int]]]] = {
+            place: [] for place in range(len(self.cliques))
+        }
+        below = {place: set(clique) for place, clique in enumerate(self.cliques)}
+        every = set(range(len(self.shape)))
+        for joint in reversed(self.joints):
+            below[joint.parent] |= below[joint.child]
+        for joint in self.joints:
+            down = frozenset(below[joint.child] - set(joint.separator))
+            found[joint.parent].append((joint.child, joint.separator, down))
+            up = frozenset(every - below[joint.child])
+            found[joint.child].append((joint.parent, joint.separator, up))
+        return found
+
+    def _summed(self, table: Floats, place: int, columns: Columns) -> Floats:
+        """A clique's table over some of its columns."""
+        return np.asarray(table.sum(axis=_others(self.cliques[place], columns)))
+
+    def _wide(self, place: int, columns: Columns) -> tuple[int, ...]:
+        """The shape in which a table over some of a clique's columns meets the clique's own."""
+        return _widened(self.shape, self.cliques[place], columns)
+
+
+def contracted(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence[int]) -> Floats:
+    """The product of tables over columns, summed over all columns but these."""
+    operands: list[Any] = [each for table, axes in tables for each in (table, list(axes))]
+    return np.asarray(np.einsum(*operands, list(columns)))
+
+
+def _conditional(table: Floats, axes: tuple[int, ...]) -> Floats:
+    """Turn logarithms into probabilities along the axes, in place; the logarithms of their sums.
+
+    Largest values are taken out first, so that nothing overflows and no sum vanishes that should not; where
+    all is impossible the probabilities are 0.
+    """
+    largest = table.max(axis=axes, keepdims=True)
+    kept = np.where(np.isneginf(largest), 0.0, largest)
+    np.exp(np.subtract(table, kept, out=table), out=table)
+    sums = table.sum(axis=axes, keepdims=True)
+    np.divide(table, sums, out=table, where=sums > 0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(kept + np.log(sums))
+
+
+@lru_cache(maxsize=1 << 16)
+def _others(clique: Columns, columns: Columns) -> tuple[int, ...]:
+    return tuple(axis for axis, column in enumerate(clique) if column not in columns)
+
+
+@lru_cache(maxsize=1 << 16)
+def _widened(shape: tuple[int, ...], clique: Columns, columns: Columns) -> tuple[int, ...]:
+    return tuple(shape[column] if column in columns else 1 for column in clique)
+
+
+def _joined(found: Sequence[Columns]) -> tuple[Joint, ...]:
+    """A tree of cliques with as much shared as possible, which is what makes it a junction tree."""
+    joints: list[Joint] = []
+    reached, left = [0], set(range(1, len(found)))
+    while left:
+        shared = {
+            (child, parent): tuple(sorted(set(found[child]) & set(found[parent])))
+            for child in left
+            for parent in reached
+        }
+        child, parent = max(sorted(shared), key=lambda pair: len(shared[pair]))
+        joints.append(Joint(child=child, parent=parent, separator=shared[child, parent]))
+        reached.append(child)
+        left.discard(child)
+    return tuple(joints)

@@ -1,0 +1,211 @@
+"""The plan of a synthesis: what will be counted, promised and expected, from policy and parameters alone.
+
+Columns     all that declare bounds or values, or those that are named; identifiers never.
+Counted     the marginals of all sets that may be measured: the columns and their pairs, and for the best
+            quality their triples, as far as each is small enough. Only noisy ones of them leave.
+Guarantee   that of the budget, which the run cannot pass; see `measuring`.
+Expected    how large the noise on measured counts is, as far as it follows from the budget: exactly for the
+            columns and, of the lean quality, for the pairs of a whole tree. What a choice among sets adds to
+            the error depends on the data, and nothing is said of it.
+Earlier     answers that were released before, over some of the columns, are taken as further measurements:
+            they cost nothing again, and with a small `deviation` the rows agree with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from discreet.core.errors import RequestError, require
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.policy import Column, Impossible, Policy, Role
+from discreet.core.relations import Relation
+from discreet.mechanisms import named as mechanism_name
+from discreet.mechanisms.sampling import Floats
+from discreet.mining.schema import BINS, Schema
+from discreet.mining.synthesis import adaptive, lean
+from discreet.mining.tabulation import zeros
+from discreet.mining.tabulation.budget import Budget, mean_size
+from discreet.mining.tabulation.cells import Columns, cells
+
+Quality = Literal["lean", "best"]
+
+CONFIDENCE = 0.95
+MOST_CELLS = 1_000_000
+MOST_SETS = 1_000
+AGREED = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Earlier:
+    """Counts over columns that were released before, with the deviation of their noise.
+
+    The default deviation takes them as true up to rounding, so that the rows agree with them.
+    """
+
+    columns: tuple[str, ...]
+    counts: Floats = field(repr=False)
+    deviation: float = AGREED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """The noise on the counts of some columns: 95% of them are off by no more than `error95`.
+
+    `variation` is the largest total variation that the noise alone adds on average, where the number of rows
+    is public.
+    """
+
+    columns: tuple[str, ...]
+    mechanism: str
+    error95: int
+    variation: float | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """Everything about a synthesis but its rows."""
+
+    table: str
+    columns: Mapping[str, Column]
+    schema: Schema
+    left_out: tuple[str, ...]
+    quality: Quality
+    budget: Budget
+    sets: tuple[Columns, ...]
+    barred: Mapping[Columns, Floats]
+    earlier: tuple[Earlier, ...]
+    rows: int | None
+
+    @property
+    def guarantee(self) -> PureDP | ZeroConcentratedDP:
+        return self.budget.guarantee
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(each.bins for each in self.schema.attributes)
+
+    def names(self, columns: Columns) -> tuple[str, ...]:
+        return tuple(self.schema.attributes[place].name for place in columns)
+
+    @property
+    def expected_error(self) -> tuple[Expected, ...]:
+        """What is known of the noise before anything is read."""
+        number = len(self.shape)
+        pairs = [each for each in self.sets if len(each) == 2]
+        if self.quality == "best":
+            first = self.budget.part(Fraction(1, adaptive.ROUNDS * number) * (1 - adaptive.CHOICE))
+            return tuple(self._expected((place,), first) for place in range(number))
+        single = self.budget.part((lean.SINGLE if pairs else Fraction(1)) / number)
+        double = self.budget.part((1 - lean.SINGLE - lean.CHOICE) / max(1, number - 1))
+        return (
+            *(self._expected((place,), single) for place in range(number)),
+            *(self._expected(pair, double) for pair in pairs),
+        )
+
+    def _expected(self, columns: Columns, budget: Budget) -> Expected:
+        noise = budget.noise()
+        off = mean_size(noise) * cells(columns, self.shape)
+        return Expected(
+            columns=self.names(columns),
+            mechanism=mechanism_name(type(noise)),
+            error95=noise.half_width(CONFIDENCE),
+            variation=None if self.rows is None else min(1.0, off / 2 / self.rows),
+        )
+
+
+def plan(
+    policy: Policy,
+    table: str,
+    budget: PureDP | ZeroConcentratedDP,
+    *,
+    quality: Quality = "lean",
+    columns: Collection[str] | None = None,
+    bins: int | Mapping[str, int] = BINS,
+    logarithmic: Collection[str] = (),
+    earlier: Sequence[Earlier] = (),
+) -> Plan:
+    """The plan of a synthetic table, or a refusal; reads no data."""
+    if table not in policy.tables:
+        raise RequestError(
+            f"synthesize: the policy has no table {table}.", hint=f"It has {', '.join(policy.tables)}."
+        )
+    require(quality in ("lean", "best"), "synthesize", "quality", repr(quality), "'lean' or 'best'")
+    declared = policy.tables[table]
+    if declared.person == "none":
+        raise RequestError(f"synthesize: {table} is about nobody.", hint="Publish it as it is.")
+    schema = zeros.divided(
+        Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
+    )
+    shape = tuple(each.bins for each in schema.attributes)
+    rows = declared.rows if budget.relation is Relation.VALUE else None
+    kept = {each.name for each in schema.attributes}
+    return Plan(
+        table=table,
+        columns={name: declared.columns[name] for name in kept},
+        schema=schema,
+        left_out=tuple(
+            name
+            for name, column in declared.columns.items()
+            if name not in kept and column.role is not Role.IDENTIFIER
+        ),
+        quality=quality,
+        budget=Budget.of(budget, rows=declared.rows_per_person),
+        sets=tuple(_sets(shape, quality)),
+        barred=_barred(schema, declared.impossible, shape),
+        earlier=tuple(_checked(each, schema) for each in earlier),
+        rows=rows,
+    )
+
+
+def _sets(shape: tuple[int, ...], quality: Quality) -> list[Columns]:
+    """The sets that may be measured; triples are left out where there would be too many."""
+    most = adaptive.CELLS if quality == "best" else MOST_CELLS
+    found: list[Columns] = [(place,) for place in range(len(shape))]
+    for size in (2, 3) if quality == "best" else (2,):
+        more = [each for each in combinations(range(len(shape)), size) if cells(each, shape) <= most]
+        if size == 2 or len(found) + len(more) <= MOST_SETS:
+            found += more
+    return found
+
+
+def _barred(
+    schema: Schema, impossible: Sequence[Impossible], shape: tuple[int, ...]
+) -> dict[Columns, Floats]:
+    for entry in impossible:
+        places = [place for place, each in enumerate(schema.attributes) if each.name in entry]
+        if cells(places, shape) > MOST_CELLS:
+            raise RequestError(
+                f"synthesize: what is impossible of {', '.join(entry)} has {cells(places, shape):,} cells.",
+                hint="Name fewer columns in it, or give them fewer bins.",
+            )
+    return zeros.barred(schema, impossible)
+
+
+def _checked(earlier: Earlier, schema: Schema) -> Earlier:
+    """The same with its columns in the order of the schema."""
+    places = {each.name: place for place, each in enumerate(schema.attributes)}
+    for name in earlier.columns:
+        require(name in places, "Earlier", "columns", name, "columns that are synthesized, each once")
+    require(
+        len(set(earlier.columns)) == len(earlier.columns) > 0,
+        "Earlier",
+        "columns",
+        ", ".join(earlier.columns) or "none",
+        "columns that are synthesized, each once",
+    )
+    shape = tuple(schema.attributes[places[name]].bins for name in earlier.columns)
+    fits = np.shape(earlier.counts) == shape and bool(np.isfinite(earlier.counts).all())
+    require(fits, "Earlier", "counts", f"an array of {np.shape(earlier.counts)}", f"{shape} finite numbers")
+    require(earlier.deviation > 0, "Earlier", "deviation", earlier.deviation, "above 0")
+    order = sorted(range(len(shape)), key=lambda axis: places[earlier.columns[axis]])
+    return Earlier(
+        columns=tuple(earlier.columns[axis] for axis in order),
+        counts=np.transpose(np.asarray(earlier.counts, np.float64), order),
+        deviation=float(earlier.deviation),
+    )

@@ -1,0 +1,71 @@
+"""From bins to values: what a synthetic row shows is a declared value, or lies within declared bounds.
+
+A number or a date is drawn uniformly among the steps of its bin (days, for a date), a category is its bin's
+value, and the bin of missing values shows nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.policy import Column, Kind
+from discreet.core.randomness import Randomness
+from discreet.mechanisms.sampling import UNIT, Booleans, Integers
+from discreet.mining.schema import Attribute, Schema
+
+EPOCH = date(1970, 1, 1)
+
+
+def shown(schema: Schema, columns: Mapping[str, Column], codes: Integers, random: Randomness) -> pa.Table:
+    """Rows of bins as a table of values."""
+    arrays = [
+        _values(each, columns[each.name], codes[:, place], random)
+        for place, each in enumerate(schema.attributes)
+    ]
+    return pa.table(arrays, names=[each.name for each in schema.attributes])
+
+
+def _values(attribute: Attribute, column: Column, bins: Integers, random: Randomness) -> pa.Array:
+    missing = bins >= attribute.regular
+    known = np.where(missing, 0, bins)
+    if attribute.kind is Kind.BOOLEAN:
+        return pa.array(known == 1, pa.bool_(), mask=missing)
+    if attribute.values:
+        places = pa.array(known.astype(np.int32), mask=missing)
+        return pa.DictionaryArray.from_arrays(places, pa.array(attribute.values, pa.string()))
+    return _numbers(column, _drawn(attribute, column, known, random), missing)
+
+
+def _numbers(column: Column, steps: Integers, missing: Booleans) -> pa.Array:
+    if column.type is Kind.DATE:
+        return pa.array(steps.astype(np.int32), pa.int32(), mask=missing).cast(pa.date32())
+    if column.type is Kind.INTEGER:
+        return pa.array(steps, pa.int64(), mask=missing)
+    numbers = steps * column.step.numerator / column.step.denominator
+    return pa.array(numbers, pa.float64(), mask=missing)
+
+
+def _drawn(attribute: Attribute, column: Column, bins: Integers, random: Randomness) -> Integers:
+    """Uniform among the steps of each row's bin."""
+    low, high = (_days(column.low), _days(column.high)) if column.grid is None else column.grid
+    begins = np.array([low, *(_first(attribute, place) for place in range(len(attribute.cuts)))], np.int64)
+    widths = np.append(begins[1:], high + 1) - begins
+    width = widths[bins]
+    offset = (random.words(len(bins)) * UNIT * width).astype(np.int64)
+    return np.asarray(begins[bins] + np.minimum(offset, width - 1))
+
+
+def _first(attribute: Attribute, place: int) -> int:
+    """The first step of the bin above a cut."""
+    cut = attribute.cuts[place]
+    return _days(cut) if isinstance(cut, date) else math.ceil(cut / (attribute.step or 1))
+
+
+def _days(day: object) -> int:
+    assert isinstance(day, date)
+    return (day - EPOCH).days

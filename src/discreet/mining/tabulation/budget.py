@@ -1,0 +1,153 @@
+"""A budget: an amount of privacy that is spent in parts, on noise and on choices.
+
+Pure        the amount is an epsilon; noise is discrete Laplace. For promises with tail 0.
+Else        the amount is a rho; noise is discrete Gaussian, and a choice by the exponential mechanism of
+            epsilon costs epsilon**2 / 8.
+Sums        amounts add up, and do so whoever chooses the next part after seeing what was released: epsilons
+            by their caps, rhos as a filter. So a budget of which no more than all was spent keeps the
+            guarantee of the whole, however its parts were chosen.
+Sensitivity counts over bins, with at most `rows` rows a person, as `mechanisms.sensitivity` says for the
+            relation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from scipy.optimize import brentq
+
+from discreet.core.errors import RequestError, require
+from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
+from discreet.core.numbers import Real, keep_fraction, require_count, require_positive, require_probability
+from discreet.core.relations import Relation, keep_relation
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.sensitivity import Contribution, Sensitivity
+
+Noise = DiscreteLaplace | DiscreteGaussian
+
+PLACES = 1 << 40
+"""More integers than are ever released together: their guarantee is the one of a vector."""
+
+ROOT = 1 << 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """An epsilon if `pure`, else a rho, for people of at most `rows` rows.
+
+    >>> Budget.within(epsilon=1, delta=1e-9).guarantee
+    ZeroConcentratedDP(rho=Fraction(...), delta=0, relation=<Relation.PRESENCE: 'presence'>)
+    """
+
+    amount: Fraction
+    pure: bool
+    rows: int = 1
+    relation: Relation = Relation.PRESENCE
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "amount")
+        require_count(self, "rows", self.rows)
+        keep_relation(self)
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, *, rows: int = 1) -> Budget:
+        """All that a guarantee allows."""
+        if isinstance(guarantee, PureDP):
+            amount = Fraction(guarantee.epsilon)
+            return cls(amount=amount, pure=True, rows=rows, relation=guarantee.relation)
+        if isinstance(guarantee, ZeroConcentratedDP) and guarantee.delta == 0:
+            return cls(amount=Fraction(guarantee.rho), pure=False, rows=rows, relation=guarantee.relation)
+        raise RequestError(
+            f"A budget cannot be spent in parts under {type(guarantee).__name__}.",
+            hint="State it as PureDP or as ZeroConcentratedDP without a delta.",
+        )
+
+    @classmethod
+    def within(
+        cls,
+        *,
+        epsilon: Real,
+        delta: Real = 0,
+        rows: int = 1,
+        relation: Relation = Relation.PRESENCE,
+    ) -> Budget:
+        """The largest budget that is (epsilon, delta)-DP; a pure one for delta 0."""
+        require_positive(cls.__name__, "epsilon", epsilon)
+        if delta == 0:
+            return cls(amount=Fraction(epsilon), pure=True, rows=rows, relation=relation)
+        require_probability(cls.__name__, "delta", delta)
+        rho = _largest_rho(float(epsilon), float(delta))
+        return cls(amount=Fraction(rho), pure=False, rows=rows, relation=relation)
+
+    @property
+    def guarantee(self) -> PureDP | ZeroConcentratedDP:
+        if self.pure:
+            return PureDP(epsilon=self.amount, relation=self.relation)
+        return ZeroConcentratedDP(rho=self.amount, relation=self.relation)
+
+    @property
+    def moved(self) -> Sensitivity:
+        """How far one person moves a table of counts."""
+        return Contribution(rows=self.rows, relation=self.relation).count()
+
+    def require_bounded(self, rows: int) -> None:
+        """Refuse counts in which a person may have more rows than the budget was made for."""
+        require(rows <= self.rows, self, "rows", self.rows, f"at least the {rows} that a person may have")
+
+    def part(self, share: Real) -> Budget:
+        """A share of it."""
+        return replace(self, amount=self.amount * Fraction(share))
+
+    def noise(self, moved: Sensitivity | None = None) -> Noise:
+        """The least noise on counts that costs the whole amount; `moved` where they are not one table's."""
+        far = moved or self.moved
+        if self.pure:
+            return DiscreteLaplace(epsilon=self.amount, sensitivity=far.l1, relation=self.relation)
+        return DiscreteGaussian.of_rho(
+            self.amount, squared_sensitivity=far.squared_l2, places=PLACES, relation=self.relation
+        )
+
+    def choice(self, sensitivity: int) -> Exponential:
+        """The boldest choice by score that costs no more than the whole amount."""
+        epsilon = self.amount if self.pure else _root(8 * self.amount)
+        return Exponential(epsilon=epsilon, sensitivity=sensitivity, relation=self.relation)
+
+    def sharper(self, times: Real) -> Budget:
+        """What noise costs that is so many times narrower, or a choice that is as many times bolder."""
+        return self.part(times if self.pure else Fraction(times) ** 2)
+
+
+def deviation(noise: Noise) -> float:
+    """The standard deviation, of a Gaussian the one of its parameter."""
+    return math.sqrt(noise.variance)
+
+
+def mean_size(noise: Noise) -> float:
+    """How large the noise is on average, E|Z|; a Gaussian's as if it were continuous."""
+    if isinstance(noise, DiscreteLaplace):
+        return 1 / math.sinh(noise.rate) if noise.rate < 700 else 0.0
+    return math.sqrt(2 / math.pi) * deviation(noise)
+
+
+def _root(square: Fraction) -> Fraction:
+    """A square root, rounded down."""
+    return Fraction(math.isqrt(math.floor(square * ROOT * ROOT)), ROOT)
+
+
+def _largest_rho(epsilon: float, delta: float) -> float:
+    def excess(log_rho: float) -> float:
+        return ZeroConcentratedDP(rho=math.exp(log_rho)).profile(epsilon) - delta
+
+    low = high = math.log(epsilon)
+    while excess(low) > 0:
+        low -= 1
+    while excess(high) <= 0:
+        high += 1
+    rho = math.exp(brentq(excess, low, high, xtol=1e-12))
+    while ZeroConcentratedDP(rho=rho).profile(epsilon) > delta:
+        rho *= 1 - 1e-9
+    return rho

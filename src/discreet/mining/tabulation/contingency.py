@@ -1,0 +1,129 @@
+"""Histograms and contingency tables: how many rows have each combination of some columns' bins.
+
+    columns → plan → engine counts (one statement) → noise on every combination → consistent counts
+
+Domain      every combination of declared bins, whether or not a row has it: which ones occur is not shown.
+Noise       a person is in the table with at most R rows, so all combinations together have the sensitivity
+            of one histogram. Combinations that the policy declares impossible are 0, without noise.
+Consistent  `noisy` is unbiased and may be negative; `counts` are the nearest counts of at least 0 with the
+            same total (a public one where the policy declares it and values are the secret).
+Ranges      of an ordered column are better asked as a workload, which measures runs of bins too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.engine import Engine
+from discreet.core.errors import require
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact
+from discreet.mechanisms.sampling import Booleans, Floats, Integers
+from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.schema import BINS, Schema
+from discreet.mining.tabulation import zeros
+from discreet.mining.tabulation.budget import Budget, Noise
+from discreet.mining.tabulation.projection import onto_simplex
+from discreet.mining.tabulation.workloads import declared_table
+
+CONFIDENCE = 0.95
+MOST_CELLS = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TablePlan:
+    """A contingency table over columns of a table; with one column, a histogram."""
+
+    table: str
+    schema: Schema
+    budget: Budget
+    possible: Booleans = field(repr=False)
+    rows: int | None
+
+    @property
+    def guarantee(self) -> PureDP | ZeroConcentratedDP:
+        return self.budget.guarantee
+
+    @property
+    def noise(self) -> Noise:
+        return self.budget.noise()
+
+    @property
+    def error95(self) -> int:
+        """95% of the noisy counts are off by no more than this."""
+        return self.noise.half_width(CONFIDENCE)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contingency:
+    """Released counts, with an axis for every column."""
+
+    plan: TablePlan
+    noisy: Integers
+    counts: Floats
+
+    def to_arrow(self) -> pa.Table:
+        """A row for every combination: its labels, the consistent count, and the noisy one."""
+        attributes = self.plan.schema.attributes
+        places = np.indices(self.counts.shape).reshape(len(attributes), -1)
+        labels = {
+            each.name: np.array(each.labels)[place] for each, place in zip(attributes, places, strict=True)
+        }
+        return pa.table({**labels, "count": self.counts.reshape(-1), "noisy": self.noisy.reshape(-1)})
+
+
+def plan(
+    policy: Policy,
+    table: str,
+    columns: Sequence[str],
+    budget: PureDP | ZeroConcentratedDP,
+    *,
+    bins: int | Mapping[str, int] = BINS,
+    logarithmic: Collection[str] = (),
+) -> TablePlan:
+    """The plan of a histogram or contingency table, or a refusal; reads no data."""
+    declared = declared_table(policy, table)
+    schema = zeros.divided(
+        Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
+    )
+    shape = tuple(each.bins for each in schema.attributes)
+    hint = "Name fewer columns, or give them fewer bins."
+    cells, most = prod(shape), f"{MOST_CELLS:,} cells or less"
+    require(cells <= MOST_CELLS, "tabulate", "columns", f"{cells:,}", most, hint=hint)
+    possible = np.ones(shape, np.bool_)
+    for places, never in zeros.barred(schema, declared.impossible).items():
+        wide = [size if place in places else 1 for place, size in enumerate(shape)]
+        possible &= np.isfinite(never).reshape(wide)
+    return TablePlan(
+        table=table,
+        schema=schema,
+        budget=Budget.of(budget, rows=declared.rows_per_person),
+        possible=possible,
+        rows=declared.rows if budget.relation is Relation.VALUE else None,
+    )
+
+
+def release(plan: TablePlan, policy: Policy, engine: Engine, random: Randomness) -> Contingency:
+    """The planned table; one statement."""
+    return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
+
+
+def from_counter(plan: TablePlan, counter: Counter, random: Randomness) -> Contingency:
+    """The same, over whatever counts."""
+    plan.budget.require_bounded(counter.rows_per_person)
+    (exact,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
+    released = plan.noise.release_many(Exact(exact[plan.possible]), random).value
+    noisy = np.zeros(exact.shape, np.int64)
+    noisy[plan.possible] = released
+    total = float(max(0, released.sum())) if plan.rows is None else float(plan.rows)
+    counts = np.zeros(exact.shape)
+    counts[plan.possible] = onto_simplex(released.astype(np.float64), total)
+    return Contingency(plan=plan, noisy=noisy, counts=counts)

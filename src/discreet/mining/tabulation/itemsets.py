@@ -1,0 +1,158 @@
+"""Frequent itemsets in the central model: which items occur together in many rows.
+
+    items (columns that are true or false) → the most frequent ones → all their combinations → supports
+
+Basis       a few items are picked one after the other by the exponential mechanism, scored by how many rows
+            have them, for half of the budget [LQSC12].
+Supports    of all sets of up to `largest` basis items: a workload over the combinations of the basis, with
+            the strategy of least expected error, for the other half.
+Frequent    a set whose support passes the threshold by `SURE` deviations of its noise; so one that is listed
+            is hardly below it, and one that is not may be close.
+Rows        a row is a basket; NULL counts as an item that is not in it.
+
+[LQSC12]    Li, Qardaji, Su & Cao, PrivBasis: Frequent Itemset Mining with Differential Privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+
+from discreet.core.engine import Engine
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.numbers import require_count, require_probability
+from discreet.core.policy import Kind, Policy
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact
+from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.schema import Attribute, Schema
+from discreet.mining.tabulation import workloads
+from discreet.mining.tabulation.budget import Budget
+from discreet.mining.tabulation.workloads import Workload, WorkloadPlan, declared_table
+
+BASIS, LARGEST = 8, 3
+MOST_BASIS = 10
+SURE = 2.0
+PICKING = Fraction(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ItemsetPlan:
+    """Which items are looked at, how many are picked, and how their combinations are measured."""
+
+    table: str
+    schema: Schema
+    basis: int
+    largest: int
+    threshold: float
+    budget: Budget
+    workload: Workload
+
+    @property
+    def guarantee(self) -> PureDP | ZeroConcentratedDP:
+        return self.budget.guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class Itemset:
+    """Items that occur together, in which share of all rows, and the deviation of its noise."""
+
+    items: tuple[str, ...]
+    support: float
+    deviation: float
+
+
+def plan(
+    policy: Policy,
+    table: str,
+    budget: PureDP | ZeroConcentratedDP,
+    *,
+    items: Sequence[str] | None = None,
+    threshold: float = 0.1,
+    basis: int = BASIS,
+    largest: int = LARGEST,
+) -> ItemsetPlan:
+    """The plan of a search for frequent itemsets, or a refusal; reads no data."""
+    declared = declared_table(policy, table)
+    known = [name for name, column in declared.columns.items() if column.type is Kind.BOOLEAN]
+    chosen = list(dict.fromkeys(items)) if items is not None else known
+    if not chosen or not set(chosen) <= set(known):
+        raise RequestError(
+            "itemsets: items must be columns that are true or false.",
+            hint=f"{table} has {', '.join(known) or 'none'}.",
+        )
+    require_probability("itemsets", "threshold", threshold)
+    require_count("itemsets", "basis", basis)
+    require_count("itemsets", "largest", largest)
+    if basis > MOST_BASIS:
+        raise RequestError(f"itemsets: a basis of {basis} items is too large.", hint=f"Use {MOST_BASIS}.")
+    attributes = tuple(
+        Attribute(name=name, kind=Kind.BOOLEAN, values=("false", "true"), missing=False) for name in chosen
+    )
+    picked = min(basis, len(chosen))
+    return ItemsetPlan(
+        table=table,
+        schema=Schema(attributes=attributes),
+        basis=picked,
+        largest=min(largest, picked),
+        threshold=threshold,
+        budget=Budget.of(budget, rows=declared.rows_per_person),
+        workload=_supports(picked, min(largest, picked)),
+    )
+
+
+def mine(plan: ItemsetPlan, policy: Policy, engine: Engine, random: Randomness) -> list[Itemset]:
+    """The frequent itemsets, the most frequent first; two statements."""
+    return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
+
+
+def from_counter(plan: ItemsetPlan, counter: Counter, random: Randomness) -> list[Itemset]:
+    """The same, over whatever counts."""
+    plan.budget.require_bounded(counter.rows_per_person)
+    places = _picked(plan, counter, random)
+    schema = Schema(attributes=tuple(plan.schema.attributes[place] for place in places))
+    rest = plan.budget.part(1 if len(schema.attributes) == len(plan.schema.attributes) else 1 - PICKING)
+    measured = WorkloadPlan.chosen(plan.table, schema, plan.workload, rest)
+    found = workloads.from_counter(measured, counter, random)
+    names, rows = [each.name for each in schema.attributes], max(1.0, float(found.answers[0]))
+    sets = list(zip(_sets(plan.basis, plan.largest), found.answers, measured.deviations, strict=True))[1:]
+    frequent = [
+        Itemset(items=tuple(names[place] for place in each), support=count / rows, deviation=deviation / rows)
+        for each, count, deviation in sets
+        if count - SURE * deviation >= plan.threshold * rows
+    ]
+    return sorted(frequent, key=lambda each: -each.support)
+
+
+def _picked(plan: ItemsetPlan, counter: Counter, random: Randomness) -> list[int]:
+    """The places of the basis, in the order of the schema; nothing is spent where all items are taken."""
+    number = len(plan.schema.attributes)
+    if plan.basis == number:
+        return list(range(number))
+    tables = counter.marginals([(each.name,) for each in plan.schema.attributes]).secret
+    scores = np.array([table[1] for table in tables], np.int64)
+    choice = plan.budget.part(PICKING / plan.basis).choice(plan.budget.rows)
+    # everybody's items only add to counts, so that all scores rise or all fall with a person
+    monotone = replace(choice, monotone=plan.budget.relation is Relation.PRESENCE)
+    left = list(range(number))
+    for _ in range(plan.basis):
+        place = monotone.release(Exact(scores[left]), random).value
+        left.pop(place)
+    return [place for place in range(number) if place not in left]
+
+
+def _sets(basis: int, largest: int) -> list[tuple[int, ...]]:
+    """The empty set, whose support is everything, and all others up to the largest."""
+    return [each for size in range(largest + 1) for each in combinations(range(basis), size)]
+
+
+def _supports(basis: int, largest: int) -> Workload:
+    cells = np.array(list(product((0, 1), repeat=basis)), np.int64)
+    rows = [cells[:, list(each)].all(axis=1) for each in _sets(basis, largest)]
+    return Workload(shape=(2,) * basis, questions=np.array(rows, np.int64))

@@ -1,0 +1,97 @@
+"""Strategies: what is measured, so that what is asked can be computed with the least error.
+
+Strategy    a 0/1 matrix A over the cells of a table: its rows are the counts that get noise, y = A x + Z.
+Estimate    least squares, x^ = (A'A)^+ A'y; everything asked is computed from the one x^, so all answers are
+            consistent. Unbiased for every question w that is a combination of rows of A.
+Error       Var(w x^) = v w (A'A)^+ w' for noise of variance v: known before anything is read [LHR+10].
+Sensitivity a row of the data changes y by a column of A, or by the difference of two where it is replaced.
+            All entries are 0 or 1, so the L1 norm of either is its squared L2 norm, m; with R rows a person
+            moves y by at most R m in L1 and R**2 m in squared L2.
+
+identity    every cell                                      best where single cells are asked for
+total       one count of everything                         best where nothing else is asked for
+hierarchical(b)  every cell, every b cells, every b**2 …    best for ranges of an ordered column
+direct      what is asked itself                            best for few questions, or marginals of many cells
+
+[LHR+10]    Li, Hay, Rastogi, Miklau & McGregor, Optimizing Linear Counting Queries Under DP.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from discreet.core.relations import Relation
+from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mechanisms.sensitivity import Sensitivity
+from discreet.mining.tabulation.budget import Budget, deviation
+
+BRANCHES = (2, 4, 8, 16)
+RANK = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Strategy:
+    """The counts that are measured, as a 0/1 matrix over cells."""
+
+    name: str
+    matrix: Integers = field(repr=False)
+
+    def moved(self, budget: Budget) -> Sensitivity:
+        """How far one person moves the measured counts, all together."""
+        gram = self.matrix.T @ self.matrix
+        once = int(np.diag(gram).max())
+        if budget.relation is Relation.VALUE:
+            once = max(1, int((np.diag(gram)[:, None] + np.diag(gram)[None, :] - 2 * gram).max()))
+        return Sensitivity(l1=budget.rows * once, squared_l2=budget.rows**2 * once)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """(A'A)^+: the covariance of the estimated cells, for noise of variance 1."""
+        gram = (self.matrix.T @ self.matrix).astype(np.float64)
+        return np.asarray(np.linalg.pinv(gram, rcond=RANK, hermitian=True))
+
+    def estimated(self, measured: Floats) -> Floats:
+        """The cells that fit the measured counts best."""
+        return np.asarray(self.spread @ (self.matrix.T @ measured))
+
+    def variance(self, questions: Floats, budget: Budget) -> Floats:
+        """The variance of the answer to each question; infinite where the strategy cannot answer it."""
+        known = questions @ (self.spread @ (self.matrix.T @ self.matrix))
+        answered = np.abs(known - questions).max(axis=1, initial=0.0) < 1e-6
+        spread = np.einsum("ij,ij->i", questions @ self.spread, questions)
+        return np.where(answered, spread * deviation(budget.noise(self.moved(budget))) ** 2, math.inf)
+
+
+def identity(cells: int) -> Strategy:
+    """Every cell.
+
+    >>> identity(3).matrix.tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    """
+    return Strategy(name="identity", matrix=np.eye(cells, dtype=np.int64))
+
+
+def total(cells: int) -> Strategy:
+    """One count of everything."""
+    return Strategy(name="total", matrix=np.ones((1, cells), np.int64))
+
+
+def hierarchical(cells: int, branches: int) -> Strategy:
+    """Every cell, every run of `branches` cells, every run of so many runs, up to everything."""
+    levels, width = [], 1
+    while True:
+        levels.append(np.arange(cells)[None, :] // width == np.arange(-(-cells // width))[:, None])
+        if width >= cells:
+            break
+        width *= branches
+    matrix = np.concatenate(levels).astype(np.int64)
+    return Strategy(name=f"hierarchical({branches})", matrix=matrix)
+
+
+def direct(questions: Integers) -> Strategy:
+    """What is asked itself, each different question once."""
+    return Strategy(name="direct", matrix=np.unique(questions, axis=0))

@@ -1,0 +1,186 @@
+"""Workloads: many counts at once, measured in the way that errs least, which is chosen before spending.
+
+    columns and questions → every strategy's expected error → the least one → engine counts → noise → answers
+
+Questions   rows of 0 and 1 over the combinations of the columns' bins: single cells, marginals, ranges of an
+            ordered column, or any other counts.
+Choice      by the mean squared error over all questions, which follows from strategy and budget alone: the
+            choice reads no data and costs nothing.
+Consistent  all answers are sums over the same estimated cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from discreet.core.engine import Engine
+from discreet.core.errors import RequestError, require
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.policy import Policy, Table
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.schema import BINS, Schema
+from discreet.mining.tabulation.budget import Budget, Noise
+from discreet.mining.tabulation.strategies import BRANCHES, Strategy, direct, hierarchical, identity, total
+
+MOST_CELLS = 2_048
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """Counts over the combinations of some columns' bins: `questions` has a row for each."""
+
+    shape: tuple[int, ...]
+    questions: Integers = field(repr=False)
+
+    def __post_init__(self) -> None:
+        cells = prod(self.shape)
+        hint = "Use fewer columns or bins, or release a contingency table."
+        require(cells <= MOST_CELLS, self, "shape", f"{cells:,} cells", f"at most {MOST_CELLS:,}", hint=hint)
+        asked = self.questions
+        fits = asked.ndim == 2 and asked.shape[0] > 0 and asked.shape[1] == cells
+        require(fits, self, "questions", f"an array of {asked.shape}", f"one or more rows of {cells} cells")
+        require(bool(np.isin(asked, (0, 1)).all()), self, "questions", "other numbers", "0 and 1 alone")
+
+    @classmethod
+    def marginals(cls, shape: Sequence[int], sets: Sequence[Collection[int]]) -> Workload:
+        """Every cell of several marginals, each a set of places of columns; none of them is the total.
+
+        >>> Workload.marginals([2, 2], [[0], []]).questions.tolist()
+        [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]]
+        """
+        parts = []
+        for each in sets:
+            factors = [
+                np.eye(size, dtype=np.int64) if place in each else np.ones((1, size), np.int64)
+                for place, size in enumerate(shape)
+            ]
+            table = np.ones((1, 1), np.int64)
+            for factor in factors:
+                table = np.kron(table, factor)
+            parts.append(table)
+        return cls(shape=tuple(shape), questions=np.concatenate(parts))
+
+    @classmethod
+    def ranges(cls, bins: int) -> Workload:
+        """Every range of an ordered column of at most 64 bins, or those that begin or end at one of 64."""
+        cuts = np.unique(np.linspace(0, bins, min(bins, 64) + 1).astype(np.int64))
+        rows = [(np.arange(bins) >= low) & (np.arange(bins) < high) for low, high in combinations(cuts, 2)]
+        return cls(shape=(bins,), questions=np.array(rows, np.int64))
+
+    def answers(self, cells: Floats) -> Floats:
+        """What the cells add up to for each question."""
+        return np.asarray(self.questions @ cells.reshape(-1))
+
+    def strategies(self) -> list[Strategy]:
+        """The ways to measure it; those of runs of cells only for one column."""
+        cells = prod(self.shape)
+        runs = [hierarchical(cells, each) for each in BRANCHES if each < cells and len(self.shape) == 1]
+        several = [direct(self.questions)] if len(self.questions) <= MOST_CELLS else []
+        return [identity(cells), total(cells), *runs, *several]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorkloadPlan:
+    """A workload over a table's columns, and how it will be measured."""
+
+    table: str
+    schema: Schema
+    workload: Workload
+    budget: Budget
+    strategy: Strategy
+    errors: Mapping[str, float]
+    """The root of the mean squared error of each strategy, in rows; infinite where it cannot answer."""
+
+    @classmethod
+    def chosen(cls, table: str, schema: Schema, workload: Workload, budget: Budget) -> WorkloadPlan:
+        """With the strategy that has the least expected error."""
+        strategies = {each.name: each for each in workload.strategies()}
+        errors = {name: _error(each, workload, budget) for name, each in strategies.items()}
+        return cls(
+            table=table,
+            schema=schema,
+            workload=workload,
+            budget=budget,
+            strategy=strategies[min(errors, key=lambda name: errors[name])],
+            errors=errors,
+        )
+
+    @property
+    def guarantee(self) -> PureDP | ZeroConcentratedDP:
+        return self.budget.guarantee
+
+    @property
+    def noise(self) -> Noise:
+        return self.budget.noise(self.strategy.moved(self.budget))
+
+    @property
+    def deviations(self) -> Floats:
+        """The standard deviation of each answer."""
+        asked = self.workload.questions.astype(np.float64)
+        return np.sqrt(self.strategy.variance(asked, self.budget))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorkloadAnswer:
+    """The answers, one for each question, and the estimated cells that they are sums of."""
+
+    plan: WorkloadPlan
+    cells: Floats
+    answers: Floats
+
+
+def plan(
+    policy: Policy,
+    table: str,
+    columns: Sequence[str],
+    workload: Workload,
+    budget: PureDP | ZeroConcentratedDP,
+    *,
+    bins: int | Mapping[str, int] = BINS,
+    logarithmic: Collection[str] = (),
+) -> WorkloadPlan:
+    """The strategy with the least expected error; reads no data."""
+    declared = declared_table(policy, table)
+    schema = Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic)
+    shape = tuple(each.bins for each in schema.attributes)
+    require(workload.shape == shape, "workload", "shape", workload.shape, f"the columns' bins, {shape}")
+    amount = Budget.of(budget, rows=declared.rows_per_person)
+    return WorkloadPlan.chosen(table, schema, workload, amount)
+
+
+def answer(plan: WorkloadPlan, policy: Policy, engine: Engine, random: Randomness) -> WorkloadAnswer:
+    """The planned answers; one statement."""
+    return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
+
+
+def from_counter(plan: WorkloadPlan, counter: Counter, random: Randomness) -> WorkloadAnswer:
+    """The same, over whatever counts."""
+    plan.budget.require_bounded(counter.rows_per_person)
+    (counts,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
+    measured = Exact(plan.strategy.matrix @ counts.reshape(-1))
+    released = plan.noise.release_many(measured, random).value.astype(np.float64)
+    cells = plan.strategy.estimated(released)
+    return WorkloadAnswer(plan=plan, cells=cells, answers=plan.workload.answers(cells))
+
+
+def declared_table(policy: Policy, name: str) -> Table:
+    """The table, if it is one of the policy and about people."""
+    if name not in policy.tables:
+        hint = f"It has {', '.join(policy.tables)}."
+        raise RequestError(f"tabulate: the policy has no table {name}.", hint=hint)
+    if policy.tables[name].person == "none":
+        raise RequestError(f"tabulate: {name} is about nobody.", hint="Count it directly.")
+    return policy.tables[name]
+
+
+def _error(strategy: Strategy, workload: Workload, budget: Budget) -> float:
+    return math.sqrt(strategy.variance(workload.questions.astype(np.float64), budget).mean())

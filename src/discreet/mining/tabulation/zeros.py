@@ -1,0 +1,104 @@
+"""Structural zeros: combinations that the custodian declares to be impossible never appear.
+
+They stand in the policy, under `impossible` of a table, so they are public and cost nothing. A number or date
+is named by bounds; its bins are cut there, so that every bin is possible as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Between, Impossible, Table
+from discreet.mechanisms.sampling import Booleans, Floats
+from discreet.mining.schema import Attribute, Cut, Schema
+from discreet.mining.tabulation.cells import Columns
+
+
+def divided(schema: Schema, table: Table) -> Schema:
+    """The schema with cuts wherever an impossible range begins or ends."""
+
+    def cut(attribute: Attribute) -> Attribute:
+        conditions = [entry.get(attribute.name) for entry in table.impossible]
+        ranges = [each for each in conditions if isinstance(each, Between)]
+        if not ranges:
+            return attribute
+        column = table.columns[attribute.name]
+        whole: Any = _range(attribute, Between(low=column.low, high=column.high))
+        ends = {end for each in ranges for end in _ends(attribute, each)}
+        inside: set[Any] = {*attribute.cuts, *(end for end in ends if whole[0] < end <= whole[1])}
+        return replace(attribute, cuts=tuple(sorted(inside)))
+
+    return replace(schema, attributes=tuple(map(cut, schema.attributes)))
+
+
+def barred(schema: Schema, impossible: Sequence[Impossible]) -> dict[Columns, Floats]:
+    """For each set of columns that is named minus infinity where a combination is impossible, else 0.
+
+    An entry that names a column which is not synthesized says nothing about the others.
+    """
+    places = {each.name: place for place, each in enumerate(schema.attributes)}
+    found: dict[Columns, Floats] = {}
+    for entry in impossible:
+        if set(entry) <= set(places):
+            columns = tuple(sorted(places[name] for name in entry))
+            attributes = [schema.attributes[place] for place in columns]
+            never = found.setdefault(columns, np.zeros([each.bins for each in attributes]))
+            never[np.ix_(*(_named(each, entry[each.name]) for each in attributes))] = -np.inf
+    for columns, never in found.items():
+        if np.isneginf(never).all():
+            names = ", ".join(schema.attributes[place].name for place in columns)
+            raise RequestError(
+                f"impossible: everything is declared impossible of {names}.",
+                hint="Leave some combination possible in the policy.",
+            )
+    return found
+
+
+def _named(attribute: Attribute, condition: Between | tuple[str | None, ...]) -> Booleans:
+    """Which bins a condition names."""
+    chosen = np.zeros(attribute.bins, np.bool_)
+    if isinstance(condition, Between):
+        cuts: Sequence[Any] = attribute.cuts
+        low, high = _range(attribute, condition)
+        begin = 0 if low is None else bisect_right(cuts, low)
+        end = attribute.regular if high is None else bisect_right(cuts, high) + 1
+        chosen[begin:end] = True
+        return chosen
+    for word in condition:
+        if word is not None:
+            chosen[attribute.values.index(word)] = True
+        elif attribute.missing:
+            chosen[attribute.nowhere] = True
+    return chosen
+
+
+def _ends(attribute: Attribute, condition: Between) -> list[Cut]:
+    """The first value of a range, and the first one after it."""
+    low, high = _range(attribute, condition)
+    ends: list[Cut] = [] if low is None else [low]
+    if isinstance(high, date):
+        ends.append(high + timedelta(days=1))
+    elif high is not None:
+        ends.append(high + (attribute.step or 0))
+    return ends
+
+
+def _range(attribute: Attribute, condition: Between) -> tuple[Cut | None, Cut | None]:
+    """The first and the last value between the bounds: multiples of the step, where there is one."""
+    return _rounded(attribute, condition.low, math.ceil), _rounded(attribute, condition.high, math.floor)
+
+
+def _rounded(attribute: Attribute, bound: object, whole: Callable[[Fraction], int]) -> Cut | None:
+    if bound is None or isinstance(bound, date):
+        return bound
+    exact = Fraction(str(bound))
+    return exact if attribute.step is None else attribute.step * whole(exact / attribute.step)

@@ -1,0 +1,113 @@
+"""Audits of everything that a synthesis releases, on the neighbours that are worst; broken twins are caught.
+
+Rows are computed from the chosen sets and the noisy counts alone, so these are what is audited: which sets,
+and all their counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.attacks.audit import audit
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact
+from discreet.mechanisms.sampling import Integers
+from discreet.mining.synthesis import adaptive, lean
+from discreet.mining.synthesis.inference import Model, estimated_rows, fit, pooled
+from discreet.mining.synthesis.measuring import Measuring
+from discreet.mining.tabulation.budget import Budget
+from discreet.mining.tabulation.cells import Columns
+from tests.conftest import seeded
+from tests.statistical import FALSE_ALARM
+
+SHAPE = (2, 2)
+SETS: tuple[Columns, ...] = ((0,), (1,), (0, 1))
+EPSILON = Fraction(1)
+RUNS = 600
+
+
+def marginals(cells: Integers) -> Exact[dict[Columns, Integers]]:
+    return Exact({(0,): cells.sum(axis=1), (1,): cells.sum(axis=0), (0, 1): cells})
+
+
+def transcript(cells: Integers, budget: Budget, quality: str, random: Randomness) -> dict[str, float]:
+    """Every set that was measured and its counts, weighted by their precision, as an attacker would."""
+    measuring = Measuring(marginals=marginals(cells), budget=budget, random=random)
+
+    def fitted(start: Model | None, steps: int) -> Model:
+        del steps
+        rows = estimated_rows(measuring.measurements)
+        return fit(SHAPE, measuring.measurements, {}, rows=rows, start=start, steps=0)
+
+    if quality == "best":
+        adaptive.learn(measuring, SETS, 2, fitted, lambda _: None)
+    else:
+        lean.learn(measuring, SETS[2:], 2, fitted)
+    return {
+        f"{each.columns}:{place}": float(count)
+        for each in pooled(measuring.measurements)
+        for place, count in enumerate(each.counts.reshape(-1))
+    }
+
+
+def drawn(
+    cells: list[list[int]], budget: Budget, quality: str, seed: int
+) -> Callable[[int], list[dict[str, float]]]:
+    random, table = seeded(seed), np.array(cells, np.int64)
+    return lambda runs: [transcript(table, budget, quality, random) for _ in range(runs)]
+
+
+NEIGHBOURS = {
+    Relation.PRESENCE: ([[2, 0], [0, 0]], [[3, 0], [0, 0]]),
+    Relation.VALUE: ([[3, 0], [0, 0]], [[2, 0], [0, 1]]),
+}
+UNBOUNDED = {
+    Relation.PRESENCE: ([[2, 0], [0, 0]], [[42, 0], [0, 0]]),
+    Relation.VALUE: ([[42, 0], [0, 0]], [[2, 0], [0, 40]]),
+}
+
+
+@pytest.mark.parametrize(
+    ("quality", "relation"),
+    [("lean", Relation.PRESENCE), ("lean", Relation.VALUE), ("best", Relation.PRESENCE)],
+)
+def test_what_is_released_keeps_its_epsilon_and_does_not_where_a_person_has_forty_rows(
+    quality: str, relation: Relation
+) -> None:
+    budget = Budget(amount=EPSILON, pure=True, relation=relation)
+    kept, broken = (
+        audit(
+            drawn(pair[relation][0], budget, quality, 1),
+            drawn(pair[relation][1], budget, quality, 2),
+            claimed=float(EPSILON),
+            runs=RUNS,
+            confidence=1 - FALSE_ALARM,
+        )
+        for pair in (NEIGHBOURS, UNBOUNDED)
+    )
+    assert kept.holds
+    assert not broken.holds
+
+
+def test_an_audit_comes_close_to_the_epsilon_of_one_measured_set() -> None:
+    budget = Budget(amount=EPSILON, pure=True)
+
+    def measured(cells: list[list[int]], seed: int) -> Callable[[int], list[list[float]]]:
+        random, exact = seeded(seed), marginals(np.array(cells, np.int64))
+
+        def once() -> list[float]:
+            measuring = Measuring(marginals=exact, budget=budget, random=random)
+            return measuring.measure((0, 1), budget).counts.reshape(-1).tolist()
+
+        return lambda runs: [once() for _ in range(runs)]
+
+    here, there = NEIGHBOURS[Relation.PRESENCE]
+    found = audit(
+        measured(here, 1), measured(there, 2), claimed=1, runs=20 * RUNS, confidence=1 - FALSE_ALARM
+    )
+    assert 0.6 < found.lower_bound <= 1

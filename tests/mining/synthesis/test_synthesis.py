@@ -1,0 +1,217 @@
+"""Synthetic tables from end to end: what is asked of the engine, what appears, what is promised."""
+
+from __future__ import annotations
+
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.mining.synthesis import Synthesis, plan, synthesize
+from discreet.mining.synthesis.comparison import compare, usefulness
+from discreet.mining.synthesis.plan import Earlier
+from discreet.mining.tabulation.budget import Budget
+from tests.mining.synthesis.tables import (
+    COLUMNS,
+    IMPOSSIBLE,
+    Remembering,
+    counter_of,
+    opened,
+    people,
+    policy_of,
+)
+
+GENEROUS = ZeroConcentratedDP(rho=1, relation=Relation.PRESENCE)
+PURE = PureDP(epsilon=1, relation=Relation.PRESENCE)
+BINS = 5
+
+
+def made(
+    folder: Path,
+    random: Randomness,
+    rows: pa.Table,
+    guarantee: PureDP | ZeroConcentratedDP = GENEROUS,
+    quality: Literal["lean", "best"] = "lean",
+    table: dict[str, Any] | None = None,
+    **options: Any,
+) -> tuple[Synthesis, Remembering]:
+    with opened(folder, rows, **(table or {})) as (policy, engine):
+        planned = plan(policy, "people", guarantee, quality=quality, bins=BINS, **options)
+        return synthesize(planned, policy, engine, random), engine
+
+
+@pytest.mark.parametrize(
+    "guarantee", [GENEROUS, PURE, PureDP(epsilon=Fraction(1, 100), relation=Relation.PRESENCE)]
+)
+@pytest.mark.parametrize("quality", ["lean", "best"])
+def test_only_declared_values_appear_and_structural_zeros_never_do(
+    guarantee: PureDP, quality: Literal["lean", "best"], tmp_path: Path, random: Randomness
+) -> None:
+    found, _ = made(tmp_path, random, people(600), guarantee, quality, {"impossible": IMPOSSIBLE})
+    assert found.table.column_names == ["age", "born", "sex", "kin", "pay", "ill"]
+    for row in found.table.to_pylist():
+        assert 0 <= row["age"] <= 99
+        assert row["born"] is None or date(1920, 1, 1) <= row["born"] <= date(2019, 12, 31)
+        assert row["sex"] in COLUMNS["sex"]["values"]
+        assert row["kin"] is None or row["kin"] in COLUMNS["kin"]["values"]
+        assert 0 <= row["pay"] <= 100
+        assert row["pay"] * 2 == int(row["pay"] * 2)
+        assert (row["kin"], row["sex"]) not in {("wife", "m"), ("husband", "f")}
+        assert not (row["age"] <= 14 and row["kin"] in ("wife", "husband"))
+
+
+@pytest.mark.parametrize(("quality", "statements"), [("lean", 1), ("best", 1)])
+def test_the_engine_is_asked_the_same_whatever_the_data(
+    quality: Literal["lean", "best"], statements: int, tmp_path: Path, random: Randomness
+) -> None:
+    asked = []
+    for number, rows in enumerate((people(300), people(3, seed=7))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _, engine = made(folder, random, rows, quality=quality)
+        asked.append(engine.asked)
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == statements
+    assert all(statement.count("count(*)") == 1 for statement in asked[0])
+
+
+def test_a_person_with_many_rows_is_bounded_as_declared(tmp_path: Path, random: Randomness) -> None:
+    rows = people(50)
+    crowded = pa.concat_tables([rows, *[rows.slice(0, 1)] * 500])
+    table = {"person": "name", "rows_per_person": 2}
+    found, engine = made(tmp_path, random, crowded, table=table, columns=["sex", "ill"])
+    assert all('"_discreet_rank" <= 2' in statement for statement in engine.asked)
+    assert found.plan.budget.rows == 2
+    assert found.plan.budget.moved.l1 == 2
+    assert len(found.codes) < 150
+
+
+def test_the_guarantee_is_the_budget_and_says_for_whom() -> None:
+    for guarantee in (GENEROUS, PURE, ZeroConcentratedDP(rho=Fraction(1, 3), relation=Relation.VALUE)):
+        planned = plan(policy_of(), "people", guarantee)
+        assert planned.guarantee == guarantee
+        assert planned.guarantee.relation is guarantee.relation
+
+
+def test_a_pure_budget_gets_laplace_noise_alone() -> None:
+    pure, tailed = (plan(policy_of(), "people", each).expected_error for each in (PURE, GENEROUS))
+    assert {each.mechanism for each in pure} == {"discrete-laplace"}
+    assert {each.mechanism for each in tailed} == {"discrete-gaussian"}
+
+
+def test_expected_errors_are_known_before_anything_is_read_and_shrink_with_the_budget() -> None:
+    little, much = (
+        plan(policy_of(rows=1000), "people", PureDP(epsilon=each, relation=Relation.VALUE)).expected_error
+        for each in (1, 10)
+    )
+    assert all(a.error95 > b.error95 for a, b in zip(little, much, strict=True))
+    assert all(a.variation >= b.variation > 0 for a, b in zip(little, much, strict=True))  # type: ignore[operator]
+    assert [each.columns for each in much][:2] == [("age",), ("born",)]
+
+
+def test_a_public_number_of_rows_is_kept_where_values_are_the_secret(
+    tmp_path: Path, random: Randomness
+) -> None:
+    value = ZeroConcentratedDP(rho=Fraction(1, 100), relation=Relation.VALUE)
+    found, _ = made(tmp_path, random, people(321), value, table={"rows": 321})
+    assert len(found.table) == 321
+    other = plan(policy_of(rows=321), "people", GENEROUS)
+    assert other.rows is None
+
+
+@pytest.mark.parametrize("quality", ["lean", "best"])
+def test_with_much_budget_the_rows_are_like_the_real_ones(
+    quality: Literal["lean", "best"], tmp_path: Path, random: Randomness
+) -> None:
+    real = people(5_000)
+    found, _ = made(tmp_path, random, real, ZeroConcentratedDP(rho=20, relation=Relation.PRESENCE), quality)
+    schema = found.plan.schema
+    codes = schema.codes([real.column(each.name).to_pylist() for each in schema.attributes])
+    seen = compare(schema, counter_of(schema, codes), found.codes)
+    assert seen.mean(1) < 0.01
+    assert seen.mean(2) < (0.06 if quality == "lean" else 0.03)
+    assert seen.worst(1)[1] >= seen.mean(1)
+    assert abs(len(found.codes) - 5_000) < 50
+
+
+def test_rows_agree_with_earlier_answers_if_asked(tmp_path: Path, random: Randomness) -> None:
+    little = PureDP(epsilon=Fraction(1, 20), relation=Relation.PRESENCE)
+    told = np.array([[100.0, 20.0, 0.0], [300.0, 80.0, 0.0]])
+    earlier = Earlier(columns=("sex", "ill"), counts=told)
+    found, _ = made(tmp_path, random, people(500), little, earlier=[earlier], columns=["ill", "sex", "age"])
+    sex, ill = found.table.column("sex").to_pylist(), found.table.column("ill").to_pylist()
+    counts = [
+        [sum(pair == (s, i) for pair in zip(sex, ill, strict=True)) for i in (False, True, None)]
+        for s in "fm"
+    ]
+    assert np.array(counts) == pytest.approx(told, abs=4)
+
+
+def test_one_column_alone_is_its_histogram(tmp_path: Path, random: Randomness) -> None:
+    found, _ = made(tmp_path, random, people(400), columns=["sex"])
+    assert found.measured == (("sex",),)
+    assert len(found.table) == pytest.approx(400, abs=20)
+
+
+def test_progress_is_told_in_shares_of_the_budget(tmp_path: Path, random: Randomness) -> None:
+    heard: list[float] = []
+    with opened(tmp_path, people(200)) as (policy, engine):
+        planned = plan(policy, "people", GENEROUS, quality="best", columns=["sex", "ill"])
+        synthesize(planned, policy, engine, random, progress=heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+
+
+def test_usefulness_compares_learning_from_synthetic_and_from_real_rows() -> None:
+    class Majority:
+        def __init__(self, features: Any, targets: Any) -> None:
+            del features
+            self.most = np.bincount(targets).argmax()
+
+        def predict(self, features: Any) -> Any:
+            return np.full(len(features), self.most)
+
+    ones, zeros = np.array([[0, 1]] * 3), np.array([[0, 0]] * 3)
+    assert usefulness(Majority, zeros, ones, ones, target=1) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"quality": "good"}, "synthesize.quality must be 'lean' or 'best'"),
+        ({"columns": ["name"]}, "has no column name that may be used"),
+        ({"columns": ["shoe"]}, "has no column shoe"),
+        ({"earlier": [Earlier(columns=("shoe",), counts=np.zeros(2))]}, "Earlier.columns must be columns"),
+        (
+            {"earlier": [Earlier(columns=("sex",), counts=np.zeros(3))]},
+            r"Earlier.counts must be \(2,\) finite",
+        ),
+        ({"earlier": [Earlier(columns=("sex",), counts=np.array([1, np.nan]))]}, "finite"),
+        ({"earlier": [Earlier(columns=("sex",), counts=np.zeros(2), deviation=0)]}, "Earlier.deviation"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_a_sentence(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        plan(policy_of(), "people", GENEROUS, **options)
+
+
+def test_tables_that_are_unknown_or_about_nobody_are_refused() -> None:
+    with pytest.raises(RequestError, match="has no table persons"):
+        plan(policy_of(), "persons", GENEROUS)
+    with pytest.raises(RequestError, match="about nobody"):
+        plan(policy_of(person="none"), "people", GENEROUS)
+
+
+def test_a_budget_that_cannot_be_divided_is_refused() -> None:
+    with pytest.raises(RequestError, match="ApproximateDP"):
+        Budget.of(ApproximateDP(epsilon=1, delta=1e-6))
+    with pytest.raises(InvalidParameterError, match="epsilon"):
+        Budget.within(epsilon=0, delta=1e-9)
