@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining import statements
@@ -123,6 +124,13 @@ class EngineCounter:
     schema: Schema
     table: str
     most: int | None = None
+
+    @classmethod
+    def of_table(cls, engine: Engine, policy: Policy, table: str, schema: Schema) -> EngineCounter:
+        """Over a table of the policy, with each person's rows bounded as it declares."""
+        declared = policy.tables[table]
+        most = declared.rows_per_person if declared.knows_people else None
+        return cls(engine=engine, schema=schema, table=table, most=most)
 
     @property
     def rows_per_person(self) -> int:
