@@ -70,7 +70,7 @@ def audited(name: str, about: str, event: Event, neighbour: Event, trials: int =
 
 
 def collected(name: str, collect: Callable[[int], object], clients: int) -> None:
-    """Processor seconds of an oracle with so many clients, and of each one more; a few first, to compile it."""
+    """Processor seconds of an oracle with so many clients, and of each one more, once it is compiled."""
     collect(10)
     few, all_of_them = _spent(collect, clients // 10), _spent(collect, clients)
     each = (all_of_them - few) / (clients - clients // 10)
