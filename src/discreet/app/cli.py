@@ -31,6 +31,7 @@ VERBS = {
     "mine": "mine.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
+    "synthesize": "synthesize.run",
 }
 """Each verb, and the module and function of `discreet.app.commands` that carry it out."""
 

@@ -1,0 +1,78 @@
+"""`discreet synthesize`: publish a table of made-up people whose counts are like those of the real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+from rich.console import Console
+
+from discreet.app.commands.progress import spinner
+from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_number, parse_probability
+
+POLICY = Path("privacy.yaml")
+
+
+def run(
+    table: Annotated[str, typer.Argument(help="A table of the policy.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help=".parquet, .csv, .duckdb or FILE.duckdb#TABLE.")
+    ],
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = POLICY,
+    analyst: Annotated[str | None, typer.Option(help="Whose share it is charged to.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")] = None,
+    delta: Annotated[str, typer.Option(help="Under a promise with a tail, such as 1e-9.")] = "0",
+    quality: Annotated[str, typer.Option(help="lean (a second) or best (minutes).")] = "lean",
+    columns: Annotated[str | None, typer.Option(help="a,b,c; else all that are declared.")] = None,
+    log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
+    panel: Annotated[
+        Path | None, typer.Option(help="A file of people who are not in the data, to judge attacks by.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="A column to predict from real and from synthetic rows, with --panel.")
+    ] = None,
+    at_most: Annotated[
+        str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Publish though a bound is broken; the certificate says so.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Publish a synthetic table under the promise, tried by attacks before it is written."""
+    from discreet.app.synthesis import publishing, view  # what these need takes a second to load
+    from discreet.app.synthesis.synthesizing import Wish
+
+    if quality not in ("lean", "best"):
+        raise RequestError(f"--quality is lean or best; got {quality}.", hint="Leave it out for lean.")
+    wish = Wish(
+        table=table,
+        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
+        delta=parse_number("--delta", delta),
+        quality=cast(Literal["lean", "best"], quality),
+        columns=_names(columns),
+        logarithmic=_names(log) or (),
+    )
+    with spinner() as tell:
+        made = publishing.publish(
+            policy,
+            wish,
+            output,
+            analyst=analyst,
+            panel=panel,
+            target=target,
+            at_most=None if at_most is None else parse_probability("--at-most", at_most),
+            force=force,
+            tell=tell,
+        )
+    if as_json:
+        print(json.dumps(view.as_object(made.found, made.comparison, made.trial, made.written)))
+    else:
+        view.show(Console(), made.found, made.comparison, made.trial, made.written)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return tuple(each.strip() for each in text.split(",")) if text else None

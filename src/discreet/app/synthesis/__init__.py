@@ -1,0 +1,1 @@
+"""Synthetic tables: planned, charged, tried by attacks, written with their certificate."""

@@ -1,0 +1,115 @@
+"""From a wish to files: rows, certificate, report. What can be refused is refused before anything is charged.
+
+A table whose trial breaks a bound is charged, as its counts were read, and is not written; the ledger keeps
+its rows, so that `--force` publishes these and costs nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.app.curator import Curator
+from discreet.app.publishing.certificates import write_certificate
+from discreet.app.publishing.counted import Sources
+from discreet.app.publishing.report import write_report
+from discreet.app.synthesis.report import certificate, compared, report
+from discreet.app.synthesis.synthesizing import Synthetic, Wish, planned, synthetic
+from discreet.app.synthesis.synthetic_trial import rows_of, try_synthetic
+from discreet.app.trials.trial import Trial
+from discreet.core.errors import RequestError
+from discreet.core.policy import Table
+from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+from discreet.mechanisms.sampling import Integers
+from discreet.mining.synthesis import Plan
+from discreet.mining.synthesis.comparison import Comparison, usefulness
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Made:
+    """What was published, and the custodian's figures of it."""
+
+    found: Synthetic
+    comparison: Comparison
+    trial: Trial
+    written: tuple[Path, ...]
+
+
+def publish(
+    policy: Path,
+    wish: Wish,
+    output: Path,
+    *,
+    analyst: str | None,
+    panel: Path | None,
+    target: str | None,
+    at_most: float | None,
+    force: bool,
+    tell: Callable[[str], None],
+) -> Made:
+    """Make, try and write a synthetic table."""
+    place = Target.of(output)
+    _require_people(panel, target, at_most)
+    with Curator.open(policy, analyst=analyst, progress=tell) as curator:
+        _require_target(planned(curator, wish), target)
+        table = curator.policy.tables[wish.table]
+        Sources(tables={wish.table: table}, frames={}).require_elsewhere(place)
+        tell("synthesizing")
+        found = synthetic(curator, wish, tell)
+        tell("attacking it")
+        trial = try_synthetic(found, table, panel, at_most=at_most, promise=curator.promise)
+        trial.refuse(forced=force)
+        tell("comparing it with the table")
+        comparison = curator.looked(lambda engine: compared(found, engine, curator.policy))
+    useful = {} if panel is None or target is None else {target: _useful(found, table, panel, target)}
+    document = report(found, comparison, trial, useful)
+    tell("writing")
+    with arriving(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
+        engine.write('SELECT * FROM "rows"', file)
+    written = (output, write_certificate(certificate(found, trial), place), write_report(document, output))
+    return Made(found=found, comparison=comparison, trial=trial, written=written)
+
+
+def _require_people(panel: Path | None, target: str | None, at_most: float | None) -> None:
+    if panel is None and (target is not None or at_most is not None):
+        raise RequestError(
+            "synthesize: attacks and learners are judged by people who are not in the data.",
+            hint="Name a file of such people with --panel.",
+        )
+    if panel is not None and not panel.is_file():
+        raise RequestError(f"{panel} does not exist.", hint="Name a file of people who are not in the data.")
+
+
+def _require_target(plan: Plan, target: str | None) -> None:
+    names = [each.name for each in plan.schema.attributes]
+    if target is not None and target not in names:
+        raise RequestError(
+            f"synthesize: {target} is not synthesized, so nothing predicts it.",
+            hint=f"There are {', '.join(names)}.",
+        )
+
+
+def _useful(found: Synthetic, table: Table, panel: Path, target: str) -> tuple[float, float]:
+    """How often a learner is right about people of the panel, from synthetic and from real rows."""
+    names = [each.name for each in found.plan.schema.attributes]
+    real, unseen = (_codes(found, rows_of(table, source, names)) for source in (table.source, str(panel)))
+    return usefulness(_boosting, found.codes, real, unseen, target=names.index(target))
+
+
+def _codes(found: Synthetic, rows: pa.Table) -> Integers:
+    columns = [rows.column(each.name).to_pylist() for each in found.plan.schema.attributes]
+    return np.asarray(found.plan.schema.codes(columns), np.int64)
+
+
+def _boosting(features: Integers, targets: Integers) -> object:
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+    except ImportError:
+        raise RequestError(
+            "synthesize: --target needs scikit-learn.", hint="Install discreet[mining], or leave it out."
+        ) from None
+    return HistGradientBoostingClassifier().fit(features, targets)

@@ -1,0 +1,114 @@
+"""A synthetic table for its readers: the public certificate, and the custodian's report.
+
+The certificate holds parameters and the error that follows from them. The report compares with real rows, so
+none of it is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from discreet.app.documents import Document, Grid, Paragraph, Section
+from discreet.app.synthesis.synthesizing import Synthetic
+from discreet.app.trials import report as attack_report
+from discreet.app.trials.trial import NOTICE, Trial
+from discreet.belief.wording import number, percent
+from discreet.core.engine import Engine
+from discreet.core.policy import Policy
+from discreet.mining.counting import EngineCounter
+from discreet.mining.synthesis.comparison import Comparison, compare
+
+MOST_PAIRS = 200
+MADE_UP = (
+    "Rows are made up from noisy counts. They are as private as those counts, and as true as the columns "
+    "that were measured together: what other columns have to do with each other is lost."
+)
+
+
+def certificate(found: Synthetic, trial: Trial) -> dict[str, object]:
+    """What may be published beside it."""
+    plan = found.plan
+    return {
+        "kind": "differentially private synthetic table",
+        "table": plan.table,
+        "quality": plan.quality,
+        "columns": [each.name for each in plan.schema.attributes],
+        "left_out": list(plan.left_out),
+        "relation": plan.guarantee.relation.value,
+        "epsilon": float(found.epsilon),
+        "delta": float(found.delta),
+        "guarantee": repr(plan.guarantee),
+        "attacker": "knows all other records, or takes records as independent",
+        "limits": MADE_UP,
+        "expected_error": [
+            {
+                "columns": list(each.columns),
+                "mechanism": each.mechanism,
+                "error95": each.error95,
+                "variation": each.variation,
+            }
+            for each in plan.expected_error
+        ],
+        "attacks_run": list(trial.names),
+        "forced": bool(trial.broken),
+    }
+
+
+def compared(found: Synthetic, engine: Engine, policy: Policy) -> Comparison:
+    """Every column and pair of columns beside the real table."""
+    counter = EngineCounter.of_table(engine, policy, found.plan.table, found.plan.schema)
+    return compare(found.plan.schema, counter, found.codes)
+
+
+def report(
+    found: Synthetic, comparison: Comparison, trial: Trial, useful: Mapping[str, tuple[float, float]]
+) -> Document:
+    """How close the rows come, what can be learned from them, and what attackers find."""
+    return Document(
+        title=f"{found.plan.table}: a synthetic table",
+        notice=NOTICE,
+        sections=(
+            _made(found),
+            _variations(comparison),
+            *([_usefulness(useful)] if useful else []),
+            *attack_report.sections(trial),
+            attack_report.assumptions(trial),
+        ),
+    )
+
+
+def _made(found: Synthetic) -> Section:
+    plan = found.plan
+    rows = (
+        ("rows", f"{found.table.num_rows:,}"),
+        ("columns", ", ".join(each.name for each in plan.schema.attributes)),
+        ("left out, as nothing is declared of them", ", ".join(plan.left_out) or "none"),
+        (
+            "cost",
+            f"epsilon {number(float(found.epsilon))}, delta {float(found.delta):g} (entry {found.entry})",
+        ),
+    )
+    parts = (Paragraph(text=MADE_UP), Paragraph(text=found.sentence), Grid(head=("", ""), rows=rows))
+    return Section(title="What is published", parts=parts)
+
+
+def _variations(comparison: Comparison) -> Section:
+    order = sorted(comparison.variations.items(), key=lambda each: (len(each[0]), -each[1]))
+    singles = [each for each in order if len(each[0]) == 1]
+    pairs = [each for each in order if len(each[0]) == 2][:MOST_PAIRS]
+    text = (
+        f"Total variation is the largest difference in probability of any event that the columns decide. It "
+        f"is {percent(comparison.mean(1))} on average over columns"
+    )
+    if pairs:
+        text += f", and {percent(comparison.mean(2))} over pairs of columns"
+    rows = tuple((" and ".join(names), percent(value)) for names, value in (*singles, *pairs))
+    grid = Grid(head=("columns", "total variation"), rows=rows, numbers=(1,))
+    return Section(title="How close it comes to the real table", parts=(Paragraph(text=f"{text}."), grid))
+
+
+def _usefulness(useful: Mapping[str, tuple[float, float]]) -> Section:
+    rows = tuple((name, percent(made), percent(real)) for name, (made, real) in useful.items())
+    text = "Gradient boosting, trained on one table and tested on people of the panel, is right so often:"
+    grid = Grid(head=("predicts", "from synthetic rows", "from real rows"), rows=rows, numbers=(1, 2))
+    return Section(title="What can be learned from it", parts=(Paragraph(text=text), grid))
