@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers, Sensitive
-from discreet.anonymity.models.counts import at_most, quotients, reduced, sensitive_of, sums
+from discreet.anonymity.models.counts import at_most, quotients, reduced, sensitive_of
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import at_most as at_most_percent
@@ -61,13 +61,13 @@ class AlphaKAnonymity:
 
     def judge(self, classes: Classes) -> Verdicts:
         sensitive = sensitive_of(classes, self.column, self.name)
-        rare = at_most(self._commonest(sensitive), sums(sensitive), self.alpha)
+        rare = at_most(self._commonest(sensitive), classes.sizes, self.alpha)
         return (classes.sizes >= self.k) & rare
 
     def margin(self, classes: Classes) -> Floats:
         """In alpha; a class of fewer than k rows is short of it by the part that is missing."""
         sensitive = sensitive_of(classes, self.column, self.name)
-        spare = float(self.alpha) - quotients(self._commonest(sensitive), sums(sensitive))
+        spare = float(self.alpha) - quotients(self._commonest(sensitive), classes.sizes)
         missing = np.minimum(classes.sizes / self.k - 1, 0.0)
         return np.where(missing < 0, np.minimum(spare, missing), spare)
 

@@ -1,7 +1,7 @@
 """Probabilistic l-diversity: no sensitive value fills more than 1/l of a class.
 
-Definition  In every class the commonest sensitive value has at most a part 1/l of the rows; l may be a
-            fraction [XT06, the lectures' "probabilistic l-diversity"].
+Definition  In every class at most a part 1/l of the people has any one sensitive value; l may be a fraction
+            [XT06, the lectures' "probabilistic l-diversity"]. People with several values have each of them.
 Belief      Who knows a person's quasi-identifiers, and nothing else, believes every value with a probability
             of at most 1/l.
 Monotone    In generalization: the commonest value of two classes has at most the rows of both commonest. Not
@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.counts import at_most, quotients, sensitive_of, sums, tops
+from discreet.anonymity.models.counts import at_most, quotients, sensitive_of, tops
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import at_most as at_most_percent
@@ -52,8 +52,8 @@ class ProbabilisticDiversity:
 
     def judge(self, classes: Classes) -> Verdicts:
         sensitive = sensitive_of(classes, self.column, self.name)
-        return at_most(tops(sensitive), sums(sensitive), 1 / self.l)
+        return at_most(tops(sensitive), classes.sizes, 1 / self.l)
 
     def margin(self, classes: Classes) -> Floats:
         sensitive = sensitive_of(classes, self.column, self.name)
-        return quotients(sums(sensitive), tops(sensitive)) - float(self.l)
+        return quotients(classes.sizes, tops(sensitive)) - float(self.l)

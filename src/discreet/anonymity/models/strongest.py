@@ -87,7 +87,7 @@ def strongest(
 
 
 def _probabilistic(question: Question) -> Fraction:
-    return 1 / largest(tops(question.sensitive), sums(question.sensitive))
+    return 1 / largest(tops(question.sensitive), question.sizes)
 
 
 def _entropy(question: Question) -> float:

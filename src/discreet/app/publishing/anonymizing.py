@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import typer
 from rich.console import Console
@@ -25,7 +25,6 @@ from discreet.app.trials.release_trial import try_release
 from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
-from discreet.core.policy import Table
 from discreet.engines.publishing import Target
 
 __all__ = ["Options", "Request", "run"]
@@ -64,7 +63,7 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
             document = report(release, trial)  # what can fail comes before anything is published
             written = publish(release, named.policy, request.output, trial=trial)
             written.append(write_report(document, request.output))
-    _warn(release.table, release.columns)
+    _warn(release.warnings)
     if as_json:
         files = {"files": [str(path) for path in written]}
         print(json.dumps(anonymize_view.as_object(release) | {"trial": attack_view.as_object(trial)} | files))
@@ -94,7 +93,7 @@ def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None
             write_certificate(private_view.certificate(release), target),
             write_report(private_view.report(release), request.output),
         ]
-    _warn(release.table, release.as_they_are)
+    _warn(warnings(release.table, release.as_they_are))
     if as_json:
         print(json.dumps(private_view.as_object(release) | {"files": [str(path) for path in written]}))
         return
@@ -130,7 +129,7 @@ def _check(request: Request, named: Named, *, as_json: bool) -> None:
     raise UnmetError(f"The table does not meet {' and '.join(failed)}.")
 
 
-def _warn(table: Table, columns: tuple[str, ...]) -> None:
+def _warn(texts: Sequence[str]) -> None:
     console = Console(stderr=True, soft_wrap=True)
-    for text in warnings(table, columns):
+    for text in texts:
         console.print(f"discreet: warning: {text}", markup=False, highlight=False)

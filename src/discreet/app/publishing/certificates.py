@@ -11,12 +11,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from discreet.anonymity.models import Model
+from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
 from discreet.app.publishing.release import Release
 from discreet.app.trials.bounds import of_models
 from discreet.core.policy import Role
 from discreet.engines.publishing import Target
 
+OF_VALUES = "Where a person has several values this is about values, and bounds no belief about the person."
 ATTACKER = (
     "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
 )
@@ -39,7 +40,7 @@ def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool =
         "weights": dict(goal.weights),
         "suppression_limit": str(goal.suppress),
         "columns": {name: _column(release, name) for name in release.table.columns},
-        "models": [_model(model) for model in goal.models],
+        "models": [_model(model, release.unit) for model in goal.models],
         "pseudonyms": [each.declaration for each in goal.pseudonyms],
         "chained": goal.earlier is not None,
         "bounds": [bound.as_object() for bound in of_models(goal.models)],
@@ -63,11 +64,12 @@ def write_certificate(content: dict[str, object], target: Target) -> Path:
     return path
 
 
-def _model(model: Model) -> dict[str, object]:
+def _model(model: Model, unit: str) -> dict[str, object]:
+    of_people = model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
     return {
         "name": model.name,
         "column": model.column,
-        "belief": model.belief,
+        "belief": model.belief if of_people or unit == "row" else f"{model.belief} {OF_VALUES}",
         "not_stopped": list(model.not_stopped),
     }
 

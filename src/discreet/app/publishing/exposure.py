@@ -8,8 +8,9 @@ quasi-identifiers that are missing from the list are what linking starts from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
 from discreet.app.drafting.identifiers import PATTERNS, by_content
 from discreet.app.drafting.roles import likely_role
 from discreet.core.errors import DataError, RequestError
@@ -48,6 +49,16 @@ def require_harmless(engine: DuckDBPublisher, name: str, table: Table, columns: 
 def undeclared(table: Table, columns: Sequence[str]) -> list[str]:
     """The columns that nobody gave a role."""
     return [column for column in columns if "role" not in table.columns[column].model_fields_set]
+
+
+def of_values(models: Iterable[Model], columns: Collection[str]) -> list[str]:
+    """One sentence for each model that is about values where people have several of them."""
+    return [
+        f"People have several values of {model.column}, and {model.name} is about values: it bounds no "
+        "belief about a person, as probabilistic diversity does."
+        for model in models
+        if model.column in columns and not isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
+    ]
 
 
 def warnings(table: Table, columns: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ from discreet.anonymity.risk.discovery import Identifying, discover, engine_coun
 from discreet.anonymity.search import Found
 from discreet.anonymity.writing import Statement, distinct, publishing
 from discreet.app.publishing.counted import Counted
+from discreet.app.publishing.exposure import of_values, warnings
 from discreet.app.publishing.goals import Method
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Kind, Role, Table
@@ -58,6 +59,17 @@ class Release(Counted):
     def suppressed(self) -> int:
         """Rows (or people) that are left out."""
         return int(self.tuples.counts[~self.recoding.kept].sum())
+
+    @property
+    def several(self) -> frozenset[str]:
+        """The sensitive columns of which people have several values."""
+        counts = {name: int(each.counts.sum()) for name, each in self.tuples.sensitive.items()}
+        return frozenset(name for name, held in counts.items() if held != self.tuples.rows)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a custodian should think of before it is published."""
+        return [*warnings(self.table, self.columns), *of_values(self.goal.models, self.several)]
 
     @property
     def unit(self) -> str:

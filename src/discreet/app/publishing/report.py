@@ -17,7 +17,6 @@ from discreet.anonymity.utility.measures import MEASURES, column_losses, height
 from discreet.anonymity.utility.workload import random_workload, workload_error
 from discreet.app.charts import BLUE, as_svg, styled
 from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
-from discreet.app.publishing.exposure import warnings
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.risk_report import identifying_section, risk_section
 from discreet.app.publishing.view import examples
@@ -75,7 +74,7 @@ def _summary(release: Release) -> Section:
         parts.append(
             Paragraph(text=f"{release.missing:,} more lack a value where the policy leaves such {unit} out.")
         )
-    parts += [Paragraph(text=each, tone="bad") for each in warnings(release.table, release.columns)]
+    parts += [Paragraph(text=each, tone="bad") for each in release.warnings]
     parts += [Paragraph(text=each.declaration["meaning"]) for each in release.goal.pseudonyms]
     if release.found is not None:
         found = release.found

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from discreet.anonymity.utility.measures import granularity, loss
 from discreet.app.publishing import risk as anonymize_risk
-from discreet.app.publishing.exposure import warnings
 from discreet.app.publishing.release import Release
 from discreet.app.trials.trial import Trial
 from discreet.app.trials.view import attacks_table
@@ -43,7 +42,7 @@ def as_object(release: Release) -> dict[str, object]:
         ],
         "risk": anonymize_risk.as_object(release),
         "pseudonyms": [each.declaration for each in release.goal.pseudonyms],
-        "warnings": warnings(release.table, release.columns),
+        "warnings": release.warnings,
         "seconds": round(release.seconds, 3),
     }
 

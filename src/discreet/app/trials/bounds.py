@@ -9,7 +9,7 @@ certificate.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from discreet.anonymity.models import (
@@ -32,6 +32,7 @@ from discreet.attacks.attack import Findings
 from discreet.belief.wording import at_most
 
 Shares = Mapping[str, float]
+OF_PEOPLE = (ProbabilisticDiversity, AlphaKAnonymity, DistinctDiversity, EntropyDiversity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +78,23 @@ def from_object(entry: Mapping[str, object]) -> Bound:
     )
 
 
-def of_models(models: Iterable[Model], shares: Shares | None = None) -> tuple[Bound, ...]:
+def of_models(
+    models: Iterable[Model], shares: Shares | None = None, several: Collection[str] = ()
+) -> tuple[Bound, ...]:
     """What follows from models; `shares` are the largest in the table of each column, where they may be used.
+
+    Of the columns in `several` people have more than one value: a model that compares counts of values bounds
+    no belief about a person there, but that a value which all have is known.
 
     >>> [each.said for each in of_models([KAnonymity(k=5)])]
     ['at most 20%']
     """
-    return tuple(bound for model in models for bound in _of(model, shares or {}))
+    return tuple(
+        bound
+        for model in models
+        if model.column not in several or isinstance(model, OF_PEOPLE)
+        for bound in _of(model, shares or {})
+    )
 
 
 def _of(model: Model, shares: Shares) -> Iterable[Bound]:

@@ -50,7 +50,7 @@ def try_release(
         earlier=tuple(match(each, known) for each in tables.values()),
     )
     runs, skipped = attack_table(scene)
-    bounds = of_models(release.goal.models, _largest_shares(release.tuples))
+    bounds = of_models(release.goal.models, _largest_shares(release.tuples), release.several)
     return Trial(
         subject=release.name,
         knowledge=KNOWLEDGE,
