@@ -16,7 +16,7 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
-from discreet.app.commands import anonymize, ask, audit, demo, hierarchy, init, ledger, promise
+from discreet.app.commands import anonymize, ask, audit, collect, demo, hierarchy, init, ledger, promise
 from discreet.core.errors import DiscreetError
 
 app = typer.Typer(
@@ -37,8 +37,13 @@ VERBS: dict[str, Callable[..., None]] = {
     "plan": ask.run_plan,
     "promise": promise.run,
 }
+FAMILIES: dict[str, typer.Typer] = {
+    "collect": collect.app,
+}
 for name, run in VERBS.items():
     app.command(name)(run)
+for name, family in FAMILIES.items():
+    app.add_typer(family, name=name)
 
 
 @app.callback()
@@ -57,7 +62,7 @@ def main() -> None:
     except DiscreetError as error:
         code = _refuse(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
     except typer.TyperException as error:
-        verb = next((word for word in sys.argv[1:] if word in VERBS), "")
+        verb = next((word for word in sys.argv[1:] if word in (*VERBS, *FAMILIES)), "")
         hint = f"See {f'discreet {verb}'.strip()} --help."
         message = error.format_message().rstrip(".") + "."
         code = _refuse(message, code="usage", hint=hint, exit_code=2)

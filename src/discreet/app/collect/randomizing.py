@@ -1,0 +1,86 @@
+"""Randomizing a column: one report for every answer, and the charge where a policy's promise is spent by it.
+
+Each answer is randomized with coins of its own, from the operating system. Answers come as counts of each
+value and reports leave sorted: nothing of the order of rows gets through. Reports of a policy's table are
+charged to its ledger before they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.app.collect.answers import Answers
+from discreet.app.collect.report_files import Description, require_parquet, write_reports
+from discreet.app.policies import promise_of
+from discreet.belief import Promise
+from discreet.core.errors import RequestError
+from discreet.core.randomness import Randomness
+from discreet.local.design import design, require_kept
+from discreet.local.operator import Operator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Randomized:
+    """What was written, of how many clients; `entry` is the ledger's, where it was charged."""
+
+    description: Description
+    clients: int
+    path: Path
+    entry: int | None
+
+
+def described(answers: Answers, operator: Operator | None, promise: Promise | None) -> Description:
+    """The operator that is given, or the best that keeps the promise; no data is read."""
+    if promise is None and answers.policy is not None and answers.policy.promise is not None:
+        promise = promise_of(answers.policy)
+    if operator is None and promise is None:
+        raise RequestError("Nothing says what is promised.", hint="Give --promise 1%:5%, or an --operator.")
+    if operator is None and promise is not None:
+        operator = design(promise, len(answers.values), 1)[0].operator
+    assert operator is not None
+    if operator.values != len(answers.values):
+        raise RequestError(
+            f"The operator is for {operator.values:,} values; {answers.column} has {len(answers.values):,}."
+        )
+    if promise is not None:
+        require_kept(operator, promise)
+    operator.guarantee  # noqa: B018  (raises where there is none)
+    return Description(operator=operator, values=answers.values, column=answers.column, promise=promise)
+
+
+def randomize(
+    answers: Answers, description: Description, path: Path, *, analyst: str | None = None
+) -> Randomized:
+    """Count, charge, randomize, write."""
+    require_parquet(path)
+    if not path.absolute().parent.is_dir():
+        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+    counts = answers.count()
+    codes = np.repeat(np.arange(counts.size), counts)
+    with _charged(answers, description, path, analyst) as entry:
+        write_reports(path, description, description.operator.randomize(codes, Randomness()))
+    return Randomized(description=description, clients=codes.size, path=path, entry=entry)
+
+
+@contextmanager
+def _charged(
+    answers: Answers, description: Description, path: Path, analyst: str | None
+) -> Iterator[int | None]:
+    """The entry under which the reports of a policy's table are charged."""
+    policy = answers.policy
+    if policy is None or policy.promise is None:
+        yield None
+        return
+    shares = {name: each.share for name, each in policy.analysts.items()}
+    with Ledger(policy.ledger, promise_of(policy), analysts=shares or None) as ledger:
+        who = analyst or SOLE_ANALYST
+        text = f"collect randomize {answers.name} --column {answers.column}"
+        entry = ledger.reserve(who, f"{text} -o {path.absolute()}", text, description.operator.guarantee)
+        yield entry.id
+        ledger.settle(entry, b"", {"file": path.name})
