@@ -79,12 +79,12 @@ class _Names:
         self.labels = listed or [str(code) for code in range(size)]
 
     def code(self, place: Place, text: str) -> int:
-        if text in self._codes:
-            return self._codes[text]
-        if not self._codes and re.fullmatch(r"\d{1,18}", text) and int(text) < self._size:
-            return int(text)
-        known = "one of the labels" if self._codes else f"a code from 0 to {self._size - 1}"
-        self._file.refuse(place, f"{text} is outside of the domain: name {known}")
+        is_code = not self._codes and re.fullmatch(r"\d{1,18}", text) is not None
+        code = self._codes.get(text, int(text) if is_code else self._size)
+        if code >= self._size:
+            known = "one of the labels" if self._codes else f"a code from 0 to {self._size - 1}"
+            self._file.refuse(place, f"{text} is outside of the domain: name {known}")
+        return code
 
     def span(self, place: Place, text: str) -> range:
         """The codes of one value, or of a range such as 0..199."""

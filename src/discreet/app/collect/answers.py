@@ -68,7 +68,7 @@ class Answers:
             raise DataError(
                 f"{outside:,} of {outside + int(counts.sum()):,} answers in {self.column} are outside of the "
                 f"domain of {len(self.values):,} values.",
-                hint="Declare the values that are missing, or name one that stands for the rest: --other VALUE.",
+                hint="Declare what is missing, or name a value that stands for the rest: --other VALUE.",
             )
         if self.other is not None:
             counts[self.values.index(self.other)] += outside

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 
 from discreet.app.charts import BLUE, FAINT, INK, styled
@@ -13,7 +15,12 @@ from discreet.local.estimates import MeanEstimate
 MOST_BARS = 40
 
 
-def estimate_picture(found: Estimated) -> alt.Chart:
+def estimate_picture(found: Sequence[Estimated]) -> alt.VConcatChart:
+    """One panel a question, below each other."""
+    return styled(alt.vconcat(*map(_panel, found), spacing=36))
+
+
+def _panel(found: Estimated) -> alt.LayerChart:
     """Shares with their intervals; the largest, where there are many."""
     if isinstance(found.estimate, MeanEstimate):
         raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave --plot out.")
@@ -33,4 +40,4 @@ def estimate_picture(found: Estimated) -> alt.Chart:
         f"{percent(prior)} to at most {at_most(posterior)}",
         subtitleColor=FAINT,
     )
-    return styled((bars + errors).properties(width=420, title=title))
+    return (bars + errors).properties(width=420, title=title)

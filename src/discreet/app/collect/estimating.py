@@ -8,8 +8,9 @@ from typing import cast
 
 from discreet.app.collect.operators import load_operator
 from discreet.app.collect.report_files import Description, read_description
+from discreet.app.survey.report_store import SUFFIXES, ReportStore, view
 from discreet.core.engine import Engine
-from discreet.core.errors import DataError, EngineFault
+from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
 from discreet.local.collecting import tallied
 from discreet.local.estimates import Estimate, MeanEstimate
@@ -28,8 +29,34 @@ class Estimated:
     confidence: float
 
 
-def estimate_file(path: Path, operator: Path | None, confidence: float) -> Estimated:
-    """From a file that describes itself, or with an operator that is told."""
+def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[Estimated]:
+    """From a file of reports, or for every question of a survey's store."""
+    if path.suffix.lower() not in SUFFIXES:
+        return [_estimate_file(path, operator, confidence)]
+    if operator is not None:
+        raise RequestError("The store of a survey carries its operators.", hint="Leave --operator out.")
+    with ReportStore.open(path) as store:
+        return estimate_store(store, confidence)
+
+
+def estimate_store(store: ReportStore, confidence: float) -> list[Estimated]:
+    """Every question of a survey."""
+    return [
+        estimate_table(each, store, view(place), confidence) for place, each in enumerate(store.descriptions)
+    ]
+
+
+def of_question(found: list[Estimated], name: str | None) -> list[Estimated]:
+    """All that was found, or what was found of one question."""
+    chosen = [each for each in found if name is None or each.description.column == name]
+    if not chosen:
+        known = ", ".join(each.description.column for each in found)
+        raise RequestError(f"There is no question {name}.", hint=f"There is {known}.")
+    return chosen
+
+
+def _estimate_file(path: Path, operator: Path | None, confidence: float) -> Estimated:
+    """A file that describes itself, or with an operator that is told."""
     if operator is None:
         description = read_description(path)
     else:

@@ -55,7 +55,15 @@ def show_randomized(console: Console, done: Randomized) -> None:
     facts(console, [*pairs, ("not covered", FRESH)])
 
 
-def show_estimate(console: Console, found: Estimated) -> None:
+def show_estimates(console: Console, found: Sequence[Estimated]) -> None:
+    """One or several questions."""
+    for place, each in enumerate(found):
+        if place:
+            console.print()
+        _show_estimate(console, each)
+
+
+def _show_estimate(console: Console, found: Estimated) -> None:
     """The largest shares with their intervals, and what one report may tell."""
     description = found.description
     if isinstance(found.estimate, MeanEstimate):

@@ -64,6 +64,7 @@ def run_estimate(
     operator: Annotated[
         Path | None, typer.Option(help="An OPERATOR.yaml, for files that do not carry theirs.")
     ] = None,
+    question: Annotated[Typed, typer.Option(help="One question of a survey; all by default.")] = None,
     confidence: Annotated[str, typer.Option(help="Of each interval.")] = "95%",
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
     as_json: Json = False,
@@ -74,16 +75,17 @@ def run_estimate(
     sure = parse_probability("--confidence", confidence)
     with spinner() as tell:
         tell("counting reports")
-        found = estimating.estimate_file(reports, operator, sure)
+        found = estimating.of_question(estimating.estimate_path(reports, operator, sure), question)
     if plot is not None:
         from discreet.app.charts import save  # charts take a second to load
         from discreet.app.collect.chart import estimate_picture
 
         save(estimate_picture(found), plot)
     if as_json:
-        print(json.dumps(estimating.as_object(found)))
+        objects = [estimating.as_object(each) for each in found]
+        print(json.dumps(objects[0] if len(objects) == 1 else {"questions": objects}))
     else:
-        views.show_estimate(Console(), found)
+        views.show_estimates(Console(), found)
         if plot is not None:
             _wrote(plot)
 
@@ -141,13 +143,13 @@ def run_survey(
 ) -> None:
     """Serve a survey whose answers are randomized in the browser before anything is sent."""
     try:
-        from discreet.app.survey import server
+        from discreet.app.survey.server import serve
     except ModuleNotFoundError as missing:
         raise RequestError(
             f"A survey needs {missing.name}, which is not installed.",
             hint='Install it with pip install "discreet[server]".',
         ) from None
-    server.serve(file, host, port, as_json=as_json)
+    serve(file, host, port, as_json=as_json)
 
 
 def _wrote(path: Path) -> None:
