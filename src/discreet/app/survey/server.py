@@ -102,7 +102,7 @@ def serve(path: Path, host: str, port: int, *, as_json: bool = False) -> None:
     survey = load_survey(path)
     with (
         ReportStore.found(survey.store, survey.id, survey.descriptions) as store,
-        _bound(host, port) as bound,
+        bound_to(host, port) as bound,
     ):
         _announce(survey, host, bound.getsockname()[1], as_json=as_json)
         server = uvicorn.Server(configuration(application(survey, store)))
@@ -147,7 +147,8 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound_to(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or one sentence."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -116,7 +116,7 @@ async function send(message, note) {
   let said = "The server could not be reached. Send the same again later: nothing is drawn anew.";
   try {
     const response = await fetch("reports", { ...options, credentials: "omit", referrerPolicy: "no-referrer" });
-    said = response.ok ? `The server has these reports, and nothing else.${note}` : (await response.json()).error;
+    said = response.ok ? `The server keeps these reports, and nothing else.${note}` : (await response.json()).error;
   } catch {
     // `said` tells it
   }
@@ -125,6 +125,7 @@ async function send(message, note) {
 
 async function start() {
   const survey = await (await fetch("survey.json", { credentials: "omit" })).json();
+  find("waiting").remove();
   document.title = find("title").textContent = survey.title;
   find("intro").textContent = survey.intro;
   find("intro").hidden = !survey.intro;
