@@ -14,15 +14,15 @@ from benchmarks.peers import task
 
 def oracles(values: str, clients: str) -> None:
     """Clients and server together, for each oracle that it has."""
-    k, n = int(values), int(clients)
-    made: dict[str, Callable[[], object]] = {
-        "k-RR": lambda: GRR_Aggregator_MI([GRR_Client(i % k, k, 1.0) for i in range(n)], k, 1.0),
-        "OUE": lambda: UE_Aggregator_MI([UE_Client(i % k, k, 1.0) for i in range(n)], 1.0),
-        "OLH": lambda: LH_Aggregator_MI([LH_Client(i % k, k, 1.0) for i in range(n)], k, 1.0),
-        "subset selection": lambda: SS_Aggregator_MI([SS_Client(i % k, k, 1.0) for i in range(n)], k, 1.0),
+    k = int(values)
+    made: dict[str, Callable[[int], object]] = {
+        "k-RR": lambda n: GRR_Aggregator_MI([GRR_Client(i % k, k, 1.0) for i in range(n)], k, 1.0),
+        "OUE": lambda n: UE_Aggregator_MI([UE_Client(i % k, k, 1.0) for i in range(n)], 1.0),
+        "OLH": lambda n: LH_Aggregator_MI([LH_Client(i % k, k, 1.0) for i in range(n)], k, 1.0),
+        "subset selection": lambda n: SS_Aggregator_MI([SS_Client(i % k, k, 1.0) for i in range(n)], k, 1.0),
     }
     for name, collect in made.items():
-        task.collected(name, collect)
+        task.collected(name, collect, int(clients))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def oracles(values: str, clients: str) -> None:
         "OLH": lambda: (LHClient(1, k, use_olh=True), LHServer(1, k, use_olh=True)),
     }
     for name, make in made.items():
-        task.collected(name, lambda make=make: _collect(make, k, int(clients)))  # type: ignore[misc]
+        task.collected(name, lambda n, make=make: _collect(make, k, n), int(clients))  # type: ignore[misc]
 
 
 def _hadamard(k: int) -> tuple[object, object]:

@@ -69,12 +69,12 @@ def audited(name: str, about: str, event: Event, neighbour: Event, trials: int =
     report(audit=name, about=about, hits=hits, neighbour_hits=others, trials=trials)
 
 
-def collected(name: str, collect: Callable[[], object]) -> None:
-    """The second of two runs of an oracle: the first compiles what is compiled."""
-    collect()
-    start = time.perf_counter()
-    collect()
-    report(oracle=name, seconds=time.perf_counter() - start)
+def collected(name: str, collect: Callable[[int], object], clients: int) -> None:
+    """Processor seconds of an oracle with so many clients, after a few that compile what is compiled."""
+    collect(10)
+    start = time.process_time()
+    collect(clients)
+    report(oracle=name, seconds=time.process_time() - start)
 
 
 def report(**found: object) -> None:

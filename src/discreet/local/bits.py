@@ -78,10 +78,8 @@ def bit_sums(words: Words) -> Integers:
 def _fill(octets: Octets, table: Table, random: Randomness) -> None:
     windows = short_words(octets.size, random).reshape(octets.shape)
     left_open = _look_up(octets, windows, table.patterns, table.decided)
-    if left_open:
-        row, column = np.nonzero(windows >= table.decided)
-        beyond = random.words(left_open * CHUNKS).reshape(left_open, CHUNKS)
-        octets[row, column] = _settle(windows[row, column], beyond, table.bounds)
+    beyond = random.words(left_open * CHUNKS).reshape(left_open, CHUNKS)
+    _settle(octets, windows, table.decided, beyond, table.bounds)
 
 
 def _places(bound: int) -> list[int]:
@@ -106,25 +104,33 @@ def _look_up(octets: Octets, windows: Short, patterns: Octets, decided: int) -> 
 
 
 @kernel
-def _settle(windows: Short, beyond: Words, bounds: Words) -> Octets:
+def _pattern(window: np.uint16, beyond: Words, bounds: Words) -> int:
     """The first pattern whose boundary is above the number that begins with the window and goes on beyond."""
-    found = np.zeros(windows.size, np.uint8)
-    for i in range(windows.size):
-        low, high = 0, bounds.shape[0] - 1
-        while low < high:
-            middle = (low + high) // 2
-            below = windows[i] < bounds[middle, 0]
-            if windows[i] == bounds[middle, 0]:
-                for j in range(beyond.shape[1]):
-                    if beyond[i, j] != bounds[middle, j + 1]:
-                        below = beyond[i, j] < bounds[middle, j + 1]
-                        break
-            if below:
-                high = middle
-            else:
-                low = middle + 1
-        found[i] = low
-    return found
+    low, high = 0, bounds.shape[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        below = window < bounds[middle, 0]
+        if window == bounds[middle, 0]:
+            for j in range(beyond.size):
+                if beyond[j] != bounds[middle, j + 1]:
+                    below = beyond[j] < bounds[middle, j + 1]
+                    break
+        if below:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def _settle(octets: Octets, windows: Short, decided: int, beyond: Words, bounds: Words) -> None:
+    """The patterns of the windows that were not decided, each with the next row of bits beyond them."""
+    at = 0
+    for i in range(octets.shape[0]):
+        for j in range(octets.shape[1]):
+            if windows[i, j] >= decided:
+                octets[i, j] = _pattern(windows[i, j], beyond[at], bounds)
+                at += 1
 
 
 @kernel

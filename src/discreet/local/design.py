@@ -96,7 +96,7 @@ def require_kept(operator: Operator, promise: Promise) -> None:
             f"{type(operator).__name__} keeps no promise: some of its reports rule a value out.",
             hint="Mix it with a uniform report, or use `design`.",
         )
-    if operator.epsilon > allowed * (1 + ROUNDING):
+    if not promise.admits(operator.guarantee):
         reached = highest(promise.prior, operator.epsilon * promise.group)
         raise RequestError(
             f"{type(operator).__name__} lets a belief of {percent(promise.prior)} become {percent(reached)}; "

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.compiled import kernel
 from discreet.core.randomness import Randomness
 from discreet.local.thresholds import WHOLE
 from discreet.mechanisms.sampling import Booleans, Integers, Words, uniform_below
@@ -77,11 +78,17 @@ def _rest(count: int, random: Randomness) -> Words:
 
 def _scaled(bound: int, count: int, random: Randomness) -> tuple[Integers, Booleans]:
     """floor(bits * bound / 2**w), and whether it may be kept; w is 16 for small bounds, else 32."""
-    bits: NDArray[Any]
     if bound <= NARROW:
-        width, bits = 16, short_words(count, random).astype(np.uint32)
-    else:
-        width, bits = 32, wide_words(count, random).astype(np.uint64)
-    scaled = bits * bits.dtype.type(bound)
-    low = scaled & bits.dtype.type((1 << width) - 1)
-    return (scaled >> bits.dtype.type(width)).astype(np.int64), low >= (1 << width) % bound
+        return _scale(short_words(count, random), bound, 16)
+    return _scale(wide_words(count, random), bound, 32)
+
+
+@kernel
+def _scale(bits: NDArray[Any], bound: int, width: int) -> tuple[Integers, Booleans]:
+    drawn, kept = np.empty(bits.size, np.int64), np.empty(bits.size, np.bool_)
+    refused, low = (1 << width) % bound, (1 << width) - 1
+    for i in range(bits.size):
+        scaled = np.int64(bits[i]) * bound  # below 2**58
+        drawn[i] = scaled >> width
+        kept[i] = (scaled & low) >= refused
+    return drawn, kept

@@ -130,12 +130,11 @@ class Bits:
 
     def tally(self, table: str) -> tuple[str, ...]:
         sums = [f"SUM((w{i // WORD} >> {i % WORD}) & 1) AS b{i}" for i in range(self.width)]
-        # the spare bits of the last word would be counted for nobody: whoever set them is found here
-        spare = self.words * WORD - self.width
-        last = f"w{self.words - 1}"
-        sums.append(
-            f"COUNT(*) FILTER (WHERE ({last} >> {WORD - spare}) <> 0) AS spare" if spare else "0 AS spare"
-        )
+        # sums pass over missing words and over the spare bits of the last one: who sent such is found here
+        strange = [f"w{j} IS NULL" for j in range(self.words)]
+        if self.width % WORD:
+            strange.append(f"(w{self.words - 1} >> {self.width % WORD}) <> 0")
+        sums.append(f"COUNT(*) FILTER (WHERE {' OR '.join(strange)}) AS strange")
         cohort, by = ("cohort", " GROUP BY cohort") if self.named else ("0 AS cohort", "")
         chunks = [sums[i : i + SUMS_PER_STATEMENT] for i in range(0, len(sums), SUMS_PER_STATEMENT)]
         head = f"SELECT {cohort}, COUNT(*) AS clients, "
@@ -143,16 +142,16 @@ class Bits:
 
     def counted(self, found: Sequence[pa.Table]) -> Counts:
         cells = np.zeros((self.cohorts, 1 + self.width), np.int64)
-        spare = 0
+        strange = 0
         for table in found:
             cohorts = self._cohorts(_integers(table["cohort"]))
             for name in table.column_names:
-                if name == "spare":
-                    spare = int(_integers(table[name], empty=0).sum())
+                if name == "strange":
+                    strange = int(_integers(table[name], empty=0).sum())
                 elif name != "cohort":
                     place = 0 if name == "clients" else 1 + int(name[1:])
                     cells[cohorts, place] = _integers(table[name], empty=0)
-        if spare:
+        if strange:
             raise _outside(f"{self.width} bits")
         clients = int(cells[:, 0].sum())
         if self.ones is not None and int(cells[:, 1:].sum()) != self.ones * clients:

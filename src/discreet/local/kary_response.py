@@ -23,6 +23,7 @@ from typing import Self
 import numpy as np
 
 from discreet.belief.breaches import Mask
+from discreet.core.compiled import kernel
 from discreet.core.errors import require
 from discreet.core.numbers import Real
 from discreet.core.randomness import Randomness
@@ -39,7 +40,7 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
 )
-from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +92,8 @@ class KaryResponse(Listed):
     def randomize(self, x: Integers, random: Randomness) -> Reports:
         codes = require_codes(self, x, self.values)
         truthful = coins(parts_of(self.truth), codes.size, random)
-        # a lie moves the value by 1 .. k - 1; one is drawn for all, so that nothing depends on who tells one
-        moved = codes + 1 + uniform(self.values - 1, codes.size, random)
-        np.subtract(moved, self.values, out=moved, where=moved >= self.values)
-        return np.where(truthful, codes, moved)
+        # one lie is drawn for everybody, so that nothing but the report depends on who tells one
+        return _told(codes, truthful, uniform(self.values - 1, codes.size, random), self.values)
 
     def contains(self, outputs: Integers, values: Integers) -> Mask:
         return np.asarray(outputs == values)
@@ -107,3 +106,13 @@ class KaryResponse(Listed):
 
     def likeliest(self, counts: Counts) -> Floats:
         return fill(counts.cells, self.q / (self.p - self.q))
+
+
+@kernel
+def _told(codes: Integers, truthful: Booleans, lies: Integers, values: int) -> Integers:
+    """The value itself, or the one that is 1 + lie places further, beginning again after the last."""
+    found = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        moved = codes[i] + 1 + lies[i]
+        found[i] = codes[i] if truthful[i] else moved - values if moved >= values else moved
+    return found
