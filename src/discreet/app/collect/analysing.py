@@ -21,9 +21,7 @@ import numpy as np
 from discreet.app.collect.analysis_files import Task
 from discreet.belief import Promise, highest, mutual_information
 from discreet.belief.information import bound_from_information
-from discreet.core.relations import Relation
 from discreet.local import MatrixOperator
-from discreet.local.design import ROUNDING
 from discreet.local.operator import Operator
 from discreet.mechanisms.sampling import Floats
 
@@ -130,4 +128,4 @@ def _priors(promise: Promise | None) -> list[float]:
 
 
 def _keeps(operator: Operator, promise: Promise) -> bool:
-    return operator.epsilon <= promise.epsilon_for(Relation.VALUE) * (1 + ROUNDING)
+    return math.isfinite(operator.gamma) and promise.admits(operator.guarantee)

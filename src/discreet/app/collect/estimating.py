@@ -8,7 +8,7 @@ from typing import cast
 
 from discreet.app.collect.operators import load_operator
 from discreet.app.collect.report_files import Description, read_description
-from discreet.app.survey.report_store import SUFFIXES, ReportStore, view
+from discreet.app.survey.report_store import SUFFIX, ReportStore, view
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
@@ -31,7 +31,7 @@ class Estimated:
 
 def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[Estimated]:
     """From a file of reports, or for every question of a survey's store."""
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() != SUFFIX:
         return [_estimate_file(path, operator, confidence)]
     if operator is not None:
         raise RequestError("The store of a survey carries its operators.", hint="Leave --operator out.")

@@ -24,6 +24,8 @@ from discreet.core.randomness import Randomness
 from discreet.local.design import design, require_kept
 from discreet.local.operator import Operator
 
+SLACK = 1.05
+
 
 @dataclass(frozen=True, kw_only=True)
 class Randomized:
@@ -35,6 +37,13 @@ class Randomized:
     entry: int | None
 
 
+def chosen(promise: Promise, values: int) -> Operator:
+    """Of the operators that keep the promise with almost the least error, the one with the shortest reports."""
+    designs = design(promise, values, 1)
+    near = [each for each in designs if each.error <= SLACK * designs[0].error]
+    return min(near, key=lambda each: each.bits).operator
+
+
 def described(answers: Answers, operator: Operator | None, promise: Promise | None) -> Description:
     """The operator that is given, or the best that keeps the promise; no data is read."""
     if promise is None and answers.policy is not None and answers.policy.promise is not None:
@@ -42,7 +51,7 @@ def described(answers: Answers, operator: Operator | None, promise: Promise | No
     if operator is None and promise is None:
         raise RequestError("Nothing says what is promised.", hint="Give --promise 1%:5%, or an --operator.")
     if operator is None and promise is not None:
-        operator = design(promise, len(answers.values), 1)[0].operator
+        operator = chosen(promise, len(answers.values))
     assert operator is not None
     if operator.values != len(answers.values):
         raise RequestError(

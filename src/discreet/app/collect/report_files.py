@@ -129,7 +129,7 @@ def of_data(path: Path, text: bytes | str) -> Description:
 
 def require_parquet(path: Path) -> None:
     """Refuse a file that could not carry a description."""
-    if path.suffix.lower() not in (".parquet", ".pq"):
+    if path.suffix.lower() != ".parquet":
         raise RequestError(
             f"{path.name} is no Parquet file, and another kind does not carry its operator.",
             hint="Name a file that ends in .parquet.",

@@ -28,7 +28,7 @@ from discreet.core.errors import RequestError
 from discreet.core.values import Exact
 
 MARK, PATIENCE = 0x64697363, 10.0
-SUFFIXES = (".sqlite", ".sqlite3")
+SUFFIX = ".sqlite"
 
 
 class ReportStore:

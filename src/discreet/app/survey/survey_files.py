@@ -28,6 +28,7 @@ from typing import Any
 
 from discreet.app.collect.report_files import Description
 from discreet.app.collect.yaml_files import File, Plain
+from discreet.app.survey.report_store import SUFFIX
 from discreet.app.yaml_lines import Place
 from discreet.belief import Promise, highest
 from discreet.belief.wording import at_most, percent
@@ -102,7 +103,9 @@ def load_survey(path: Path) -> Survey:
         if name not in entries:
             file.refuse((), f"a survey needs {name}")
     promise = file.promise(("promise",), entries["promise"])
-    store = file.text(("store",), entries["store"]) if "store" in entries else f"{path.stem}.sqlite"
+    store = file.text(("store",), entries["store"]) if "store" in entries else f"{path.stem}{SUFFIX}"
+    if not store.endswith(SUFFIX):
+        file.refuse(("store",), f"must end in {SUFFIX}")
     return Survey(
         title=file.text(("title",), entries["title"]),
         intro=file.text(("intro",), entries["intro"]) if "intro" in entries else "",
