@@ -62,8 +62,7 @@ def main() -> None:
     except DiscreetError as error:
         code = _refuse(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
     except typer.TyperException as error:
-        verb = next((word for word in sys.argv[1:] if word in (*VERBS, *FAMILIES)), "")
-        hint = f"See {f'discreet {verb}'.strip()} --help."
+        hint = f"See {_command()} --help."
         message = error.format_message().rstrip(".") + "."
         code = _refuse(message, code="usage", hint=hint, exit_code=2)
     except (typer.Abort, KeyboardInterrupt):
@@ -78,6 +77,16 @@ def main() -> None:
         # The message of an unforeseen error may hold a value from the data: only its kind is shown.
         code = _refuse(f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _command() -> str:
+    """What was called, as far as it is known."""
+    verb = next((word for word in sys.argv[1:] if word in (*VERBS, *FAMILIES)), "")
+    family = FAMILIES.get(verb)
+    inner = {command.name for command in family.registered_commands} if family else set()
+    return " ".join(
+        ["discreet", *filter(None, [verb, *(word for word in sys.argv[2:] if word in inner)][:2])]
+    )
 
 
 def _refuse(message: str, *, code: str, hint: str, exit_code: int) -> int:

@@ -38,7 +38,7 @@ class Randomized:
 
 
 def chosen(promise: Promise, values: int) -> Operator:
-    """Of the operators that keep the promise with almost the least error, the one with the shortest reports."""
+    """Of the operators with almost the least error under the promise, that with the shortest reports."""
     designs = design(promise, values, 1)
     near = [each for each in designs if each.error <= SLACK * designs[0].error]
     return min(near, key=lambda each: each.bits).operator

@@ -77,6 +77,7 @@ def _show_estimate(console: Console, found: Estimated) -> None:
         left_out = len(description.values) - MOST_ROWS
     if left_out > 0:
         console.print(f"and {left_out:,} more values, all with --json", highlight=False)
+    console.print()
     facts(
         console,
         [
@@ -107,6 +108,7 @@ def show_designs(console: Console, designs: Sequence[Design[Pure]], promise: Pro
         cells = percent(each.error), f"± {percent(within)}", f"{each.bits:,}", number(each.operator.gamma)
         table.add_row(named(type(each.operator)), *cells)
     console.print(table)
+    console.print()
     pairs = [
         (
             "promise",

@@ -20,7 +20,6 @@ app = typer.Typer(
     help="Randomize answers at their source; learn their distribution.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
 )
 
 
