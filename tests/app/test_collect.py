@@ -302,7 +302,7 @@ BAD_WORDS: list[tuple[list[str], str]] = [
     (["estimate", "nowhere.parquet"], "There is no file nowhere.parquet"),
     (["estimate", "plain.parquet"], "does not say which operator"),
     (["estimate", "answers.csv"], "no Parquet file"),
-    (["analyse", "nowhere.yaml"], "There is no operator nowhere.yaml"),
+    (["analyse", "nowhere.yaml"], "There is no file of operators nowhere.yaml"),
     (["survey", "nowhere.yaml"], "There is no survey nowhere.yaml"),
 ]
 SOME = [

@@ -127,6 +127,27 @@ def test_sending_again_sends_the_same_and_is_counted_once(browser: Browser, surv
     assert survey.results["clients"] == 1
 
 
+def test_a_second_tab_sends_what_the_first_has_drawn(browser: Browser, survey: Served) -> None:
+    with opened(browser, survey.url) as page:
+        second = page.context.new_page()
+        second.goto(survey.url)
+        second.get_by_role("button", name=SEND).wait_for()
+        requests = [*map(traffic, (page, second))]
+        answer(page, "Never", "Flu")
+        answer(second, "Every day", "Cancer")
+        bodies = [request["body"] for seen in requests for request in seen if request["method"] == "POST"]
+    assert bodies[0] == bodies[1]
+    assert survey.results["clients"] == 1
+
+
+def test_a_browser_that_keeps_nothing_is_asked_to_answer_once(browser: Browser, survey: Served) -> None:
+    with opened(browser, survey.url) as page:
+        page.add_init_script("Storage.prototype.setItem = () => { throw new Error('no storage'); };")
+        page.reload()
+        answer(page, "Never", "Flu")
+        assert "please do not answer a second time" in page.locator("#state").inner_text()
+
+
 def test_a_send_that_failed_is_repeated_without_new_coins(browser: Browser, survey: Served) -> None:
     with opened(browser, survey.url) as page:
         page.route("**/reports", lambda route: route.abort())

@@ -50,7 +50,7 @@ class Task:
 
 def load_task(path: Path) -> Task:
     """The task of a file, or one sentence that names its line."""
-    file = File(path, "operator")
+    file = File(path, "file of operators")
     single = NAME in file.entries
     entries = {name: value for name, value in file.entries.items() if not single or name in ENTRIES}
     file.require_known((), entries, ENTRIES)

@@ -10,7 +10,7 @@ Counted     The engine looks values up and counts codes; what is outside of the 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from discreet.mechanisms.sampling import Integers
 
 ANSWERS, DOMAIN = "answers", "_discreet_domain"
 POLICY = Path("privacy.yaml")
+READ_AS = {Kind.INTEGER: "BIGINT", Kind.BOOLEAN: "BOOLEAN"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +57,9 @@ class Answers:
 
     def _sql(self) -> str:
         text = f"CAST(a.{quoted(self.column)} AS VARCHAR)"
-        if self.source.columns[self.column].type is Kind.INTEGER:
-            text = f"CAST(TRY_CAST(trim({text}) AS BIGINT) AS VARCHAR)"
+        kind = READ_AS.get(self.source.columns[self.column].type)
+        if kind is not None:  # as numbers, 07 and 7 are one
+            text = f"CAST(TRY_CAST(trim({text}) AS {kind}) AS VARCHAR)"
         return (
             f"SELECT d.code, COUNT(*) AS people FROM {quoted(ANSWERS)} AS a "
             f"LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text} GROUP BY d.code"
@@ -89,7 +91,7 @@ def find_answers(
         found = _of_file(Path(table), column, values)
     if other is not None and other not in found.values:
         raise RequestError(f"--other must be one of the values; got {other}.", hint="Add it to the values.")
-    return Answers(**{**vars(found), "other": other})
+    return replace(found, other=other)
 
 
 def parse_values(text: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ NAME = "operator"
 
 def load_operator(path: Path) -> tuple[Operator, Promise | None]:
     """The operator of a file, and the promise that it is to keep."""
-    file = File(path, "operator")
+    file = File(path, "file of operators")
     entries = dict(file.entries)
     promise = file.promise(("promise",), entries.pop("promise")) if "promise" in entries else None
     return operator_of(file, (), entries, promise), promise

@@ -22,13 +22,11 @@ class File:
     """The entries of a file, and sentences about them."""
 
     def __init__(self, path: Path, what: str) -> None:
-        if not path.is_file():
-            raise RequestError(f"There is no {what} {path}.", hint="Name a YAML file.")
-        self._document: Document = read(path)
+        self._document: Document = read(path, what)
         for place, problem in self._document.problems:
             self.refuse(place, problem)
         if not isinstance(self._document.tree, dict):
-            self.refuse((), f"{what} is entries of the form NAME: VALUE")
+            self.refuse((), "it must be entries of the form NAME: VALUE")
         self.entries = _plain_entries(self._document.tree)
 
     def refuse(self, place: Place, text: str) -> NoReturn:

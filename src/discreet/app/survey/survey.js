@@ -85,7 +85,6 @@ function drawAll(survey) {
   const form = find("form");
   const answers = survey.questions.map((_, place) => Number(new FormData(form).get(`q${place}`)));
   const reports = survey.questions.map((question, place) => draw(question, answers[place]));
-  form.remove();
   return { survey: survey.id, ticket: newTicket(), reports };
 }
 
@@ -140,7 +139,8 @@ async function start() {
   ask(survey);
   find("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    message = drawAll(survey);
+    message = kept(survey) ?? drawAll(survey); // another tab may have drawn meanwhile
+    find("form").remove();
     const note = keep(survey, message) ? "" : " This browser keeps nothing: please do not answer a second time.";
     show(survey, message);
     send(message, note);
