@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.app.collect.analysis_files import load_task
+from discreet.app.collect.operators import load_operator
 from discreet.app.collect.report_files import read_description
+from discreet.app.survey.survey_files import load_survey
 from discreet.local import KaryResponse
 from tests.app.test_promise import discreet
 
@@ -350,3 +354,49 @@ def test_a_file_whose_reports_were_tampered_with_is_refused(
     for file, said in (("more", "codes from 0 to 3"), ("else", "laid out"), ("damaged", "is damaged")):
         assert discreet("collect", "estimate", f"{file}.parquet") == 2
         assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_words_of_a_policy_are_read_as_their_type_says(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = "smokes: {type: boolean}, age: {type: integer, low: 0, high: 9}"
+    table = f"people: {{source: people.csv, person: row, columns: {{{columns}}}}}"
+    (here / "privacy.yaml").write_text(f"tables: {{{table}}}\n")
+    (here / "people.csv").write_text("smokes,age\nTRUE,07\nfalse,7\n")
+    for column, values in (("smokes", 2), ("age", 10)):
+        words = ("people", "--column", column, "--promise", "1%:5%", "-o", f"{column}.parquet", "--json")
+        assert discreet("collect", "randomize", *words) == 0
+        found = shown(capsys)
+        assert (found["clients"], found["values"], found["entry"]) == (2, values, None)
+
+
+def test_the_files_that_the_documentation_shows_can_be_used(here: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "collect.md").read_text()
+    operator, slides, survey = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    for name, text in (("operator", operator), ("slides", slides), ("survey", survey)):
+        (here / f"{name}.yaml").write_text(text)
+    assert load_operator(here / "operator.yaml")[0].values == 4
+    assert list(load_task(here / "slides.yaml").operators) == ["R1", "R2", "R3"]
+    assert len(load_survey(here / "survey.yaml").questions) == 2
+
+
+def test_a_usage_error_points_to_the_help_of_its_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("collect", "estimate") == 2
+    assert "See discreet collect estimate --help." in capsys.readouterr().err
+    assert discreet("collect") == 2
+    assert "See discreet collect --help." in capsys.readouterr().err
+
+
+def test_a_mean_is_estimated_where_the_operator_is_one_of_means(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Intervals of normal form; six standard errors leave out two cases in 10**9."""
+    (here / "mean.yaml").write_text("operator: two-point-mean\nvalues: 101\nlow: 0\nhigh: 100\nepsilon: 1\n")
+    (here / "ages.csv").write_text("age\n" + "30\n50\n" * 5_000)
+    words = ("ages.csv", "--column", "age", "--values", "0..100", "--operator", "mean.yaml")
+    assert discreet("collect", "randomize", *words, "-o", "ages.parquet", "--json") == 0
+    capsys.readouterr()
+    assert discreet("collect", "estimate", "ages.parquet", "--json") == 0
+    found = shown(capsys)
+    assert abs(found["mean"] - 40) <= 6 * (found["high"] - found["low"]) / 2 / 1.959
+    assert discreet("collect", "estimate", "ages.parquet", "--plot", "mean.svg") == 2
