@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.app.collect.answers import Answers
+from discreet.app.collect.clients import Clients
 from discreet.app.collect.report_files import Description, require_parquet, write_reports
 from discreet.app.policies import promise_of
 from discreet.belief import Promise
@@ -44,52 +44,54 @@ def chosen(promise: Promise, values: int) -> Operator:
     return min(near, key=lambda each: each.bits).operator
 
 
-def described(answers: Answers, operator: Operator | None, promise: Promise | None) -> Description:
+def described(clients: Clients, operator: Operator | None, promise: Promise | None) -> Description:
     """The operator that is given, or the best that keeps the promise; no data is read."""
-    if promise is None and answers.policy is not None and answers.policy.promise is not None:
-        promise = promise_of(answers.policy)
-    if operator is None and promise is None:
-        raise RequestError("Nothing says what is promised.", hint="Give --promise 1%:5%, or an --operator.")
-    if operator is None and promise is not None:
-        operator = chosen(promise, len(answers.values))
-    assert operator is not None
-    if operator.values != len(answers.values):
+    if promise is None and clients.policy is not None and clients.policy.promise is not None:
+        promise = promise_of(clients.policy)
+    operator = operator or chosen(_required(promise), len(clients.values))
+    if operator.values != len(clients.values):
         raise RequestError(
-            f"The operator is for {operator.values:,} values; {answers.column} has {len(answers.values):,}."
+            f"The operator is for {operator.values:,} values; {clients.column} has {len(clients.values):,}."
         )
     if promise is not None:
         require_kept(operator, promise)
     operator.guarantee  # noqa: B018  (raises where there is none)
-    return Description(operator=operator, values=answers.values, column=answers.column, promise=promise)
+    return Description(operator=operator, values=clients.values, column=clients.column, promise=promise)
+
+
+def _required(promise: Promise | None) -> Promise:
+    if promise is None:
+        raise RequestError("Nothing says what is promised.", hint="Give --promise 1%:5%, or an --operator.")
+    return promise
 
 
 def randomize(
-    answers: Answers, description: Description, path: Path, *, analyst: str | None = None
+    clients: Clients, description: Description, path: Path, *, analyst: str | None = None
 ) -> Randomized:
     """Count, charge, randomize, write."""
     require_parquet(path)
     if not path.absolute().parent.is_dir():
         raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
-    counts = answers.count()
+    counts = clients.count()
     codes = np.repeat(np.arange(counts.size), counts)
-    with _charged(answers, description, path, analyst) as entry:
+    with _charged(clients, description, path, analyst) as entry:
         write_reports(path, description, description.operator.randomize(codes, Randomness()))
     return Randomized(description=description, clients=codes.size, path=path, entry=entry)
 
 
 @contextmanager
 def _charged(
-    answers: Answers, description: Description, path: Path, analyst: str | None
+    clients: Clients, description: Description, path: Path, analyst: str | None
 ) -> Iterator[int | None]:
     """The entry under which the reports of a policy's table are charged."""
-    policy = answers.policy
+    policy = clients.policy
     if policy is None or policy.promise is None:
         yield None
         return
     shares = {name: each.share for name, each in policy.analysts.items()}
     with Ledger(policy.ledger, promise_of(policy), analysts=shares or None) as ledger:
         who = analyst or SOLE_ANALYST
-        text = f"collect randomize {answers.name} --column {answers.column}"
+        text = f"collect randomize {clients.name} --column {clients.column}"
         entry = ledger.reserve(who, f"{text} -o {path.absolute()}", text, description.operator.guarantee)
         yield entry.id
         ledger.settle(entry, b"", {"file": path.name})

@@ -41,11 +41,11 @@ def run_randomize(
     as_json: Json = False,
 ) -> None:
     """Randomize one column: a file of reports that keep the promise by themselves."""
-    from discreet.app.collect import answers, operators, randomizing, views, yaml_files
+    from discreet.app.collect import clients, operators, randomizing, views, yaml_files
 
     wanted = None if promise is None else yaml_files.parse_promise("--promise", promise)
     given, stated = (None, None) if operator is None else operators.load_operator(operator)
-    found = answers.find_answers(table, column, values, policy, other)
+    found = clients.find_clients(table, column, values, policy, other)
     description = randomizing.described(found, given, wanted or stated)
     with spinner() as tell:
         tell("randomizing")

@@ -1,4 +1,4 @@
-"""The answers that are to be randomized: where they are, and which values they can have.
+"""The clients whose values are to be randomized: where these are, and what they can be.
 
 Domain      from the policy's column or from --values, never from the data: a domain that were read off the
             data would tell which values occur.
@@ -30,8 +30,8 @@ READ_AS = {Kind.INTEGER: "BIGINT", Kind.BOOLEAN: "BOOLEAN"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
-    """A column, its values in the order of their codes, and the policy that declares them, if one does."""
+class Clients:
+    """A row each: the column, its values in the order of their codes, the policy if one declares them."""
 
     source: Table
     column: str
@@ -79,10 +79,10 @@ class Answers:
         return counts
 
 
-def find_answers(
+def find_clients(
     table: str, column: str, values: str | None, policy: Path | None, other: str | None
-) -> Answers:
-    """The answers that a command line names."""
+) -> Clients:
+    """The clients that a command line names."""
     declared = load(policy) if policy is not None else load(POLICY) if POLICY.is_file() else None
     name = _in_policy(table, declared)
     if name is not None and declared is not None:
@@ -121,7 +121,7 @@ def _in_policy(table: str, policy: Policy | None) -> str | None:
     return next((name for name, entry in policy.tables.items() if entry.source == here), None)
 
 
-def _of_policy(policy: Policy, name: str, column: str, values: str | None) -> Answers:
+def _of_policy(policy: Policy, name: str, column: str, values: str | None) -> Clients:
     source = policy.tables[name]
     if column not in source.columns:
         raise RequestError(
@@ -135,10 +135,10 @@ def _of_policy(policy: Policy, name: str, column: str, values: str | None) -> An
     if values is not None:
         raise RequestError(f"The policy says which values {column} has; --values is for files.")
     domain = _declared(name, column, source.columns[column])
-    return Answers(source=source, column=column, values=domain, policy=policy, name=name)
+    return Clients(source=source, column=column, values=domain, policy=policy, name=name)
 
 
-def _of_file(path: Path, column: str, values: str | None) -> Answers:
+def _of_file(path: Path, column: str, values: str | None) -> Clients:
     if not path.is_file():
         raise RequestError(
             f"There is no table {path} in a policy and no such file.", hint="Name a CSV or Parquet file."
@@ -150,7 +150,7 @@ def _of_file(path: Path, column: str, values: str | None) -> Answers:
         )
     facts = {column: Column(type=Kind.TEXT)}
     source = Table(source=str(path.absolute()), columns=facts)
-    return Answers(source=source, column=column, values=parse_values(values))
+    return Clients(source=source, column=column, values=parse_values(values))
 
 
 def _declared(table: str, name: str, column: Column) -> tuple[str, ...]:
