@@ -60,7 +60,8 @@ DIFFPRIVLIB = Peer(
 PURE_LDP = Peer(
     name="pure-ldp",
     module="pure_ldp_oracles",
-    requires=("pure-ldp==1.2.0", "scikit-learn==1.9.1", "xxhash==3.8.2"),  # it fails with xxhash 4
+    # it imports two that it does not name, and fails with xxhash 4
+    requires=("pure-ldp==1.2.0", "scikit-learn==1.9.1", "statsmodels==0.15.0", "xxhash==3.8.2"),
 )
 MULTI_FREQ_LDPY = Peer(
     name="multi-freq-ldpy",

@@ -70,11 +70,17 @@ def audited(name: str, about: str, event: Event, neighbour: Event, trials: int =
 
 
 def collected(name: str, collect: Callable[[int], object], clients: int) -> None:
-    """Processor seconds of an oracle with so many clients, after a few that compile what is compiled."""
+    """Processor seconds of an oracle with so many clients, and of each one more, once it is compiled."""
     collect(10)
+    few, all_of_them = _spent(collect, clients // 10), _spent(collect, clients)
+    each = (all_of_them - few) / (clients - clients // 10)
+    report(oracle=name, seconds=all_of_them, each=each)
+
+
+def _spent(collect: Callable[[int], object], clients: int) -> float:
     start = time.process_time()
     collect(clients)
-    report(oracle=name, seconds=time.process_time() - start)
+    return time.process_time() - start
 
 
 def report(**found: object) -> None:
