@@ -256,3 +256,24 @@ def test_a_port_that_is_taken_is_told(
     port = survey.url.rstrip("/").rpartition(":")[2]
     assert discreet("collect", "survey", str(tmp_path / "survey.yaml"), "--port", port) == 2
     assert f"Port {port} of 127.0.0.1 cannot be served" in capsys.readouterr().err
+
+
+def test_without_the_extra_the_way_to_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "discreet.app.survey.server")
+    assert discreet("collect", "survey", str(write_survey(tmp_path))) == 2
+    assert (
+        'A survey needs uvicorn, which is not installed. Install it with pip install "discreet[server]".'
+        in (" ".join(capsys.readouterr().err.split()))
+    )
+
+
+def test_who_serves_others_is_told_what_that_takes(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "from discreet.app.cli import main; main()", "collect", "survey"]
+    words += [str(write_survey(tmp_path)), "--port", "0", "--host", "0.0.0.0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "Put HTTPS before it" in process.stderr.readline()
+        process.terminate()

@@ -80,7 +80,7 @@ def test_the_truth_is_in_no_request(browser: Browser, vote: Served) -> None:
 
 
 def test_that_check_would_notice_an_answer_in_a_request(browser: Browser, vote: Served) -> None:
-    """A broken twin: a page whose script sends the answer along, in the place where the ticket stands."""
+    """A broken twin: a page whose script puts the answer into a cookie, which goes with the next request."""
     leaking = "FormData.prototype.get = ((get) => function (name) { const found = get.call(this, name);"
     leaking += " document.cookie = `answer=${found}`; return found; })(FormData.prototype.get);"
     seen = []
