@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -34,6 +35,8 @@ VERBS = {
     "synthesize": "synthesize.run",
 }
 """Each verb, and the module and function of `discreet.app.commands` that carry it out."""
+FAMILIES = {"collect": "collect.app"}
+"""The same for verbs that have verbs of their own."""
 
 
 def verbs() -> None:
@@ -50,10 +53,17 @@ def command_line(words: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(verbs)
-    for name in VERBS.keys() & words[:1] or VERBS:
-        module, _, function = VERBS[name].partition(".")
-        app.command(name)(getattr(import_module(f"discreet.app.commands.{module}"), function))
+    for name in (VERBS | FAMILIES).keys() & words[:1] or (VERBS | FAMILIES):
+        if name in FAMILIES:
+            app.add_typer(_loaded(FAMILIES[name]), name=name)
+        else:
+            app.command(name)(_loaded(VERBS[name]))
     return app
+
+
+def _loaded(place: str) -> Any:
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"discreet.app.commands.{module}"), name)
 
 
 def main() -> None:
@@ -68,8 +78,7 @@ def main() -> None:
     except DiscreetError as error:
         code = _refuse(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
     except typer.TyperException as error:
-        verb = next((word for word in sys.argv[1:] if word in VERBS), "")
-        hint = f"See {f'discreet {verb}'.strip()} --help."
+        hint = f"See {_command()} --help."
         message = error.format_message().rstrip(".") + "."
         code = _refuse(message, code="usage", hint=hint, exit_code=2)
     except (typer.Abort, KeyboardInterrupt):
@@ -84,6 +93,16 @@ def main() -> None:
         # The message of an unforeseen error may hold a value from the data: only its kind is shown.
         code = _refuse(f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _command() -> str:
+    """What was called, as far as it is known."""
+    verb = next((word for word in sys.argv[1:] if word in (*VERBS, *FAMILIES)), "")
+    family = _loaded(FAMILIES[verb]) if verb in FAMILIES else None
+    inner = {command.name for command in family.registered_commands} if family else set()
+    return " ".join(
+        ["discreet", *filter(None, [verb, *(word for word in sys.argv[2:] if word in inner)][:2])]
+    )
 
 
 def _refuse(message: str, *, code: str, hint: str, exit_code: int) -> int:

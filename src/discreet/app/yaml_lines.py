@@ -61,21 +61,22 @@ class Document:
         return _words(self.tree, ())
 
 
-def read(path: Path) -> Document:
-    """The entries of a file."""
-    text = _text(path)
+def read(path: Path, what: str = "policy") -> Document:
+    """The entries of a file, which complaints call `what`."""
+    hint = WHICH_FILE if what == "policy" else f"docs/collect.md shows how a {what} is written."
+    text = _text(path, what, hint)
     try:
         node = _Loader(text).get_single_node()
     except yaml.MarkedYAMLError as error:
         raise RequestError(_explained(path, error)) from None
     except yaml.YAMLError:
-        raise RequestError(f"{path} holds bytes that are no text.", hint=WHICH_FILE) from None
+        raise RequestError(f"{path} holds bytes that are no text.", hint=hint) from None
     except RecursionError:
-        raise RequestError(f"{path} is nested too deeply.", hint=WHICH_FILE) from None
+        raise RequestError(f"{path} is nested too deeply.", hint=hint) from None
     if node is None:
-        raise RequestError(f"{path} is empty.", hint="Let `discreet init FILE` write a draft.")
+        raise RequestError(f"{path} is empty.", hint=DRAFT if what == "policy" else hint)
     document = Document(path=path, tree={}, lines={(): 1})
-    document.tree = _Reader(document).tree(node, (), ())
+    document.tree = _Reader(document, what).tree(node, (), ())
     return document
 
 
@@ -92,6 +93,7 @@ def dotted(place: Place) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
 
 
+DRAFT = "Let `discreet init FILE` write a draft."
 WHICH_FILE = "A policy is a YAML file such as `discreet init FILE` writes."
 
 COMPLAINTS = {
@@ -122,18 +124,17 @@ def _explained(path: Path, error: yaml.MarkedYAMLError) -> str:
     return located(path, mark.line + 1 if mark else 1, f"this is not YAML ({error.problem}): check this line")
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, what: str, hint: str) -> str:
     try:
         if path.is_file() and path.stat().st_size > LARGEST_FILE:
-            raise RequestError(f"{path} is too large to be a policy.", hint=WHICH_FILE)
+            raise RequestError(f"{path} is too large to be a {what}.", hint=hint)
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise RequestError(
-            f"There is no policy {path}.", hint="Name one, or let `discreet init FILE` write a draft."
-        ) from None
+        way_out = "Name one, or let `discreet init FILE` write a draft." if what == "policy" else hint
+        raise RequestError(f"There is no {what} {path}.", hint=way_out) from None
     except (OSError, ValueError) as problem:
         if isinstance(problem, UnicodeError):
-            raise RequestError(f"{path} is not text in UTF-8.", hint=WHICH_FILE) from None
+            raise RequestError(f"{path} is not text in UTF-8.", hint=hint) from None
         reason = getattr(problem, "strerror", None) or "its name is not usable"
         raise RequestError(f"{path} cannot be read ({reason}).", hint="Check the path.") from None
 
@@ -171,10 +172,10 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Reader:
-    """From nodes to a tree; aliases are copied out, up to a size that a policy does not reach."""
+    """From nodes to a tree; aliases are copied out, up to a size that no file of ours reaches."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self, document: Document, what: str) -> None:
+        self._document, self._what = document, what
         self._count = 0
 
     def tree(self, node: Node, place: Place, around: tuple[Node, ...]) -> Tree:
@@ -182,9 +183,9 @@ class _Reader:
         if any(node is other for other in around):
             raise RequestError(self._document.at(place, "the entry holds itself: write it out"))
         if self._count > LARGEST_TREE:
-            raise RequestError(f"{self._document.path} has too many entries for a policy.", hint=WHICH_FILE)
+            raise RequestError(f"{self._document.path} has too many entries for a {self._what}.")
         if node.tag not in PLAIN_TAGS:
-            self._complain(place, f"the tag {node.tag} has no meaning in a policy: leave it out")
+            self._complain(place, f"the tag {node.tag} has no meaning in a {self._what}: leave it out")
         if isinstance(node, ScalarNode):
             return Word(self._whole(node.value, place), node.style is not None)
         if isinstance(node, SequenceNode):

@@ -1,0 +1,131 @@
+"""Analysing operators: what reports do to beliefs, both bounds on breaches, and two measures of information.
+
+Table       Of every property the prior, and its posterior after the report that is named, as the slides on
+            [EGS03] have it; or after the report that raises it most.
+Bounds      A property of prior rho1 ends at most at the posterior that gamma allows, whatever the prior
+            distribution; and at most at the one that worst-case information allows, for this prior
+            distribution. The smaller of the two holds.
+Warning     Mutual information is a mean: it calls an operator harmless that hardly ever says anything, but
+            then almost all. The slides' example of that stands beside every analysis.
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.app.collect.analysis_files import Task
+from discreet.belief import Promise, highest, mutual_information
+from discreet.belief.information import bound_from_information
+from discreet.local import MatrixOperator
+from discreet.local.operator import Operator
+from discreet.mechanisms.sampling import Floats
+
+BITS = math.log(2)
+PRIORS = (0.001, 0.01, 0.05, 0.1, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The most that a property of this prior can reach, by gamma and by worst-case information."""
+
+    prior: float
+    amplification: float
+    information: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """One operator; information is in bits, and None where it cannot be computed."""
+
+    name: str
+    operator: Operator
+    posteriors: tuple[float, ...]
+    bounds: tuple[Bound, ...]
+    mutual: float | None
+    worst_case: float
+    keeps: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """One operator of the slides' example."""
+
+    name: str
+    law: str
+    mutual: float
+    worst_case: float
+    posterior: float
+
+
+def analyse(task: Task) -> tuple[Analysis, ...]:
+    """Every operator of a task."""
+    return tuple(_analysis(name, operator, task) for name, operator in task.operators.items())
+
+
+def warning() -> tuple[Contrast, Contrast]:
+    """The slides' example: one bit, 0 or 1 with 50% each, randomized in two ways.
+
+    >>> [round(each.mutual, 6) for each in warning()]
+    [0.029049, 9.2e-05]
+    """
+    fair = np.array([0.5, 0.5])
+    flip = MatrixOperator(rows=[[0.6, 0.4], [0.4, 0.6]])
+    rarely = MatrixOperator(rows=[[99e-6, 1e-6, 0.9999], [1e-6, 99e-6, 0.9999]])
+    laws = (
+        ("often a little", "the bit with 60%, the other with 40%", flip),
+        ("rarely almost all", "nothing with 99.99%, else the bit in 99 of 100 cases", rarely),
+    )
+    first, second = (
+        Contrast(
+            name=name,
+            law=law,
+            mutual=mutual_information(each.matrix(), fair, np.log2),
+            worst_case=each.worst_case_information(fair) / BITS,
+            posterior=float(each.posterior(fair, 0).max()),
+        )
+        for name, law, each in laws
+    )
+    return first, second
+
+
+def _analysis(name: str, operator: Operator, task: Task) -> Analysis:
+    nats = operator.worst_case_information(task.prior)
+    return Analysis(
+        name=name,
+        operator=operator,
+        posteriors=_posteriors(operator, task),
+        bounds=tuple(_bound(prior, operator.gamma, nats) for prior in _priors(task.promise)),
+        mutual=mutual_information(operator.matrix(), task.prior, np.log2) if operator.listable else None,
+        worst_case=nats / BITS,
+        keeps=None if task.promise is None else _keeps(operator, task.promise),
+    )
+
+
+def _posteriors(operator: Operator, task: Task) -> tuple[float, ...]:
+    """After the report that is named, or after the worst one for each property."""
+    masks = list(task.properties.values())
+    if task.report is None:
+        return tuple(swing.highest for swing in operator.swings(task.prior, masks))
+    after: Floats = operator.posterior(task.prior, task.report)
+    return tuple(float(after[mask].sum()) for mask in masks)
+
+
+def _bound(prior: float, gamma: float, nats: float) -> Bound:
+    return Bound(
+        prior=prior,
+        amplification=1.0 if math.isinf(gamma) else highest(prior, math.log(gamma)),
+        information=1.0 if math.isinf(nats) else bound_from_information(prior, nats),
+    )
+
+
+def _priors(promise: Promise | None) -> list[float]:
+    return sorted({*PRIORS, *([] if promise is None else [promise.prior])})
+
+
+def _keeps(operator: Operator, promise: Promise) -> bool:
+    return math.isfinite(operator.gamma) and promise.admits(operator.guarantee)

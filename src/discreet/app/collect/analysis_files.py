@@ -1,0 +1,156 @@
+"""What `collect analyse` is told: one or several operators, a prior, properties, a report, a promise.
+
+operators:                       # or one operator's entries by themselves
+  R1: {operator: kary-response, values: 1001, truth: 20%}
+  R3: {operator: modular-noise, values: 1001, reach: 100, share: 50%}
+prior: {0: 1%}                   # values that are not named share the rest; all alike without it
+properties:
+  X = 0: 0
+  X outside of 200 to 800: [0..199, 801..1000]
+report: 0                        # what is seen; without it, the worst that can be seen
+promise: 1%:5%                   # an operator that is weaker is called so
+labels: [none, flu, cold]        # names of the values, where they have some
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from discreet.app.collect.operators import NAME, operator_of
+from discreet.app.collect.yaml_files import File, Plain
+from discreet.app.yaml_lines import Place
+from discreet.belief import Promise
+from discreet.belief.breaches import Mask
+from discreet.core.errors import RequestError
+from discreet.local.operator import Operator
+from discreet.mechanisms.sampling import Floats
+
+ENTRIES = ("operators", "prior", "properties", "report", "promise", "labels")
+MOST_LISTED = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is to be analysed."""
+
+    operators: dict[str, Operator]
+    prior: Floats
+    properties: dict[str, Mask]
+    report: int | None
+    promise: Promise | None
+
+    @property
+    def values(self) -> int:
+        return int(self.prior.size)
+
+
+def load_task(path: Path) -> Task:
+    """The task of a file, or one sentence that names its line."""
+    file = File(path, "file of operators")
+    single = NAME in file.entries
+    entries = {name: value for name, value in file.entries.items() if not single or name in ENTRIES}
+    file.require_known((), entries, ENTRIES)
+    operators = _operators(file, single)
+    size = next(iter(operators.values())).values
+    names = _Names(file, size, entries.get("labels"))
+    report = None
+    if "report" in entries:
+        report = names.code(("report",), file.text(("report",), entries["report"]))
+    promise = file.promise(("promise",), entries["promise"]) if "promise" in entries else None
+    prior = _prior(file, names, size, entries.get("prior"))
+    properties = _properties(file, names, size, entries.get("properties"))
+    _require_report(file, operators, report)
+    return Task(operators=operators, prior=prior, properties=properties, report=report, promise=promise)
+
+
+class _Names:
+    """Values as a file names them: by label, or by code."""
+
+    def __init__(self, file: File, size: int, labels: Plain | None) -> None:
+        self._file, self._size = file, size
+        listed = [] if labels is None else file.texts(("labels",), labels)
+        if labels is not None and (len(listed) != size or len(set(listed)) != size):
+            file.refuse(("labels",), f"must be {size} different names, one for each value")
+        self._codes = {label: code for code, label in enumerate(listed)}
+        self.labels = listed or [str(code) for code in range(size)]
+
+    def code(self, place: Place, text: str) -> int:
+        is_code = not self._codes and re.fullmatch(r"\d{1,18}", text) is not None
+        code = self._codes.get(text, int(text) if is_code else self._size)
+        if code >= self._size:
+            known = "one of the labels" if self._codes else f"a code from 0 to {self._size - 1}"
+            self._file.refuse(place, f"{text} is outside of the domain: name {known}")
+        return code
+
+    def span(self, place: Place, text: str) -> range:
+        """The codes of one value, or of a range such as 0..199."""
+        low, dots, high = text.partition("..")
+        first = self.code(place, low.strip())
+        return range(first, (self.code(place, high.strip()) if dots else first) + 1)
+
+
+def _operators(file: File, single: bool) -> dict[str, Operator]:
+    if single:
+        entries = {name: value for name, value in file.entries.items() if name not in ENTRIES}
+        return {"R": operator_of(file, (), entries)}
+    listed = file.mapping(("operators",), file.entries.get("operators", {}))
+    if not listed:
+        file.refuse((), "there is no operator: write operator: kary-response, or another kind")
+    found = {
+        name: operator_of(file, ("operators", name), file.mapping(("operators", name), entry))
+        for name, entry in listed.items()
+    }
+    if len({operator.values for operator in found.values()}) > 1:
+        file.refuse(("operators",), "operators that are compared must have the same number of values")
+    return found
+
+
+def _prior(file: File, names: _Names, size: int, given: Plain | None) -> Floats:
+    """Shares of the values; those that are not named share what is left alike."""
+    if given is None:
+        return np.full(size, 1 / size)
+    if isinstance(given, list):
+        if len(given) != size:
+            file.refuse(("prior",), f"must be {size} probabilities, one for each value")
+        given = {names.labels[code]: share for code, share in enumerate(given)}
+    prior = np.full(size, np.nan)
+    for name, share in file.mapping(("prior",), given).items():
+        prior[names.code(("prior", name), name)] = file.share(("prior", name), share)
+    rest, unnamed = 1 - float(np.nansum(prior)), np.isnan(prior)
+    if abs(rest) > 1e-9 and (rest < 0 or not unnamed.any()):
+        file.refuse(("prior",), f"must sum to 1; its probabilities sum to {1 - rest:.10g}")
+    prior[unnamed] = max(rest, 0.0) / max(int(unnamed.sum()), 1)
+    return np.asarray(prior / prior.sum())
+
+
+def _properties(file: File, names: _Names, size: int, given: Plain | None) -> dict[str, Mask]:
+    """Sets of values by name; by default every value by itself, up to a few."""
+    if given is None:
+        return {
+            f"X = {names.labels[code]}": np.arange(size) == code for code in range(min(size, MOST_LISTED))
+        }
+    found = {}
+    for name, listed in file.mapping(("properties",), given).items():
+        mask = np.zeros(size, np.bool_)
+        for text in file.texts(("properties", name), listed):
+            span = names.span(("properties", name), text)
+            mask[span.start : span.stop] = True
+        found[name] = mask
+    return found
+
+
+def _require_report(file: File, operators: dict[str, Operator], report: int | None) -> None:
+    for name, operator in operators.items():
+        try:
+            if report is not None:
+                operator.form.index(np.array([report]))
+        except RequestError:
+            file.refuse(
+                ("report",), f"reports of {name} are sets of bits: leave it out, for the worst of them"
+            )
+        if report is not None and (operator.outputs is None or report >= operator.outputs):
+            file.refuse(("report",), f"{name} never sends {report}: leave it out, for the worst report")

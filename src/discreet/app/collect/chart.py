@@ -1,0 +1,43 @@
+"""An estimate as a picture: bars with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from discreet.app.charts import BLUE, FAINT, INK, styled
+from discreet.app.collect.estimating import Estimated, figures
+from discreet.belief.wording import at_most, percent
+from discreet.core.errors import RequestError
+from discreet.local.estimates import MeanEstimate
+
+MOST_BARS = 40
+
+
+def estimate_picture(found: Sequence[Estimated]) -> alt.VConcatChart:
+    """One panel a question, below each other."""
+    return styled(alt.vconcat(*map(_panel, found), spacing=36))
+
+
+def _panel(found: Estimated) -> alt.LayerChart:
+    """Shares with their intervals; the largest, where there are many."""
+    if isinstance(found.estimate, MeanEstimate):
+        raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave --plot out.")
+    rows: list[dict[str, object]] = figures(found)["estimates"]  # type: ignore[assignment]
+    if len(rows) > MOST_BARS:
+        rows = sorted(rows, key=lambda row: -float(str(row["share"])))[:MOST_BARS]
+    frame = alt.Chart(alt.Data(values=rows)).encode(
+        y=alt.Y("value:N", sort=None, title=found.description.column, axis=alt.Axis(labelLimit=240))
+    )
+    axis = alt.Axis(format="%")
+    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X("share:Q", title="share", axis=axis))
+    errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    prior, posterior = found.description.belief
+    title = alt.Title(
+        f"{found.description.column}, from {found.estimate.clients:,} reports",
+        subtitle=f"lines: {percent(found.confidence)} intervals; a report takes a belief of "
+        f"{percent(prior)} to at most {at_most(posterior)}",
+        subtitleColor=FAINT,
+    )
+    return (bars + errors).properties(width=420, title=title)

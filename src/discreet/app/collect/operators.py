@@ -1,0 +1,85 @@
+"""Operators as files: the notation of `local.notation` in YAML, with numbers as people type them.
+
+    operator: kary-response
+    values: 3
+    truth: 60%
+
+A `promise` may stand there as well; an operator that is weaker than it is refused. Instead of its law an
+operator may be given by an epsilon, or by the promise alone: {operator: kary-response, values: 3,
+promise: 1%:5%}. A matrix is {operator: matrix-operator, rows: [[0.6, 0.4], [0.4, 0.6]]}.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.app.collect.yaml_files import File, Plain
+from discreet.app.yaml_lines import Place
+from discreet.belief import Promise
+from discreet.core.errors import RequestError
+from discreet.core.relations import Relation
+from discreet.local.design import require_kept
+from discreet.local.notation import read, write
+from discreet.local.operator import Operator
+
+NAME = "operator"
+
+
+def load_operator(path: Path) -> tuple[Operator, Promise | None]:
+    """The operator of a file, and the promise that it is to keep."""
+    file = File(path, "file of operators")
+    entries = dict(file.entries)
+    promise = file.promise(("promise",), entries.pop("promise")) if "promise" in entries else None
+    return operator_of(file, (), entries, promise), promise
+
+
+def operator_of(
+    file: File, place: Place, entries: dict[str, Plain], promise: Promise | None = None
+) -> Operator:
+    """The operator that some entries of a file describe."""
+    if NAME not in entries:
+        file.refuse(place, "there is no operator: write operator: kary-response, or another kind")
+    given: dict[str, Any] = {name: _number(value) for name, value in entries.items()}
+    if promise is not None and set(given) == {NAME, "values"}:
+        given["epsilon"] = promise.epsilon_for(Relation.VALUE)
+    try:
+        operator = read(given | {NAME: file.text((*place, NAME), entries[NAME])})
+        if promise is not None:
+            require_kept(operator, promise)
+    except RequestError as error:
+        file.refuse(place, f"{error.message} {error.hint}".strip())
+    return operator
+
+
+def save_operator(operator: Operator, promise: Promise, path: Path) -> None:
+    """Write an operator as a file that `load_operator` reads."""
+    lines = [f"{name}: {value}" for name, value in write(operator).items()]
+    text = "\n".join([*lines, f"promise: {promise.prior!r}:{promise.posterior!r}"]) + "\n"
+    try:
+        path.write_text(text)
+    except OSError as error:
+        reason = error.strerror or "the system refuses"
+        raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
+
+
+def _number(value: Plain) -> Any:
+    """Integers as such, other numbers exactly as typed: 0.2, 1/5 or 20%; what is none stays text."""
+    if isinstance(value, list):
+        return [_floats(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    try:
+        exact = Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return value
+    return int(exact) if exact.denominator == 1 and text.lstrip("-").isdigit() else exact
+
+
+def _floats(value: Plain) -> Any:
+    if isinstance(value, list):
+        return [_floats(each) for each in value]
+    number = _number(value)
+    return float(number) if isinstance(number, int | Fraction) else number

@@ -1,0 +1,234 @@
+"""How collections look on a console, and as objects for machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet.app.collect.analysing import Analysis, Contrast
+from discreet.app.collect.analysis_files import Task
+from discreet.app.collect.estimating import Estimated
+from discreet.app.collect.randomizing import Randomized
+from discreet.belief import Promise
+from discreet.belief.wording import at_most, number, percent
+from discreet.local.design import Design
+from discreet.local.estimates import MeanEstimate
+from discreet.local.notation import write
+from discreet.local.pure import Pure
+from discreet.mechanisms import named
+
+MOST_ROWS = 20
+FRESH = "Reports of the same person again, under fresh coins, come on top: each costs the promise once more."
+
+
+def grid(*headings: str, left: int = 1) -> Table:
+    """A table without lines; all columns but the first `left` hold numbers."""
+    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place < left else "right")
+    return table
+
+
+def facts(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
+    """Named sentences."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in pairs:
+        table.add_row(name, text)
+    console.print(table, highlight=False, markup=False)
+
+
+def show_randomized(console: Console, done: Randomized) -> None:
+    """What was sent for whom, and what it may tell."""
+    operator = done.description.operator
+    pairs = [
+        ("reports", f"{done.clients:,}, by {named(type(operator))} over {operator.values:,} values"),
+        ("gamma", f"{number(operator.gamma)} (epsilon {number(operator.epsilon)})"),
+        ("belief", done.description.sentence),
+    ]
+    if done.entry is not None:
+        pairs.append(("ledger", f"entry {done.entry}"))
+    facts(console, [*pairs, ("not covered", FRESH)])
+
+
+def show_estimates(console: Console, found: Sequence[Estimated]) -> None:
+    """One or several questions."""
+    for place, each in enumerate(found):
+        if place:
+            console.print()
+        _show_estimate(console, each)
+
+
+def _show_estimate(console: Console, found: Estimated) -> None:
+    """The largest shares with their intervals, and what one report may tell."""
+    description = found.description
+    if isinstance(found.estimate, MeanEstimate):
+        low, high = found.estimate.interval(found.confidence)
+        console.print(
+            f"mean {number(found.estimate.mean)}, from {number(low)} to {number(high)}", highlight=False
+        )
+        left_out = 0
+    else:
+        console.print(_shares(found))
+        left_out = len(description.values) - MOST_ROWS
+    if left_out > 0:
+        console.print(f"and {left_out:,} more values, all with --json", highlight=False)
+    console.print()
+    facts(
+        console,
+        [
+            ("reports", f"{found.estimate.clients:,}; intervals hold with {percent(found.confidence)} each"),
+            ("belief", description.sentence),
+        ],
+    )
+
+
+def _shares(found: Estimated) -> Table:
+    assert not isinstance(found.estimate, MeanEstimate)
+    shares, (low, high) = found.estimate.shares, found.estimate.intervals(found.confidence)
+    table = grid(found.description.column, "share", "from", "to")
+    order = list(range(len(shares)))
+    if len(order) > MOST_ROWS:
+        order = sorted(order, key=lambda code: -shares[code])[:MOST_ROWS]
+    for code in order:
+        cells = (f"{100 * each:.2f}%" for each in (shares[code], low[code], high[code]))
+        table.add_row(found.description.values[code], *cells)
+    return table
+
+
+def show_designs(console: Console, designs: Sequence[Design[Pure]], promise: Promise, clients: int) -> None:
+    """The operators, best first."""
+    table = grid("operator", "error of a share", "95%", "bits a report", "gamma")
+    for each in designs:
+        within = 1.96 * each.error
+        cells = percent(each.error), f"± {percent(within)}", f"{each.bits:,}", number(each.operator.gamma)
+        table.add_row(named(type(each.operator)), *cells)
+    console.print(table)
+    console.print()
+    pairs = [
+        (
+            "promise",
+            f"{percent(promise.prior)} → {percent(promise.posterior)}, gamma {number(promise.gamma)}",
+        ),
+        ("clients", f"{clients:,}; the error is the standard deviation of one value's estimated share"),
+    ]
+    facts(console, pairs)
+
+
+def designs_object(designs: Sequence[Design[Pure]], promise: Promise, clients: int) -> dict[str, object]:
+    return {
+        "promise": {"prior": promise.prior, "posterior": promise.posterior},
+        "clients": clients,
+        "designs": [
+            {
+                "operator": write(each.operator),
+                "error": each.error,
+                "bits": each.bits,
+                "gamma": each.operator.gamma,
+                "epsilon": each.operator.epsilon,
+            }
+            for each in designs
+        ],
+    }
+
+
+def randomized_object(done: Randomized) -> dict[str, object]:
+    prior, posterior = done.description.belief
+    return {
+        "file": str(done.path),
+        "clients": done.clients,
+        "column": done.description.column,
+        "values": done.description.operator.values,
+        "operator": write(done.description.operator),
+        "gamma": done.description.operator.gamma,
+        "epsilon": done.description.operator.epsilon,
+        "belief": {"prior": prior, "posterior": posterior},
+        "entry": done.entry,
+    }
+
+
+def show_analysis(
+    console: Console, task: Task, found: Sequence[Analysis], warned: Sequence[Contrast]
+) -> None:
+    """The slides' table, gamma, both bounds, both measures of information, the warning."""
+    table = grid("known", *task.properties)
+    table.add_row("nothing", *(percent(float(task.prior[mask].sum())) for mask in task.properties.values()))
+    for each in found:
+        seen = f"{each.name}(X) = {task.report}" if task.report is not None else f"{each.name}(X), the worst"
+        table.add_row(seen, *(percent(after) for after in each.posteriors))
+    console.print(table)
+    for each in found:
+        console.print()
+        _show_one(console, each, task.promise)
+    console.print()
+    _show_warning(console, warned)
+
+
+def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None:
+    pairs = [
+        (each.name, f"{named(type(each.operator))}, gamma {number(each.operator.gamma)}"),
+        (
+            "mutual",
+            "too many reports to average over" if each.mutual is None else f"{_bits(each.mutual)} bits",
+        ),
+        ("worst case", f"{_bits(each.worst_case)} bits" if math.isfinite(each.worst_case) else "infinite"),
+    ]
+    if promise is not None:
+        verdict = "kept" if each.keeps else "broken"
+        pairs.append(("promise", f"{percent(promise.prior)} → {percent(promise.posterior)} is {verdict}"))
+    facts(console, pairs)
+    table = grid("believed before", "after, by gamma", "by information", left=0)
+    for bound in each.bounds:
+        cells = (bound.amplification, bound.information)
+        table.add_row(percent(bound.prior), *(at_most(cell) for cell in cells))
+    console.print(table)
+
+
+def _show_warning(console: Console, warned: Sequence[Contrast]) -> None:
+    console.print(
+        "Mutual information is no measure of privacy. A fair bit, randomized in two ways:", highlight=False
+    )
+    table = grid("operator", "mutual", "worst case", "belief, from 50%")
+    for each in warned:
+        table.add_row(each.name, _bits(each.mutual), _bits(each.worst_case), percent(each.posterior))
+    console.print(table)
+    first, second = warned
+    console.print(
+        f"“{first.name}” sends {first.law}; “{second.name}” sends {second.law}. By mutual information the "
+        "second tells less; who is unlucky is found out.",
+        highlight=False,
+    )
+
+
+def _bits(value: float) -> str:
+    return f"{value:.4g}" if value >= 1e-4 else f"{value:.2e}"
+
+
+def analysis_object(task: Task, found: Sequence[Analysis], warned: Sequence[Contrast]) -> dict[str, object]:
+    return {
+        "report": task.report,
+        "properties": [
+            {"name": name, "prior": float(task.prior[mask].sum())} for name, mask in task.properties.items()
+        ],
+        "operators": [_operator_object(each) for each in found],
+        "warning": [vars(each) for each in warned],
+    }
+
+
+def _operator_object(each: Analysis) -> dict[str, object]:
+    gamma, worst = each.operator.gamma, each.worst_case
+    return {
+        "name": each.name,
+        "operator": named(type(each.operator)),
+        "gamma": gamma if math.isfinite(gamma) else None,
+        "epsilon": each.operator.epsilon if math.isfinite(gamma) else None,
+        "posteriors": list(each.posteriors),
+        "bounds": [vars(bound) for bound in each.bounds],
+        "mutual_information": each.mutual,
+        "worst_case_information": worst if math.isfinite(worst) else None,
+        "keeps": each.keeps,
+    }

@@ -1,0 +1,98 @@
+"""Small YAML files that a collection is told by: an operator, an analysis, a survey.
+
+Every word stays as it was typed, and every complaint names file, line and entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+
+from discreet.app.complaints import nearest
+from discreet.app.yaml_lines import Document, Place, Tree, Word, read
+from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.numbers import parse_probability
+
+Plain = str | list["Plain"] | dict[str, "Plain"]
+
+
+class File:
+    """The entries of a file, and sentences about them."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._document: Document = read(path, what)
+        for place, problem in self._document.problems:
+            self.refuse(place, problem)
+        if not isinstance(self._document.tree, dict):
+            self.refuse((), "it must be entries of the form NAME: VALUE")
+        self.entries = _plain_entries(self._document.tree)
+
+    def refuse(self, place: Place, text: str) -> NoReturn:
+        """One sentence, with file, line and entry."""
+        raise RequestError(self._document.at(place, text))
+
+    def require_known(self, place: Place, given: Iterable[str], known: tuple[str, ...]) -> None:
+        """Refuse names that mean nothing here."""
+        for name in given:
+            if name not in known:
+                meant = nearest(name, known)
+                way_out = f"did you mean {meant}?" if meant else f"known are {', '.join(known)}"
+                self.refuse((*place, name), f"this name is not known: {way_out}")
+
+    def mapping(self, place: Place, value: Plain) -> dict[str, Plain]:
+        if not isinstance(value, dict):
+            self.refuse(place, "must be entries of the form NAME: VALUE")
+        return value
+
+    def text(self, place: Place, value: Plain) -> str:
+        if not isinstance(value, str) or not value.strip():
+            self.refuse(place, "must be a text")
+        return value.strip()
+
+    def texts(self, place: Place, value: Plain) -> list[str]:
+        """A list of texts; one text is a list of one."""
+        items = value if isinstance(value, list) else [value]
+        return [self.text((*place, index), item) for index, item in enumerate(items)]
+
+    def share(self, place: Place, value: Plain) -> float:
+        try:
+            return parse_probability("it", self.text(place, value))
+        except InvalidParameterError as error:
+            self.refuse(place, error.message.removeprefix("it "))
+
+    def promise(self, place: Place, value: Plain) -> Promise:
+        """`1%:5%`, or {prior: 1%, posterior: 5%}."""
+        if isinstance(value, dict):
+            self.require_known(place, value, ("prior", "posterior"))
+            prior, posterior = (
+                self.text((*place, end), value.get(end, "")) for end in ("prior", "posterior")
+            )
+            value = f"{prior}:{posterior}"
+        try:
+            return parse_promise("promise", self.text(place, value))
+        except InvalidParameterError as error:
+            self.refuse(place, error.message.removeprefix("promise "))
+
+
+def parse_promise(name: str, text: str) -> Promise:
+    """A promise as typed: prior:posterior.
+
+    >>> parse_promise("--promise", "1%:5%").gamma
+    5.2105...
+    """
+    prior, colon, posterior = text.partition(":")
+    if not colon:
+        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
+    return Promise(parse_probability(name, prior), parse_probability(name, posterior))
+
+
+def _plain_entries(tree: dict[str, Tree]) -> dict[str, Plain]:
+    return {name: _plain(entry) for name, entry in tree.items()}
+
+
+def _plain(tree: Tree) -> Plain:
+    if isinstance(tree, Word):
+        return tree.text
+    return _plain_entries(tree) if isinstance(tree, dict) else [_plain(each) for each in tree]

@@ -1,0 +1,1 @@
+"""Surveys that a person can open: answers are randomized in the browser, and only reports leave it."""

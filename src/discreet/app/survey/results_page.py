@@ -1,0 +1,67 @@
+"""The page of results: what the reports tell so far, with error bars; rendered here, without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from discreet.app.collect.estimating import Estimated, figures
+from discreet.app.survey.survey_files import Question, Survey
+from discreet.belief import highest
+from discreet.belief.wording import at_most, percent
+
+WIDTH, HEIGHT = 200, 22
+SECONDS = 20
+
+
+def results_page(survey: Survey, found: Sequence[Estimated]) -> str:
+    """A whole page; `found` is empty while there are no reports."""
+    parts = [
+        _figure(question, each)
+        for question, each in zip(survey.questions if found else (), found, strict=True)
+    ]
+    said = _said(survey, found) if found else "No reports yet."
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="refresh" content="{SECONDS}">'
+        f"<title>{escape(survey.title)}: results so far</title>"
+        '<link rel="icon" href="data:,"><link rel="stylesheet" href="survey.css"></head>\n'
+        f"<body><main><h1>{escape(survey.title)}</h1><p>{escape(said)}</p>\n{''.join(parts)}"
+        '<p><a href="./">To the questions</a></p></main></body></html>\n'
+    )
+
+
+def _said(survey: Survey, found: Sequence[Estimated]) -> str:
+    clients, prior = found[0].estimate.clients, survey.promise.prior
+    reached = at_most(highest(prior, survey.epsilon))
+    return (
+        f"Estimated from {clients:,} randomized {'report' if clients == 1 else 'reports'}; nobody's answer "
+        f"is here. Lines are {percent(found[0].confidence)} intervals. From all that one person sent, a "
+        f"claim about that person goes from {percent(prior)} to at most {reached}."
+    )
+
+
+def _figure(question: Question, found: Estimated) -> str:
+    rows: list[dict[str, float | str]] = figures(found)["estimates"]  # type: ignore[assignment]
+    body = "".join(
+        _row(str(row["value"]), *(float(row[end]) for end in ("share", "low", "high"))) for row in rows
+    )
+    return (
+        f'<section class="card"><h2>{escape(question.text)}</h2><table class="bars"><thead><tr>'
+        '<th scope="col">Answer</th><th scope="col"><span class="hidden">Picture</span></th>'
+        f'<th scope="col">Share</th></tr></thead><tbody>{body}</tbody></table></section>\n'
+    )
+
+
+def _row(value: str, share: float, low: float, high: float) -> str:
+    x = [f"{WIDTH * each:.1f}" for each in (share, low, high)]
+    ends = f"M{x[1]} 6V{HEIGHT - 6}M{x[2]} 6V{HEIGHT - 6}"
+    picture = (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="track" width="{WIDTH}" height="{HEIGHT}" rx="3"/>'
+        f'<rect class="bar" width="{x[0]}" height="{HEIGHT}" rx="3"/>'
+        f'<path class="whisker" d="M{x[1]} {HEIGHT // 2}H{x[2]}{ends}"/></svg>'
+    )
+    numbers = f"{share:.1%} <small>{low:.1%} to {high:.1%}</small>"
+    return f'<tr><th scope="row">{escape(value)}</th><td>{picture}</td><td class="number">{numbers}</td></tr>'

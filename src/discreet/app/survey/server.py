@@ -1,0 +1,176 @@
+"""The server of a survey: hands out the page, takes reports, shows what they tell.
+
+Takes       reports alone: sets of answers as the survey's operators can send them, under a ticket. Anything
+            else is refused with a sentence, and nothing of it is kept.
+Keeps       nothing but what `report_store` says: no log of requests, no cookie, no address.
+Page        may run this server's script and no other, and cannot submit a form: an answer could leave it
+            through that script alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
+from rich.console import Console
+from starlette.concurrency import run_in_threadpool
+
+from discreet.app.collect.estimating import Estimated, estimate_store, figures
+from discreet.app.survey.incoming import LARGEST, read_sent
+from discreet.app.survey.report_store import ReportStore
+from discreet.app.survey.results_page import results_page
+from discreet.app.survey.survey_files import Survey, load_survey
+from discreet.belief import highest
+from discreet.belief.wording import at_most, percent
+from discreet.core.errors import DataError, RequestError
+from discreet.local.estimates import CONFIDENCE
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+STATIC = {
+    "/": ("page.html", "text/html"),
+    "/survey.js": ("survey.js", "text/javascript"),
+    "/survey.css": ("survey.css", "text/css"),
+}
+
+
+def application(survey: Survey, store: ReportStore) -> FastAPI:
+    """The pages and the one door for reports."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+
+    @app.middleware("http")
+    async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await answer(request)
+        response.headers.update(HEADERS)
+        return response
+
+    for path, (name, kind) in STATIC.items():
+        app.get(path)(_handing_out(name, kind))
+
+    @app.get("/survey.json")
+    def questions() -> JSONResponse:
+        return JSONResponse(survey.public())
+
+    @app.get("/results")
+    def results() -> HTMLResponse:
+        return HTMLResponse(results_page(survey, estimates(store)))
+
+    @app.get("/results.json")
+    def numbers() -> JSONResponse:
+        found = estimates(store)
+        parts = [{"question": each.description.column} | figures(each) for each in found]
+        return JSONResponse({"clients": found[0].estimate.clients if found else 0, "questions": parts})
+
+    @app.post("/reports")
+    async def take(request: Request) -> JSONResponse:
+        try:
+            sent = read_sent(survey, await _body(request))
+        except RequestError as error:
+            return JSONResponse({"error": error.message}, status_code=400)
+        await run_in_threadpool(store.add, sent.ticket, sent.reports)
+        return JSONResponse({"kept": True})
+
+    return app
+
+
+def estimates(store: ReportStore) -> list[Estimated]:
+    """What the reports tell of each question; nothing while there are none."""
+    with suppress(DataError):
+        return estimate_store(store, CONFIDENCE)
+    return []
+
+
+def serve(path: Path, host: str, port: int, *, as_json: bool = False) -> None:
+    """Serve a survey until it is stopped."""
+    survey = load_survey(path)
+    with (
+        ReportStore.found(survey.store, survey.id, survey.descriptions) as store,
+        bound_to(host, port) as bound,
+    ):
+        _announce(survey, host, bound.getsockname()[1], as_json=as_json)
+        server = uvicorn.Server(configuration(application(survey, store)))
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[bound])
+
+
+def configuration(app: FastAPI) -> uvicorn.Config:
+    """Without a log of requests, and without trust in what a client says of its address."""
+    return uvicorn.Config(
+        app, access_log=False, log_level="warning", server_header=False, proxy_headers=False, ws="none"
+    )
+
+
+def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    prior, posterior = survey.promise.prior, highest(survey.promise.prior, survey.epsilon)
+    if as_json:
+        questions = [{"name": each.name, "epsilon": each.operator.epsilon} for each in survey.questions]
+        belief = {"prior": prior, "posterior": posterior}
+        facts = {"url": url, "store": str(survey.store), "questions": questions, "belief": belief}
+        print(json.dumps(facts), flush=True)
+    else:
+        console = Console(soft_wrap=True)
+        console.print(f"survey   {url}\nresults  {url}results\nstore    {survey.store}", highlight=False)
+        console.print(
+            f"belief   from all that one person sends, {percent(prior)} becomes at most {at_most(posterior)}",
+            highlight=False,
+        )
+    if not _is_loopback(host):
+        Console(stderr=True, soft_wrap=True).print(
+            "discreet: Others can reach this address. Put HTTPS before it: whoever can change the page on "
+            "its way can make it send the truth.",
+            highlight=False,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def bound_to(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or one sentence."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = error.strerror or "the system refuses"
+        raise RequestError(
+            f"Port {port} of {host} cannot be served: {reason}.", hint="Choose another with --port."
+        ) from None
+
+
+def _handing_out(name: str, kind: str) -> Callable[[], Response]:
+    content = files("discreet.app.survey").joinpath(name).read_bytes()
+    return lambda: Response(content, media_type=kind)
+
+
+async def _body(request: Request) -> bytes:
+    """What was sent. Other sites cannot send JSON without asking first, and are not answered."""
+    if request.headers.get("content-type") != "application/json":
+        raise RequestError("Reports are sent as JSON.")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST:
+            raise RequestError("That is too long for reports.")
+    return body
