@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -187,6 +191,30 @@ def test_suppressed_rows_are_gone_and_leave_no_class_behind(method: str, rows: R
     left.subtract(shown.column("disease").to_pylist())
     assert min(left.values()) >= 0
     assert sum(left.values()) == release.suppressed
+
+
+@every_method
+@pytest.mark.parametrize("name", ["release.parquet", "release.duckdb"])
+def test_a_file_lists_no_label_that_no_row_shows(method: str, name: str, tmp_path: Path) -> None:
+    rows: Rows = [(25, "13053", "a"), (25, "13053", "b")] * 3 + [(58, "14850", "c")]
+    found = Anonymizer(POLICY, models=[KAnonymity(k=3)], method=method, suppress="1/2")
+    release = found.fit(table_of(rows)).release
+    release.write(tmp_path / name)
+    kept = release.to_arrow()
+    for column in ("age", "zipcode"):
+        shown = set(map(str, kept.column(column).to_pylist()))
+        if name == "release.parquet":
+            assert _words(tmp_path / name, column) <= shown
+        else:
+            with closing(duckdb.connect(str(tmp_path / name), read_only=True)) as connection:
+                kind = connection.sql(f"SELECT typeof({column}) FROM release").fetchall()[0][0]
+            assert set(re.findall(r"'([^']*)'", kind)) <= shown
+
+
+def _words(path: Path, column: str) -> set[str]:
+    """The dictionary of a column as the file has it, used or not."""
+    read = pq.read_table(path, read_dictionary=[column]).column(column)
+    return {str(word) for chunk in read.chunks for word in getattr(chunk, "dictionary", chunk).to_pylist()}
 
 
 @every_method

@@ -145,9 +145,11 @@ def recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: R
 def _encoded(codes: Codes, labels: Sequence[str]) -> pa.DictionaryArray:
     """As a dictionary, which engines read, group and write several times faster than text.
 
-    Made from buffers: `pa.array` loads all of pandas where it is there.
+    Of the labels that are used alone: a file's dictionary, or the type of a column, would tell the values of
+    rows that are left out. Made from buffers: `pa.array` loads all of pandas where it is there.
     """
-    texts = [label.encode() for label in labels]
+    used, codes = np.unique(codes, return_inverse=True)
+    texts = [labels[place].encode() for place in used.tolist()]
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
     words = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
     places = np.ascontiguousarray(codes, np.int32)
