@@ -276,3 +276,21 @@ def test_published_rows_are_in_the_order_of_their_values() -> None:
     assert release is not None
     order = [(row["zipcode"], row["disease"]) for row in release.to_pylist() if row["age"] == "*"]
     assert all(one <= two for one, two in pairwise(order))
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_zero_and_minus_zero_are_one_value(written: bool, tmp_path: Path) -> None:
+    table = pa.table({"x": ["a"] * 4, "y": [0.0, -0.0, 0.0, -0.0], "d": [-0.0, 0.0, -0.0, 0.0]})
+    columns = {
+        "x": {"role": "quasi"},
+        "y": {"role": "quasi", "type": "decimal"},
+        "d": {"role": "sensitive", "type": "decimal"},
+    }
+    pq.write_table(table, tmp_path / "t.parquet")
+    entry = {"source": str(tmp_path / "t.parquet"), "columns": columns}
+    policy = Policy.model_validate({"tables": {"t": entry}})
+    source = "t" if written else table
+    with pytest.raises(UnmetError):
+        Anonymizer(policy, models=[DistinctDiversity(column="d", l=2)]).fit(source)
+    release = Anonymizer(policy, models=[KAnonymity(k=4)], levels={"y": 0}).fit(source).release
+    assert release.to_arrow().column("y").to_pylist() == [0.0] * 4

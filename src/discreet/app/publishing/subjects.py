@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import iglob
 from pathlib import Path
 
 from discreet.app.drafting.roles import is_code, likely_role
@@ -51,6 +52,7 @@ def resolve(wanted: Wanted) -> Named:
         _refuse_options(wanted)
         name = wanted.table
     else:
+        _refuse_source(wanted, policy)
         policy, name = _of_file(wanted, policy)
     if wanted.population is None or wanted.population in policy.tables:
         return Named(name=name, policy=policy, population=wanted.population)
@@ -67,6 +69,20 @@ def _refuse_options(wanted: Wanted) -> None:
             "are for files.",
             hint="Change the policy, or name the file.",
         )
+
+
+def _refuse_source(wanted: Wanted, policy: Policy | None) -> None:
+    """A file that is a table of the policy would be published past its promise and its ledger."""
+    path, inner = split(wanted.table)
+    for name, table in ({} if policy is None else policy.tables).items():
+        declared, other = split(table.source)
+        same = Path(path).resolve() in {
+            Path(each).resolve() for each in (declared, *iglob(declared, recursive=True))
+        }
+        if same and inner in ("", other or name):
+            raise RequestError(
+                f"{wanted.table} is the table {name} of the policy.", hint="Name the table, not its file."
+            )
 
 
 def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:

@@ -6,6 +6,7 @@ the same table whose files are still where they were written are laid over the n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -76,11 +77,13 @@ def _largest_shares(tuples: Tuples) -> dict[str, float]:
 
 def _others(release: Release, policy: Policy, named: Iterable[Path]) -> dict[str, PublishedTable]:
     """Other releases of the same table: those that are named, and those that the ledger knows."""
-    files = {path.name: str(path) for path in named}
+    files = {str(path.absolute()): path.name for path in named}
     if policy.promise is not None and release.subject.person is None:
         with open_ledger(policy) as ledger:
-            files |= {each.name: file for each in ledger.releases() if (file := _file(each, release))}
-    return {name: _read(name, file, release) for name, file in files.items()}
+            files |= {file: each.name for each in ledger.releases() if (file := _file(each, release))}
+    often = Counter(files.values())
+    names = {file: name if often[name] == 1 else file for file, name in files.items()}
+    return {name: _read(name, file, release) for file, name in names.items()}
 
 
 def _file(entry: OpenRelease, release: Release) -> str | None:
