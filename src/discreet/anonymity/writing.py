@@ -87,6 +87,13 @@ def distinct(subject: Subject, column: str) -> str:
     return text.from_(table).where(known).sql(dialect="duckdb")
 
 
+def repeated(subject: Subject, column: str) -> str:
+    """A value of a column that several rows have, if there is one."""
+    known = exp.column(column, quoted=True).is_(exp.null()).not_()
+    rows = exp.select(_as_text(column)).from_(exp.to_identifier(subject.table, quoted=True)).where(known)
+    return rows.group_by(exp.Literal.number(1)).having("count(*) > 1").limit(1).sql(dialect="duckdb")
+
+
 def _as_text(name: str, table: str | None = None) -> exp.Expr:
     return exp.cast(exp.column(name, table=table, quoted=True), "text")
 

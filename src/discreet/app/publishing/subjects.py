@@ -101,6 +101,8 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
         )
     table = table_of_file(wanted.table, roles, wanted.hierarchies)
     _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
+    if len(wanted.identifiers) == 1:  # its pseudonyms show which rows are one person's
+        table = table.model_copy(update={"person": wanted.identifiers[0]})
     entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
