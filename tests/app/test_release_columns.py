@@ -318,3 +318,14 @@ def test_pseudonyms_never_show_a_class_of_one_person(
     )
     assert discreet("anonymize", "visits", "-p", str(tmp_path / "privacy.yaml"), "-k", "3", *linking) == 2
     assert "Declare person: patient" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_release_is_not_written_over_another_table_of_the_policy(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = "  others:\n    source: others.csv\n    columns:\n      a: {}\n"
+    (folder / "privacy.yaml").write_text(POLICY.replace("tables:\n", f"tables:\n{others}"))
+    (folder / "others.csv").write_text("a\n1\n")
+    assert publish(folder, "-k", "5", "--suppress", "10%", name="others.csv") == 2
+    assert "is the table others of the policy" in " ".join(capsys.readouterr().err.split())
+    assert (folder / "others.csv").read_text() == "a\n1\n"

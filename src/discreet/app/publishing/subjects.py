@@ -71,18 +71,24 @@ def _refuse_options(wanted: Wanted) -> None:
         )
 
 
+def source_of(policy: Policy, file: str) -> str | None:
+    """The table of the policy that a file is the source of, or one of the sources."""
+    path, inner = split(file)
+    for name, table in policy.tables.items():
+        declared, other = split(table.source)
+        files = {Path(each).resolve() for each in (declared, *iglob(declared, recursive=True))}
+        if Path(path).resolve() in files and inner in ("", other or name):
+            return name
+    return None
+
+
 def _refuse_source(wanted: Wanted, policy: Policy | None) -> None:
     """A file that is a table of the policy would be published past its promise and its ledger."""
-    path, inner = split(wanted.table)
-    for name, table in ({} if policy is None else policy.tables).items():
-        declared, other = split(table.source)
-        same = Path(path).resolve() in {
-            Path(each).resolve() for each in (declared, *iglob(declared, recursive=True))
-        }
-        if same and inner in ("", other or name):
-            raise RequestError(
-                f"{wanted.table} is the table {name} of the policy.", hint="Name the table, not its file."
-            )
+    name = None if policy is None else source_of(policy, wanted.table)
+    if name is not None:
+        raise RequestError(
+            f"{wanted.table} is the table {name} of the policy.", hint="Name the table, not its file."
+        )
 
 
 def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
