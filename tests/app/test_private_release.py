@@ -220,7 +220,7 @@ def test_an_epsilon_that_cannot_be_sampled_for_gets_one_sentence(
 ) -> None:
     write_people(tmp_path, ROWS)
     assert publish(tmp_path, "--method", "private", "--epsilon", epsilon, "--delta", "1e-6", *LEVELS) == 2
-    assert "epsilon must be a number above 0 and at most 10" in " ".join(capsys.readouterr().err.split())
+    assert "epsilon must be a number above 0 and at most 16" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_file_of_a_table_is_not_published_past_its_promise(

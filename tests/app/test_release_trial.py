@@ -246,3 +246,14 @@ def test_what_is_the_custodians_is_for_its_owner_alone(folder: Path) -> None:
     words = ("--policy", str(folder / "privacy.yaml"), "--report", str(filed))
     assert discreet("attack", str(folder / "release.csv"), *words) == 0
     assert filed.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_class_that_only_its_people_can_be_in_is_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["20,HIV"] * 3 + [f"{30 + i},d{i}" for i in range(10)]
+    (tmp_path / "t.csv").write_text("age,disease\n" + "\n".join(rows) + "\n")
+    words = ("--quasi", "age", "--sensitive", "disease", "-k", "3", "--method", "cells", "--at-most", "35%")
+    assert discreet("anonymize", str(tmp_path / "t.csv"), *words, "-o", str(tmp_path / "r.csv")) == 4
+    assert "homogeneity of disease comes to believe 100%" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "r.csv").exists()

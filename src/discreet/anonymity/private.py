@@ -48,7 +48,7 @@ BLOCK = 2048
 CHUNK = 1 << 20
 COVER = 1e-9
 LARGEST_K = 10**6
-LARGEST_EPSILON = 10
+LARGEST_EPSILON = 16
 
 
 @dataclass(frozen=True, kw_only=True)
