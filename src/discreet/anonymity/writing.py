@@ -155,10 +155,10 @@ def _encoded(codes: Codes, labels: Sequence[str]) -> pa.DictionaryArray:
     Of the labels that are used alone: a file's dictionary, or the type of a column, would tell the values of
     rows that are left out. Made from buffers: `pa.array` loads all of pandas where it is there.
     """
-    used, codes = np.unique(codes, return_inverse=True)
+    used, at = np.unique(codes, return_inverse=True)
     texts = [labels[place].encode() for place in used.tolist()]
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
     words = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
-    places = np.ascontiguousarray(codes, np.int32)
+    places = np.ascontiguousarray(at, np.int32)
     numbers = pa.Array.from_buffers(pa.int32(), len(places), [None, pa.py_buffer(places)])
     return pa.DictionaryArray.from_arrays(numbers, words)
