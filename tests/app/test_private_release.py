@@ -202,3 +202,33 @@ def test_frames_go_in_and_come_out(tmp_path: Path) -> None:
         assert len(release.to_pandas()) == release.to_polars().height == release.to_arrow().num_rows > 0
     with pytest.raises(RequestError, match="has no table nobody"):
         PrivateGeneralizer(tmp_path / "privacy.yaml", epsilon=1, delta=1e-6).fit("nobody")
+
+
+@pytest.mark.parametrize("idle", [("--at-most", "5%"), ("--force",), ("--with", "other.csv")])
+def test_bounds_that_nothing_is_tried_against_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], idle: tuple[str, ...]
+) -> None:
+    write_people(tmp_path, ROWS)
+    assert publish(tmp_path, *GUARANTEE, *LEVELS, *idle) == 2
+    assert f"{idle[0]} has no part in a private release" in " ".join(capsys.readouterr().err.split())
+    assert spent(tmp_path, capsys) == []
+
+
+@pytest.mark.parametrize("epsilon", ["nan", "inf", "0", "1000"])
+def test_an_epsilon_that_cannot_be_sampled_for_gets_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], epsilon: str
+) -> None:
+    write_people(tmp_path, ROWS)
+    assert publish(tmp_path, "--method", "private", "--epsilon", epsilon, "--delta", "1e-6", *LEVELS) == 2
+    assert "epsilon must be a number above 0 and at most 16" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_file_of_a_table_is_not_published_past_its_promise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_people(tmp_path, ROWS)
+    words = ("--policy", str(tmp_path / "privacy.yaml"), "-o", str(tmp_path / "release.csv"))
+    for options in ((*GUARANTEE, "--quasi", "age"), ("-k", "5", "--quasi", "age")):
+        assert discreet("anonymize", str(tmp_path / "people.csv"), *words, *options) == 2
+        assert "is the table people of the policy" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "release.csv").exists()

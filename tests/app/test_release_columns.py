@@ -290,3 +290,42 @@ def test_a_column_of_a_file_cannot_be_known_and_sensitive(
     file = str(folder / "people.csv")
     assert discreet("anonymize", file, "--quasi", "age,disease", "--sensitive", "disease", "-k", "2") == 2
     assert "disease is both a quasi-identifier and sensitive" in capsys.readouterr().err
+
+
+def test_pseudonyms_never_show_a_class_of_one_person(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"p{i // 3},{20 + i // 3},{('flu', 'HIV', 'cold')[i % 3]}" for i in range(12)]
+    (tmp_path / "visits.csv").write_text("patient,age,disease\n" + "\n".join(rows) + "\n")
+    linking = (
+        "--pseudonym",
+        "patient",
+        "--key",
+        str(tmp_path / "a.key"),
+        "-o",
+        str(tmp_path / "release.csv"),
+    )
+    file = ("anonymize", str(tmp_path / "visits.csv"), "--quasi", "age", "--sensitive", "disease", "-k", "3")
+    assert discreet(*file, *linking) == 0
+    shown = pacsv.read_csv(tmp_path / "release.csv").to_pylist()
+    people = {
+        age: {row["patient"] for row in shown if row["age"] == age} for age in {row["age"] for row in shown}
+    }
+    assert all(len(each) >= 3 for each in people.values())
+    capsys.readouterr()
+    (tmp_path / "privacy.yaml").write_text(
+        PEOPLE.replace("    person: patient\n    rows_per_person: 2\n", "")
+    )
+    assert discreet("anonymize", "visits", "-p", str(tmp_path / "privacy.yaml"), "-k", "3", *linking) == 2
+    assert "Declare person: patient" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_release_is_not_written_over_another_table_of_the_policy(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = "  others:\n    source: others.csv\n    columns:\n      a: {}\n"
+    (folder / "privacy.yaml").write_text(POLICY.replace("tables:\n", f"tables:\n{others}"))
+    (folder / "others.csv").write_text("a\n1\n")
+    assert publish(folder, "-k", "5", "--suppress", "10%", name="others.csv") == 2
+    assert "is the table others of the policy" in " ".join(capsys.readouterr().err.split())
+    assert (folder / "others.csv").read_text() == "a\n1\n"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,6 +194,30 @@ def test_suppressed_rows_are_gone_and_leave_no_class_behind(method: str, rows: R
 
 
 @every_method
+@pytest.mark.parametrize("name", ["release.parquet", "release.duckdb"])
+def test_a_file_lists_no_label_that_no_row_shows(method: str, name: str, tmp_path: Path) -> None:
+    rows: Rows = [(25, "13053", "a"), (25, "13053", "b")] * 3 + [(58, "14850", "c")]
+    found = Anonymizer(POLICY, models=[KAnonymity(k=3)], method=method, suppress="1/2")
+    release = found.fit(table_of(rows)).release
+    release.write(tmp_path / name)
+    kept = release.to_arrow()
+    for column in ("age", "zipcode"):
+        shown = set(map(str, kept.column(column).to_pylist()))
+        if name == "release.parquet":
+            assert _words(tmp_path / name, column) <= shown
+        else:
+            with closing(duckdb.connect(str(tmp_path / name), read_only=True)) as connection:
+                kind = connection.sql(f"SELECT typeof({column}) FROM release").fetchall()[0][0]
+            assert set(re.findall(r"'([^']*)'", kind)) <= shown
+
+
+def _words(path: Path, column: str) -> set[str]:
+    """The dictionary of a column as the file has it, used or not."""
+    read = pq.read_table(path, read_dictionary=[column]).column(column)
+    return {str(word) for chunk in read.chunks for word in getattr(chunk, "dictionary", chunk).to_pylist()}
+
+
+@every_method
 @settings(max_examples=10)
 @given(rows=st.lists(ROW, min_size=3, max_size=20), data=st.data())
 def test_the_order_of_rows_leaves_no_trace(method: str, rows: Rows, data: st.DataObject) -> None:
@@ -248,3 +276,21 @@ def test_published_rows_are_in_the_order_of_their_values() -> None:
     assert release is not None
     order = [(row["zipcode"], row["disease"]) for row in release.to_pylist() if row["age"] == "*"]
     assert all(one <= two for one, two in pairwise(order))
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_zero_and_minus_zero_are_one_value(written: bool, tmp_path: Path) -> None:
+    table = pa.table({"x": ["a"] * 4, "y": [0.0, -0.0, 0.0, -0.0], "d": [-0.0, 0.0, -0.0, 0.0]})
+    columns = {
+        "x": {"role": "quasi"},
+        "y": {"role": "quasi", "type": "decimal"},
+        "d": {"role": "sensitive", "type": "decimal"},
+    }
+    pq.write_table(table, tmp_path / "t.parquet")
+    entry = {"source": str(tmp_path / "t.parquet"), "columns": columns}
+    policy = Policy.model_validate({"tables": {"t": entry}})
+    source = "t" if written else table
+    with pytest.raises(UnmetError):
+        Anonymizer(policy, models=[DistinctDiversity(column="d", l=2)]).fit(source)
+    release = Anonymizer(policy, models=[KAnonymity(k=4)], levels={"y": 0}).fit(source).release
+    assert release.to_arrow().column("y").to_pylist() == [0.0] * 4

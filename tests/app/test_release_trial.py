@@ -201,3 +201,59 @@ def test_what_meets_its_models_breaks_no_bound_that_follows_from_them(
 
 def _bare(release: object) -> tuple[tuple[str, ...], ...]:
     return tuple(each.values for each in release.hierarchies)  # type: ignore[attr-defined]
+
+
+def test_a_value_that_everybody_of_a_class_has_breaks_recursive_diversity(tmp_path: Path) -> None:
+    visits = {1: "abc", 2: "ade", 3: "xyz", 4: "xwq"}
+    lines = [f"{who},{13 if who < 3 else 14},{value}" for who, values in visits.items() for value in values]
+    (tmp_path / "visits.csv").write_text("\n".join(["who,zipcode,disease", *lines]) + "\n")
+    (tmp_path / "privacy.yaml").write_text(
+        "tables:\n  visits:\n    source: visits.csv\n    person: who\n    rows_per_person: 3\n    columns:\n"
+        "      who: {role: identifier}\n      zipcode: {role: quasi}\n      disease: {role: sensitive}\n"
+    )
+    words = (
+        "anonymize",
+        "visits",
+        "-p",
+        str(tmp_path / "privacy.yaml"),
+        "--l-diversity",
+        "disease:3:recursive:2",
+    )
+    assert discreet(*words, "-o", str(tmp_path / "release.csv"), "--level", "zipcode=0") == 4
+    assert not (tmp_path / "release.csv").exists()
+
+
+def test_releases_of_the_same_name_are_all_laid_over(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "privacy.yaml").write_text(PROMISE + POLICY)
+    for each in ("one", "two"):
+        (folder / each).mkdir()
+        assert publish(folder, "-k", "3", "--suppress", "20%", name=f"{each}/release.csv") == 0
+    capsys.readouterr()
+    assert publish(folder, "-k", "3", "--suppress", "20%") == 0
+    told = (folder / "release.report.html").read_text()
+    assert all(
+        f"They have the release {folder / each / 'release.csv'}, too." in told for each in ("one", "two")
+    )
+
+
+def test_what_is_the_custodians_is_for_its_owner_alone(folder: Path) -> None:
+    (folder / "release.report.html").touch(mode=0o644)
+    assert publish(folder, "-k", "3", "--suppress", "20%") == 0
+    assert (folder / "release.report.html").stat().st_mode & 0o777 == 0o600
+    filed = folder / "attack.json"
+    words = ("--policy", str(folder / "privacy.yaml"), "--report", str(filed))
+    assert discreet("attack", str(folder / "release.csv"), *words) == 0
+    assert filed.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_class_that_only_its_people_can_be_in_is_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["20,HIV"] * 3 + [f"{30 + i},d{i}" for i in range(10)]
+    (tmp_path / "t.csv").write_text("age,disease\n" + "\n".join(rows) + "\n")
+    words = ("--quasi", "age", "--sensitive", "disease", "-k", "3", "--method", "cells", "--at-most", "35%")
+    assert discreet("anonymize", str(tmp_path / "t.csv"), *words, "-o", str(tmp_path / "r.csv")) == 4
+    assert "homogeneity of disease comes to believe 100%" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "r.csv").exists()

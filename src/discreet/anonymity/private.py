@@ -37,7 +37,7 @@ from scipy.stats import binom
 from discreet.anonymity.classes import Integers
 from discreet.core.errors import RequestError, require
 from discreet.core.guarantees import ApproximateDP
-from discreet.core.numbers import Real, keep_fraction, require_count, require_probability
+from discreet.core.numbers import Real, is_real, keep_fraction, require_count, require_probability
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
@@ -48,6 +48,7 @@ BLOCK = 2048
 CHUNK = 1 << 20
 COVER = 1e-9
 LARGEST_K = 10**6
+LARGEST_EPSILON = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +134,8 @@ def sample(counts: Integers, beta: Fraction, random: Randomness) -> Integers:
 
 
 def _largest_beta(epsilon: Real) -> Fraction:
-    require(Fraction(epsilon) > 0, "for_guarantee", "epsilon", epsilon, "a number above 0")
+    holds = is_real(epsilon) and 0 < epsilon <= LARGEST_EPSILON
+    require(holds, "for_guarantee", "epsilon", epsilon, f"a number above 0 and at most {LARGEST_EPSILON}")
     most = 1 - exp_bounds(Fraction(epsilon), 40)[1]
     beta = Fraction(math.floor(most * GRID), GRID)
     require(beta > 0, "for_guarantee", "epsilon", epsilon, "large enough to sample any row")

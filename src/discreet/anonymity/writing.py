@@ -87,6 +87,13 @@ def distinct(subject: Subject, column: str) -> str:
     return text.from_(table).where(known).sql(dialect="duckdb")
 
 
+def repeated(subject: Subject, column: str) -> str:
+    """A value of a column that several rows have, if there is one."""
+    known = exp.column(column, quoted=True).is_(exp.null()).not_()
+    rows = exp.select(_as_text(column)).from_(exp.to_identifier(subject.table, quoted=True)).where(known)
+    return rows.group_by(exp.Literal.number(1)).having("count(*) > 1").limit(1).sql(dialect="duckdb")
+
+
 def _as_text(name: str, table: str | None = None) -> exp.Expr:
     return exp.cast(exp.column(name, table=table, quoted=True), "text")
 
@@ -145,11 +152,13 @@ def recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: R
 def _encoded(codes: Codes, labels: Sequence[str]) -> pa.DictionaryArray:
     """As a dictionary, which engines read, group and write several times faster than text.
 
-    Made from buffers: `pa.array` loads all of pandas where it is there.
+    Of the labels that are used alone: a file's dictionary, or the type of a column, would tell the values of
+    rows that are left out. Made from buffers: `pa.array` loads all of pandas where it is there.
     """
-    texts = [label.encode() for label in labels]
+    used, at = np.unique(codes, return_inverse=True)
+    texts = [labels[place].encode() for place in used.tolist()]
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
     words = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
-    places = np.ascontiguousarray(codes, np.int32)
+    places = np.ascontiguousarray(at, np.int32)
     numbers = pa.Array.from_buffers(pa.int32(), len(places), [None, pa.py_buffer(places)])
     return pa.DictionaryArray.from_arrays(numbers, words)

@@ -6,9 +6,11 @@ gives their captions. A notice on the first line says whose document it is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 STYLE = """
 :root { color-scheme: light; }
@@ -136,3 +138,12 @@ def _plain(text: str) -> str:
     for mark in "\\`*_|<>":
         text = text.replace(mark, "\\" + mark)
     return " ".join(text.split())
+
+
+def keep(text: str, path: Path) -> None:
+    """Write what is the custodian's, for its owner alone to read."""
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+    ) as file:
+        os.fchmod(file.fileno(), 0o600)  # a file that was there keeps its mode otherwise
+        file.write(text)

@@ -155,6 +155,22 @@ def from_classes(published: PublishedTable) -> MatchSets:
     )
 
 
+def told(published: PublishedTable, known: Known, classes: Integers) -> MatchSets:
+    """Match sets of people whose classes are found out: tuple i of `known` is in `classes[i]`, or -1.
+
+    Where labels overlap, who knows everybody may find out by elimination which class is whose. Within a class
+    nothing tells rows apart, so no attacker who knows quasi-identifiers believes more than this one.
+    """
+    number = len(published.classes)
+    return MatchSets(
+        published=published,
+        known=known,
+        group=classes,
+        starts=np.arange(number + 1),
+        members=np.arange(number),
+    )
+
+
 def match(published: PublishedTable, known: Known, columns: Mapping[str, str] | None = None) -> MatchSets:
     """The match sets of all that are known.
 

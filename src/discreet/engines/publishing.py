@@ -32,6 +32,7 @@ from discreet.engines.faults import guarded
 PARQUET = "FORMAT parquet, COMPRESSION zstd"
 FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".csv": "FORMAT csv, HEADER"}
 DATABASES = sources.DATABASE
+FLOATS = ("FLOAT", "DOUBLE")
 ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
 
 
@@ -79,7 +80,7 @@ class DuckDBPublisher:
         self._connection = guarded(lambda: connect(spill=self._spill.name))
         try:
             for name, frame in (frames or {}).items():
-                self._connection.register(name, frame)
+                self._connection.register(name, _with_one_zero(frame))
             for name, table in tables.items():
                 self._view(name, table)
         except BaseException:
@@ -137,7 +138,7 @@ class DuckDBPublisher:
         source = sources.locate(name, table)
         self._sources.append(source)
         reading = guarded(lambda: sources.read(source, self._connection))
-        columns = ", ".join(map(quoted, table.columns))
+        columns = ", ".join(_with_one_zero_in(each, reading.types.get(each, "")) for each in table.columns)
         text = f"CREATE TEMP VIEW {quoted(name)} AS SELECT {columns} FROM {reading.relation}"
         guarded(lambda: self._connection.execute(text))
 
@@ -205,6 +206,24 @@ def _put(draft: Path, target: Target) -> None:
             f"{target.file} cannot be written to.",
             hint="Check that it is a DuckDB file and not open elsewhere.",
         )
+
+
+def _with_one_zero_in(column: str, kind: str) -> str:
+    """A column to select; floats without -0.0, which equals 0.0 but reads otherwise: one value, not two."""
+    name = quoted(column)
+    return f"CASE WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}" if kind in FLOATS else name
+
+
+def _with_one_zero(frame: pa.Table) -> pa.Table:
+    """The same for a frame."""
+    import pyarrow.compute as pc  # files do not need it, and it takes a while to load
+
+    for place, field in enumerate(frame.schema):
+        if field.type in (pa.float32(), pa.float64()):
+            column = frame.column(place)
+            zero = pa.scalar(0, field.type)
+            frame = frame.set_column(place, field.name, pc.if_else(pc.equal(column, zero), zero, column))
+    return frame
 
 
 def _encoded(field: pa.Field, column: pa.ChunkedArray) -> str:

@@ -18,7 +18,7 @@ from discreet.app.publishing.options import PRIVATE, Request, anonymizer, privat
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.releasing import publish
 from discreet.app.publishing.report import report, write_report
-from discreet.app.publishing.subjects import Named, resolve
+from discreet.app.publishing.subjects import Named, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
 from discreet.app.trials import view as attack_view
 from discreet.app.trials.release_trial import try_release
@@ -41,6 +41,7 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
     if request.output is not None:
         Target.of(request.output)  # refused before the table is looked at
     named = resolve(wanted(request))
+    _require_no_source(request, named)
     if check:
         _check(request, named, as_json=as_json)
     elif minimal or top is not None:
@@ -49,6 +50,15 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
         _publish_privately(request, named, as_json=as_json)
     else:
         _publish(request, named, as_json=as_json)
+
+
+def _require_no_source(request: Request, named: Named) -> None:
+    """Refuse to write over another table of the policy."""
+    lost = None if request.output is None else source_of(named.policy, str(request.output))
+    if lost not in (None, named.name):
+        raise RequestError(
+            f"anonymize: {request.output} is the table {lost} of the policy.", hint="Write to another file."
+        )
 
 
 def _publish(request: Request, named: Named, *, as_json: bool) -> None:

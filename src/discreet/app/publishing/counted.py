@@ -13,6 +13,7 @@ from discreet.anonymity.compression import Combinations, Subject, combine, compr
 from discreet.anonymity.hierarchies import Hierarchy, Spec, over_column, spec_of
 from discreet.anonymity.hierarchies.labels import number
 from discreet.anonymity.models import MInvariance, Model
+from discreet.anonymity.writing import repeated
 from discreet.app.publishing.exposure import require_harmless
 from discreet.app.publishing.goals import Goal, Method
 from discreet.core.errors import DataError, RequestError
@@ -89,6 +90,7 @@ def counted(
     with sources.open() as engine:
         state = engine.state
         require_harmless(engine, name, declared, shown)
+        _require_rows_apart(engine, subject, goal)
         found = combine(engine, subject)
         spanned = goal.method in (Method.MONDRIAN, Method.RELAXED)
         hierarchies = hierarchies_of(found, declared, policy, spanned=spanned)
@@ -195,6 +197,17 @@ def _require_people(subject: Subject, goal: Goal) -> None:
             f"anonymize: {subject.table} does not name its people, so who stayed cannot be told.",
             hint="Declare person: COLUMN in the policy.",
         )
+
+
+def _require_rows_apart(engine: DuckDBPublisher, subject: Subject, goal: Goal) -> None:
+    """Refuse pseudonyms that show which rows are one person's where rows are counted for people."""
+    for each in goal.pseudonyms if subject.person is None else ():
+        if engine.count(repeated(subject, each.column)).secret.num_rows:
+            raise DataError(
+                f"anonymize: several rows share a {each.column}, so its pseudonyms would show that they are "
+                "one person's, and a class of rows is no class of people.",
+                hint=f"Declare person: {each.column} in the policy and count people, or leave it out.",
+            )
 
 
 def require_columns(table: Table, frame: pa.Table) -> None:

@@ -134,6 +134,9 @@ def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
             ("--sampling", request.sampling is not None),
             ("--seconds", request.seconds is not None),
             ("--unit", request.unit is not None),
+            ("--at-most", request.at_most is not None),
+            ("--with", bool(request.others)),
+            ("--force", request.force),
         )
         if given
     ]

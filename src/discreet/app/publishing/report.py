@@ -16,7 +16,7 @@ from discreet.anonymity.utility.classification import classification_accuracy
 from discreet.anonymity.utility.measures import MEASURES, column_losses, height
 from discreet.anonymity.utility.workload import random_workload, workload_error
 from discreet.app.charts import BLUE, as_svg, styled
-from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
+from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section, keep
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.risk_report import identifying_section, risk_section
 from discreet.app.publishing.view import examples
@@ -45,9 +45,9 @@ SAYS = {
 
 
 def write_report(document: Document, published: Path) -> Path:
-    """Beside the published file."""
+    """Beside the published file, which others may read; it is for its owner alone."""
     path = Target.of(published).beside("report.html")
-    path.write_text(document.as_html(), encoding="utf-8")
+    keep(document.as_html(), path)
     return path
 
 

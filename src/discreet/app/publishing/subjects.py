@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import iglob
 from pathlib import Path
 
 from discreet.app.drafting.roles import is_code, likely_role
@@ -51,6 +52,7 @@ def resolve(wanted: Wanted) -> Named:
         _refuse_options(wanted)
         name = wanted.table
     else:
+        _refuse_source(wanted, policy)
         policy, name = _of_file(wanted, policy)
     if wanted.population is None or wanted.population in policy.tables:
         return Named(name=name, policy=policy, population=wanted.population)
@@ -66,6 +68,26 @@ def _refuse_options(wanted: Wanted) -> None:
             f"The policy says what the columns of {wanted.table} are; --quasi, --sensitive and --hierarchy "
             "are for files.",
             hint="Change the policy, or name the file.",
+        )
+
+
+def source_of(policy: Policy, file: str) -> str | None:
+    """The table of the policy that a file is the source of, or one of the sources."""
+    path, inner = split(file)
+    for name, table in policy.tables.items():
+        declared, other = split(table.source)
+        files = {Path(each).resolve() for each in (declared, *iglob(declared, recursive=True))}
+        if Path(path).resolve() in files and inner in ("", other or name):
+            return name
+    return None
+
+
+def _refuse_source(wanted: Wanted, policy: Policy | None) -> None:
+    """A file that is a table of the policy would be published past its promise and its ledger."""
+    name = None if policy is None else source_of(policy, wanted.table)
+    if name is not None:
+        raise RequestError(
+            f"{wanted.table} is the table {name} of the policy.", hint="Name the table, not its file."
         )
 
 
@@ -85,6 +107,8 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
         )
     table = table_of_file(wanted.table, roles, wanted.hierarchies)
     _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
+    if len(wanted.identifiers) == 1:  # its pseudonyms show which rows are one person's
+        table = table.model_copy(update={"person": wanted.identifiers[0]})
     entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from discreet.app.commands.ledger import open_ledger
 from discreet.app.commands.progress import spinner
-from discreet.app.documents import Section
+from discreet.app.documents import Section, keep
 from discreet.app.policies import load, promise_of
 from discreet.app.trials import view as attack_view
 from discreet.app.trials.attacked import attacked
@@ -175,7 +175,7 @@ def _file(trial: Trial, policy: Policy | None, path: Path) -> None:
 
 def _write(text: str, path: Path) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        keep(text, path)
     except OSError as error:
         reason = error.strerror or "the system refuses"
         raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None

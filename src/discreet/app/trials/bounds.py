@@ -113,8 +113,11 @@ def _of(model: Model, shares: Shares) -> Iterable[Bound]:
         case ProbabilisticDiversity(l=l):
             yield Bound(attack=ClassInference.name, column=column, most=float(1 / l), by=by)
         case RecursiveDiversity(l=l, belief_bound=bound):
-            attack = ClassInference.name if l == 2 else BackgroundKnowledge.name
-            yield Bound(attack=attack, column=column, most=float(bound), by=by, strict=True)
+            # who rules nothing out believes no more; that is tried where people have several values, too
+            for attack in (
+                (ClassInference.name,) if l == 2 else (ClassInference.name, BackgroundKnowledge.name)
+            ):
+                yield Bound(attack=attack, column=column, most=float(bound), by=by, strict=True)
         case DistinctDiversity(l=l) | EntropyDiversity(l=l) if l > 1:
             yield Bound(attack=Homogeneity.name, column=column, most=1.0, by=by, strict=True)
         case _:

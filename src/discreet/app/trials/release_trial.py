@@ -6,13 +6,16 @@ the same table whose files are still where they were written are laid over the n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from discreet.accounting.entries import OpenRelease
-from discreet.anonymity.classes import Tuples
+from discreet.anonymity.classes import Integers, Tuples
+from discreet.anonymity.grouping import classes_of_recoding
 from discreet.app.commands.ledger import open_ledger
 from discreet.app.policies import promise_of
+from discreet.app.publishing.goals import APART
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.subjects import table_of_file
 from discreet.app.trials.bounds import Bound, of_models, ruled_out
@@ -21,7 +24,7 @@ from discreet.app.trials.table_attacks import Scene, attack_table
 from discreet.app.trials.trial import Trial, judged
 from discreet.attacks.criteria import criteria
 from discreet.attacks.known import everybody
-from discreet.attacks.match_sets import match
+from discreet.attacks.match_sets import match, told
 from discreet.attacks.published import PublishedTable, from_recoding, from_release
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Policy
@@ -35,13 +38,20 @@ ASSUMED = (
 )
 
 
+OVERLAP = (
+    "Labels overlap here: attackers are taken to find out by elimination which class is whose, as who knows "
+    "everybody may."
+)
+
+
 def try_release(
     release: Release, policy: Policy, *, at_most: float | None = None, others: Iterable[Path] = ()
 ) -> Trial:
     """Run what fits on a release that is not written yet."""
     published = from_recoding(release.tuples, release.as_read, release.hierarchies)
     known = everybody(release.tuples, release.hierarchies)
-    sets = match(published, known)
+    apart = release.goal.method in APART
+    sets = match(published, known) if apart else told(published, known, _own(release))
     tables = _others(release, policy, others)
     scene = Scene(
         sets=sets,
@@ -58,13 +68,22 @@ def try_release(
         skipped=skipped,
         criteria=criteria(sets, scene.columns),
         promise=None if policy.promise is None else promise_of(policy),
-        assumed=(*ASSUMED, *(f"They have the release {name}, too." for name in tables)),
+        assumed=(
+            *ASSUMED,
+            *(() if apart else (OVERLAP,)),
+            *(f"They have the release {name}, too." for name in tables),
+        ),
     )
 
 
 def stated(at_most: float | None, option: str = "--at-most") -> tuple[Bound, ...]:
     """The bound that a custodian set for every attack."""
     return () if at_most is None else (Bound(most=at_most, by=option),)
+
+
+def _own(release: Release) -> Integers:
+    """The class that every tuple of the table is published in."""
+    return classes_of_recoding(release.tuples, release.as_read)[1][release.tuples.counts > 0]
 
 
 def _largest_shares(tuples: Tuples) -> dict[str, float]:
@@ -76,11 +95,13 @@ def _largest_shares(tuples: Tuples) -> dict[str, float]:
 
 def _others(release: Release, policy: Policy, named: Iterable[Path]) -> dict[str, PublishedTable]:
     """Other releases of the same table: those that are named, and those that the ledger knows."""
-    files = {path.name: str(path) for path in named}
+    files = {str(path.absolute()): path.name for path in named}
     if policy.promise is not None and release.subject.person is None:
         with open_ledger(policy) as ledger:
-            files |= {each.name: file for each in ledger.releases() if (file := _file(each, release))}
-    return {name: _read(name, file, release) for name, file in files.items()}
+            files |= {file: each.name for each in ledger.releases() if (file := _file(each, release))}
+    often = Counter(files.values())
+    names = {file: name if often[name] == 1 else file for file, name in files.items()}
+    return {name: _read(name, file, release) for file, name in names.items()}
 
 
 def _file(entry: OpenRelease, release: Release) -> str | None:
