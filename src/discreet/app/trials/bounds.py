@@ -32,7 +32,13 @@ from discreet.attacks.attack import Findings
 from discreet.belief.wording import at_most
 
 Shares = Mapping[str, float]
-OF_PEOPLE = (ProbabilisticDiversity, AlphaKAnonymity, DistinctDiversity, EntropyDiversity)
+OF_PEOPLE = (
+    ProbabilisticDiversity,
+    AlphaKAnonymity,
+    DistinctDiversity,
+    EntropyDiversity,
+    RecursiveDiversity,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

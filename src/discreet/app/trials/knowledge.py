@@ -31,7 +31,10 @@ from discreet.core.policy import Column, Role, Table
 from discreet.engines.publishing import DuckDBPublisher
 
 VICTIM = "the victim"
-PICKS = "They take each of the rows that fit a person for that person's with the same probability."
+PICKS = (
+    "They take each of the rows that fit a person for that person's with the same probability. Where labels "
+    "overlap, who knows everybody can rule some of these rows out, and may believe more than is told here."
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
