@@ -92,6 +92,68 @@ def test_a_victim_whom_no_row_fits_is_told_so(folder: Path, capsys: pytest.Captu
     assert "No row of the release fits anybody who is known." in capsys.readouterr().out
 
 
+GROUPED = pa.table(
+    {
+        "school": ["Higher", "Higher", "Lower", "Lower"],
+        "age": ["[20, 29]", "[30, 39]", "[20, 29]", "[30, 39]"],
+        "disease": ["flu", "flu", "gout", "flu"],
+    }
+)
+PUPILS = pa.table({"name": ["Ann", "Ben"], "school": ["Bachelors", "11th"], "age": [25, 35]})
+SCHOOLS = "Bachelors;Higher;*\nMasters;Higher;*\n11th;Lower;*\n"
+OF_PUPILS = ("grouped.csv", "--quasi", "school,age", "--sensitive", "disease")
+
+
+@pytest.fixture
+def pupils(folder: Path) -> Path:
+    pacsv.write_csv(GROUPED, folder / "grouped.csv")
+    pacsv.write_csv(PUPILS, folder / "pupils.csv")
+    (folder / "schools.csv").write_text(SCHOOLS)
+    return folder
+
+
+@pytest.mark.parametrize("knowledge", [("--knows", "pupils.csv"), ("--victim", "school=Bachelors,age=25")])
+def test_labels_that_nothing_explains_are_refused_and_no_all_clear(
+    pupils: Path, capsys: pytest.CaptureFixture[str], knowledge: tuple[str, ...]
+) -> None:
+    assert discreet("attack", *OF_PUPILS, *knowledge) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "the labels of school in grouped.csv" in told
+    assert "--hierarchy school=FILE" in told
+    found = attacks(capsys, *OF_PUPILS, *knowledge, "--hierarchy", "school=schools.csv")
+    assert found["linkage"]["highest"] == 1
+    assert found[""]["unread"] == []
+
+
+def test_labels_that_are_read_only_in_part_are_told_of(
+    pupils: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = GROUPED.set_column(0, "school", pa.array(["Bachelors", "Higher", "11th", "Lower"]))
+    pacsv.write_csv(mixed, "grouped.csv")
+    assert discreet("attack", *OF_PUPILS, "--knows", "pupils.csv") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 of the 4 labels of school in grouped.csv could not be read" in told
+    strangers = ("--victim", "school=11th,age=35")
+    assert discreet("attack", *OF_PUPILS, *strangers) == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("age", "old", "what is known as age has none"),
+        ("zip", "x", "four.csv shows digits as zip, and what is known as zip has none"),
+    ],
+)
+def test_a_register_of_another_type_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], column: str, value: str, told: str
+) -> None:
+    place = lectures.PEOPLE.column_names.index(column)
+    wrong = pa.array([value] * len(lectures.PEOPLE))
+    pacsv.write_csv(lectures.PEOPLE.set_column(place, column, wrong), "wrong.csv")
+    assert discreet("attack", "four.csv", *ILLNESS, "--knows", "wrong.csv") == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
 def test_bobs_salary_is_low_and_his_disease_is_of_the_stomach(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,7 +270,7 @@ def test_a_value_of_the_data_cannot_become_markup_of_the_report(
             "zip is both a quasi-identifier and sensitive",
         ),
         (("four.csv", *ILLNESS, "--knows", "organs.csv"), "The name of column 3 of organs.csv"),
-        (("four.csv", *ILLNESS, "--knows", "nobody.csv"), "the register nobody.csv is empty"),
+        (("four.csv", *ILLNESS, "--knows", "nobody.csv"), "attack: the register nobody.csv is empty"),
         (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "name=Zoe"), "nobody in the register"),
         (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "Zoe"), "--victim must be COLUMN=VALUE"),
         (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "title=Dr"), "no column title"),

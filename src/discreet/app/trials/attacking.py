@@ -88,6 +88,7 @@ def _table(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         criteria=found,
         promise=None if policy is None or policy.promise is None else promise_of(policy),
         assumed=(*stage.assumed, *about.remarks),
+        unread=stage.unread,
     )
     return trial, policy
 

@@ -24,6 +24,7 @@ def learned(tried: Tried, *, longest: int = 1000) -> str:
 def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
     """The sentences that matter, each with its tone."""
     worst = trial.strongest
+    yield from ((sentence, "bad") for sentence in trial.unread)
     if any(tried.findings.attack == Linkage.name and not tried.findings.attempts for tried in trial.tried):
         yield "No row of the release fits anybody who is known.", ""
     if worst is None or worst.best is None:

@@ -28,6 +28,7 @@ def as_object(trial: Trial) -> dict[str, object]:
         "bounds_held": not trial.broken,
         "promise": None if trial.promise is None else _promise(trial),
         "assumed": list(trial.assumed),
+        "unread": list(trial.unread),
     }
 
 
