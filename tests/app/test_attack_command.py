@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -249,6 +250,34 @@ def test_the_report_is_one_page_that_says_whose_it_is(folder: Path) -> None:
     assert {each["name"] for each in kept["attacks"]} >= {"linkage", "homogeneity"}
 
 
+def test_the_report_says_which_file_was_attacked_and_when(folder: Path) -> None:
+    for name in ("out.md", "out.json"):
+        assert discreet("attack", "four.csv", *ILLNESS, "--report", name) == 0
+    digest = hashlib.sha256((folder / "four.csv").read_bytes()).hexdigest()
+    text, kept = (folder / "out.md").read_text(), json.loads((folder / "out.json").read_text())
+    assert f"| SHA-256 | {digest} |" in text
+    assert re.search(r"\| on \| 20\d\d-\d\d-\d\d \(UTC\) \|", text)
+    assert kept["sha256"] == digest
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", kept["date"])
+
+
+def test_what_is_certain_of_some_is_not_blurred_by_guesses_of_the_others(folder: Path) -> None:
+    assert discreet("attack", "four.csv", *ILLNESS, "--report", "out.md") == 0
+    text = (folder / "out.md").read_text()
+    assert "| homogeneity of disease | 100% of 33.3% | 41.7% |" in text  # 4 of 12 people
+    assert "| inference of disease | 66.7% | 41.7% |" in text
+
+
+def test_nobody_takes_uniqueness_for_a_success_against_the_release(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("attack", "micro.csv", *OF_JOE, "--knows", "voters.csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert not any(line.startswith("uniqueness") for line in lines)
+    told = " ".join(" ".join(lines).split())
+    assert "By the values that are known 100% of people are alone, whatever is released" in told
+
+
 def test_a_value_of_the_data_cannot_become_markup_of_the_report(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -338,6 +367,12 @@ def test_a_curator_is_attacked_with_its_whole_budget_and_nothing_is_charged(
         assert [each["held"] for each in found[name]["bounds"]] == [True]
     assert max(after for _, _, after in claims(found["informed adversary"])) > 0.6
     assert sorted(each.name for each in path.parent.iterdir()) == ["people.parquet", "privacy.yaml"]
+    low, high = found["informed adversary"]["interval"]
+    assert discreet("attack", str(path), "--claim", answerers.CLAIM, "--victims", "6") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert low < found["informed adversary"]["success"] < high or high == 1
+    assert "where the share lies with 95% confidence" in told
+    assert re.search(r"\d–\d+(\.\d+)?%", told)
     page = (folder / "out.html").read_text()
     for words in ("NIST SP 800-226", "replace-one", "unit of privacy", "side channel", "epsilon", "trust"):
         assert words in page

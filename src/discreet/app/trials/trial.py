@@ -96,6 +96,7 @@ class Trial:
     promise: Promise | None = None
     assumed: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    sha256: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
