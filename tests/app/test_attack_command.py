@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -90,6 +91,68 @@ def test_a_victim_may_be_values_without_a_register(folder: Path, capsys: pytest.
 def test_a_victim_whom_no_row_fits_is_told_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert discreet("attack", "four.csv", *ILLNESS, "--victim", "zip=99999") == 0
     assert "No row of the release fits anybody who is known." in capsys.readouterr().out
+
+
+GROUPED = pa.table(
+    {
+        "school": ["Higher", "Higher", "Lower", "Lower"],
+        "age": ["[20, 29]", "[30, 39]", "[20, 29]", "[30, 39]"],
+        "disease": ["flu", "flu", "gout", "flu"],
+    }
+)
+PUPILS = pa.table({"name": ["Ann", "Ben"], "school": ["Bachelors", "11th"], "age": [25, 35]})
+SCHOOLS = "Bachelors;Higher;*\nMasters;Higher;*\n11th;Lower;*\n"
+OF_PUPILS = ("grouped.csv", "--quasi", "school,age", "--sensitive", "disease")
+
+
+@pytest.fixture
+def pupils(folder: Path) -> Path:
+    pacsv.write_csv(GROUPED, folder / "grouped.csv")
+    pacsv.write_csv(PUPILS, folder / "pupils.csv")
+    (folder / "schools.csv").write_text(SCHOOLS)
+    return folder
+
+
+@pytest.mark.parametrize("knowledge", [("--knows", "pupils.csv"), ("--victim", "school=Bachelors,age=25")])
+def test_labels_that_nothing_explains_are_refused_and_no_all_clear(
+    pupils: Path, capsys: pytest.CaptureFixture[str], knowledge: tuple[str, ...]
+) -> None:
+    assert discreet("attack", *OF_PUPILS, *knowledge) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "the labels of school in grouped.csv" in told
+    assert "--hierarchy school=FILE" in told
+    found = attacks(capsys, *OF_PUPILS, *knowledge, "--hierarchy", "school=schools.csv")
+    assert found["linkage"]["highest"] == 1
+    assert found[""]["unread"] == []
+
+
+def test_labels_that_are_read_only_in_part_are_told_of(
+    pupils: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = GROUPED.set_column(0, "school", pa.array(["Bachelors", "Higher", "11th", "Lower"]))
+    pacsv.write_csv(mixed, "grouped.csv")
+    assert discreet("attack", *OF_PUPILS, "--knows", "pupils.csv") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 of the 4 labels of school in grouped.csv could not be read" in told
+    strangers = ("--victim", "school=11th,age=35")
+    assert discreet("attack", *OF_PUPILS, *strangers) == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("age", "old", "what is known as age has none"),
+        ("zip", "x", "four.csv shows digits as zip, and what is known as zip has none"),
+    ],
+)
+def test_a_register_of_another_type_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], column: str, value: str, told: str
+) -> None:
+    place = lectures.PEOPLE.column_names.index(column)
+    wrong = pa.array([value] * len(lectures.PEOPLE))
+    pacsv.write_csv(lectures.PEOPLE.set_column(place, column, wrong), "wrong.csv")
+    assert discreet("attack", "four.csv", *ILLNESS, "--knows", "wrong.csv") == 2
+    assert told in " ".join(capsys.readouterr().err.split())
 
 
 def test_bobs_salary_is_low_and_his_disease_is_of_the_stomach(
@@ -187,6 +250,34 @@ def test_the_report_is_one_page_that_says_whose_it_is(folder: Path) -> None:
     assert {each["name"] for each in kept["attacks"]} >= {"linkage", "homogeneity"}
 
 
+def test_the_report_says_which_file_was_attacked_and_when(folder: Path) -> None:
+    for name in ("out.md", "out.json"):
+        assert discreet("attack", "four.csv", *ILLNESS, "--report", name) == 0
+    digest = hashlib.sha256((folder / "four.csv").read_bytes()).hexdigest()
+    text, kept = (folder / "out.md").read_text(), json.loads((folder / "out.json").read_text())
+    assert f"| SHA-256 | {digest} |" in text
+    assert re.search(r"\| on \| 20\d\d-\d\d-\d\d \(UTC\) \|", text)
+    assert kept["sha256"] == digest
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", kept["date"])
+
+
+def test_what_is_certain_of_some_is_not_blurred_by_guesses_of_the_others(folder: Path) -> None:
+    assert discreet("attack", "four.csv", *ILLNESS, "--report", "out.md") == 0
+    text = (folder / "out.md").read_text()
+    assert "| homogeneity of disease | 100% of 33.3% | 41.7% |" in text  # 4 of 12 people
+    assert "| inference of disease | 66.7% | 41.7% |" in text
+
+
+def test_nobody_takes_uniqueness_for_a_success_against_the_release(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("attack", "micro.csv", *OF_JOE, "--knows", "voters.csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert not any(line.startswith("uniqueness") for line in lines)
+    told = " ".join(" ".join(lines).split())
+    assert "By the values that are known 100% of people are alone, whatever is released" in told
+
+
 def test_a_value_of_the_data_cannot_become_markup_of_the_report(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,7 +299,7 @@ def test_a_value_of_the_data_cannot_become_markup_of_the_report(
             "zip is both a quasi-identifier and sensitive",
         ),
         (("four.csv", *ILLNESS, "--knows", "organs.csv"), "The name of column 3 of organs.csv"),
-        (("four.csv", *ILLNESS, "--knows", "nobody.csv"), "the register nobody.csv is empty"),
+        (("four.csv", *ILLNESS, "--knows", "nobody.csv"), "attack: the register nobody.csv is empty"),
         (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "name=Zoe"), "nobody in the register"),
         (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "Zoe"), "--victim must be COLUMN=VALUE"),
         (("four.csv", *ILLNESS, "--knows", "people.csv", "--victim", "title=Dr"), "no column title"),
@@ -276,6 +367,12 @@ def test_a_curator_is_attacked_with_its_whole_budget_and_nothing_is_charged(
         assert [each["held"] for each in found[name]["bounds"]] == [True]
     assert max(after for _, _, after in claims(found["informed adversary"])) > 0.6
     assert sorted(each.name for each in path.parent.iterdir()) == ["people.parquet", "privacy.yaml"]
+    low, high = found["informed adversary"]["interval"]
+    assert discreet("attack", str(path), "--claim", answerers.CLAIM, "--victims", "6") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert low < found["informed adversary"]["success"] < high or high == 1
+    assert "where the share lies with 95% confidence" in told
+    assert re.search(r"\d–\d+(\.\d+)?%", told)
     page = (folder / "out.html").read_text()
     for words in ("NIST SP 800-226", "replace-one", "unit of privacy", "side channel", "epsilon", "trust"):
         assert words in page

@@ -10,6 +10,7 @@ import pytest
 
 from discreet.app.audits.question_audit import audit_question
 from discreet.app.policies import load
+from discreet.attacks.audit import Audited
 from discreet.attacks.pairs import PAIRS, Pair
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
@@ -90,7 +91,14 @@ def test_a_broken_claim_is_exit_code_4(
     twin = Pair(mechanism=HalfTheNoise(), here=0, there=1)
     monkeypatch.setitem(PAIRS, DiscreteLaplace, lambda *_: twin)
     assert discreet("audit", "discrete-laplace", "--epsilon", "1", "--runs", "4000") == 4
-    assert "The claim is broken: epsilon is at least " in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "The claim is broken: epsilon is at least " in told
+    assert "Of sound mechanisms up to 5% would be told the same at this confidence" in told
+
+
+def test_a_bound_just_above_the_claim_does_not_read_like_the_claim() -> None:
+    found = Audited(claimed=1.0, lower_bound=1.0004, confidence=0.95, runs=1_000, hits=(9, 1))
+    assert "epsilon is at least 1.0004 with 95% confidence, and 1 is claimed" in found.verdict
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_what_does_not_fit_is_said_in_a_sentence() -> None:
         engine(people=pa.table({"name": ["Joe"]})) as opened,
     ):
         from_register(opened, Register(table="people"), published)
-    with pytest.raises(DataError, match="the register register is empty"):
+    with pytest.raises(DataError, match="attack: register is empty"):
         known_of(pa.table({"zip": pa.array([], pa.string())}), published)
     with pytest.raises(DataError, match="nobody in register has name=Joe"):
         known_of(pa.table({"zip": ["13053"], "name": ["Al"]}), published, victim={"name": "Joe"})

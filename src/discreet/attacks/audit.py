@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from discreet.attacks.events import Outputs, choose, columns, part
 from discreet.attacks.lower_bound import epsilon_lower_bound
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import chance, number, percent
 from discreet.core.errors import require
 from discreet.core.numbers import Real, is_real, require_count, require_positive, require_probability
 
@@ -30,6 +30,7 @@ Draw = Callable[[int], Outputs]
 RUNS = 40_000
 LEAST_RUNS = 100
 CONFIDENCE = 0.95
+MOST_DIGITS = 17
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +51,28 @@ class Audited:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """One sentence; where the claim is broken, another on how often that is said wrongly."""
+        claimed, bound = self.written
         at = f" at delta {number(self.delta)}" if self.delta else ""
-        shown = f"at least {number(self.lower_bound)}{at} with {percent(self.confidence)} confidence"
+        shown = f"at least {bound}{at} with {percent(self.confidence)} confidence"
         if self.holds:
-            return (
-                f"Epsilon is {shown}; {number(self.claimed)} is claimed, and the runs do not contradict it."
-            )
-        return f"The claim is broken: epsilon is {shown}, and {number(self.claimed)} is claimed."
+            return f"Epsilon is {shown}; {claimed} is claimed, and the runs do not contradict it."
+        miss = 1 - self.confidence
+        return (
+            f"The claim is broken: epsilon is {shown}, and {claimed} is claimed. Of sound mechanisms up to "
+            f"{chance(miss)} would be told the same at this confidence: run it again, with one of "
+            f"{percent(1 - miss / 1000)}."
+        )
+
+    @property
+    def written(self) -> tuple[str, str]:
+        """The claim and the bound, in as many digits as tell them apart."""
+        both = (self.claimed, self.lower_bound)
+        for digits in range(3, MOST_DIGITS):
+            claimed, bound = (number(each, digits) for each in both)
+            if claimed != bound:
+                break
+        return claimed, bound
 
 
 def audit(

@@ -96,6 +96,7 @@ def findings(
             "claimed": int(claimed.sum()) / sets.known.people,
             "precision": right / int(claimed.sum()) if len(claimed) else 0.0,
             "recall": right / sets.known.people,
+            "precision of guesses": _guessed(claims, claimed) if len(others) else baseline,
             "highest posterior": float(claims.posterior.max(initial=0.0)),
             **(figures or {}),
         },
@@ -104,6 +105,11 @@ def findings(
         believed=float(claims.posterior[claims.gained if supposed else ...].max(initial=0.0)),
         factor=_largest_factor(claims),
     )
+
+
+def _guessed(claims: Claims, claimed: Integers) -> float:
+    """How many of the claims are right if they are only as likely as before."""
+    return float(claimed @ claims.prior) / int(claimed.sum()) if len(claimed) else 0.0
 
 
 def _largest_factor(claims: Claims) -> float:

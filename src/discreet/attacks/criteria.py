@@ -4,8 +4,8 @@ singling out   the share of people whose match set is one row.
 linkability    the share of people who are linked to their row by picking from their match set, beside picking
                from all rows.
 inference      how many people's sensitive value is guessed rightly from their match set, beside guessing from
-               the release as a whole; and the share of people of whom a value is believed with `significant`
-               probability at least that the release as a whole does not give.
+               the release as a whole; in words also the share of people of whom a value is believed with
+               `significant` probability at least that the release as a whole does not give.
 
 Prosecutor, journalist and marketer are those of `discreet.anonymity.risk`, with the people of a register as
 the population.
@@ -88,12 +88,12 @@ def _inference(sets: MatchSets, column: str, significant: float) -> Criterion:
     guessed = ClassInference(column=column).run(sets)
     return Criterion(
         name=f"inference of {column}",
-        share=share,
-        baseline=0.0,
+        share=guessed.success,
+        baseline=guessed.baseline,
         sentence=(
-            f"Of {_share(share)} of them a value of {column} is believed with {_share(significant)} or more "
-            f"that the release as a whole does not give; {_share(guessed.success)} are guessed rightly, "
-            f"{_share(guessed.baseline)} without knowing who they are."
+            f"{column} of {_share(guessed.success)} of those whom a row fits is guessed rightly, of "
+            f"{_share(guessed.baseline)} without knowing who they are. Of {_share(share)} of all a value is "
+            f"believed with {_share(significant)} or more that the release as a whole does not give."
         ),
     )
 

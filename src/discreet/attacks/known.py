@@ -103,7 +103,7 @@ def everybody(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> Known:
 
 def _nobody(register: Register) -> DataError:
     if register.victim is None:
-        return DataError(f"attack: the register {register.table} is empty.", hint="Give one with people.")
+        return DataError(f"attack: {register.table} is empty.", hint="Give one with people.")
     asked = " and ".join(f"{name}={value}" for name, value in register.victim.items())
     return DataError(
         f"attack: nobody in {register.table} has {asked}.", hint="Check how the register writes it."

@@ -232,7 +232,7 @@ def _by_box(published: PublishedTable, known: Known, sides: Sequence[_Side]) -> 
 
 def _sides(published: PublishedTable, known: Known, columns: Mapping[str, str]) -> list[_Side]:
     sides = []
-    for place, other in _pairs(published, known, columns):
+    for place, other in pairs(published, known, columns):
         values, hierarchy = known.values[other], published.hierarchies.get(published.columns[place])
         blank = [known.blank_is_unknown and value == "" for value in values]
         side = _Side(
@@ -245,7 +245,7 @@ def _sides(published: PublishedTable, known: Known, columns: Mapping[str, str]) 
     return sides
 
 
-def _pairs(published: PublishedTable, known: Known, columns: Mapping[str, str]) -> list[tuple[int, int]]:
+def pairs(published: PublishedTable, known: Known, columns: Mapping[str, str]) -> list[tuple[int, int]]:
     """The places of each shared column in the release and in the knowledge."""
     for name, called in columns.items():
         if name not in published.columns or called not in known.columns:

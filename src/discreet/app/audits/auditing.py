@@ -107,9 +107,10 @@ def show(console: Console, audited: str, found: Audited) -> None:
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     for title in ("", "epsilon", f"a belief of {percent(PRIOR)} can become"):
         table.add_column(title, justify="right" if title else "left")
-    table.add_row("claimed", number(found.claimed), f"at most {at_most(highest(PRIOR, found.claimed))}")
+    claimed, bound = found.written
+    table.add_row("claimed", claimed, f"at most {at_most(highest(PRIOR, found.claimed))}")
     reached = percent(highest(PRIOR, found.lower_bound))
-    table.add_row("shown by the runs", number(found.lower_bound), f"at least {reached}")
+    table.add_row("shown by the runs", bound, f"at least {reached}")
     console.print(table)
     more, fewer = found.hits
     console.print(

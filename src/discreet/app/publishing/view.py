@@ -13,7 +13,7 @@ from discreet.anonymity.utility.measures import granularity, loss
 from discreet.app.publishing import risk as anonymize_risk
 from discreet.app.publishing.release import Release
 from discreet.app.trials.trial import Trial
-from discreet.app.trials.view import attacks_table
+from discreet.app.trials.view import show_attacks
 from discreet.belief.wording import percent
 
 EXAMPLES = 3
@@ -61,7 +61,7 @@ def show(console: Console, release: Release, written: list[Path], trial: Trial) 
     for each in release.goal.pseudonyms:
         console.print(Text.assemble(("pseudonyms", "bold"), f"  {each.declaration['meaning']}"))
     console.print("\nAttacked by who knows everybody's quasi-identifiers:", style="bold")
-    console.print(attacks_table(trial))
+    show_attacks(console, trial)
     console.print(
         "\nThis holds against who knows everybody's quasi-identifiers and nothing else. It is not "
         "differentially private: with other knowledge or another release more can be believed.",

@@ -62,7 +62,7 @@ def show(
     console.print(grid)
     console.print()
     if trial.tried:
-        console.print(attack_view.attacks_table(trial))
+        attack_view.show_attacks(console, trial)
     else:
         console.print("No attack was run: --panel FILE names people who are not in the data.", style="dim")
     console.print(Text(f"\n{MADE_UP}", style="dim"))

@@ -27,6 +27,7 @@ class Attacked:
     """A release as a file; `original` is the policy's table that it was made from, where that is known."""
 
     path: Path
+    sha256: str
     table: Table
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
@@ -59,15 +60,17 @@ def attacked(request: Request) -> Attacked:
             raise RequestError(
                 f"attack: {path.name} has no column {name}.", hint=f"It has {', '.join(table.columns)}."
             )
+    digest = _digest(path)
     return Attacked(
         path=path,
+        sha256=digest,
         table=table,
         quasi=quasi,
         sensitive=sensitive,
         policy=policy,
         original=original,
         bounds=_bounds(certificate),
-        remarks=_remarks(path, certificate),
+        remarks=_remarks(digest, certificate),
     )
 
 
@@ -135,11 +138,12 @@ def _bounds(certificate: Certificate) -> tuple[Bound, ...]:
     return tuple(from_object(entry) for entry in entries) if isinstance(entries, list) else ()
 
 
-def _remarks(path: Path, certificate: Certificate) -> tuple[str, ...]:
-    if not certificate:
-        return ()
+def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remarks(digest: str, certificate: Certificate) -> tuple[str, ...]:
     remarks = []
     if certificate.get("sha256") not in (None, digest):
         remarks.append("The certificate beside the release is of a file with other content.")

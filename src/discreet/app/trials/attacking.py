@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
@@ -88,6 +89,8 @@ def _table(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         criteria=found,
         promise=None if policy is None or policy.promise is None else promise_of(policy),
         assumed=(*stage.assumed, *about.remarks),
+        unread=stage.unread,
+        sha256=about.sha256,
     )
     return trial, policy
 
@@ -161,15 +164,18 @@ def _refuse_table_options(request: Request) -> None:
 
 
 def _file(trial: Trial, policy: Policy | None, path: Path) -> None:
+    day = datetime.now(UTC).date().isoformat()
     if path.suffix.lower() == ".json":
-        return _write(json.dumps({"notice": NOTICE} | attack_view.as_object(trial), indent=2) + "\n", path)
+        return _write(
+            json.dumps({"notice": NOTICE, "date": day} | attack_view.as_object(trial), indent=2) + "\n", path
+        )
     from discreet.app.trials.report import document  # charts take a second to load
 
     more: list[Section] = []
     if policy is not None and policy.promise is not None:
         with open_ledger(policy) as ledger:
             more.append(deployment(policy, ledger))
-    made = document(trial, *more)
+    made = document(trial, *more, day=day)
     return _write(made.as_html() if path.suffix.lower() == ".html" else made.as_markdown(), path)
 
 

@@ -20,11 +20,12 @@ from discreet.app.publishing.counted import hierarchies_of, subject_of
 from discreet.app.publishing.subjects import table_of_file
 from discreet.app.trials.attacked import Attacked
 from discreet.app.trials.meanings import declared_specs, meanings_of, over_covered
+from discreet.app.trials.reading import matched
 from discreet.app.trials.request import Request
 from discreet.app.trials.table_attacks import Scene
 from discreet.attacks import Fact
 from discreet.attacks.known import Known, Register, everybody, from_register
-from discreet.attacks.match_sets import MatchSets, from_classes, match
+from discreet.attacks.match_sets import MatchSets, from_classes
 from discreet.attacks.published import PublishedTable, from_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
@@ -39,11 +40,12 @@ PICKS = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stage:
-    """A scene, and in words what is known and what is assumed."""
+    """A scene, and in words what is known, what is assumed and which labels could not be read."""
 
     scene: Scene
     knowledge: str
     assumed: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
 
 def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
@@ -58,19 +60,22 @@ def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
         )
     known, knowledge, assumed = _known(engine, request, about, published, facts)
     readable = replace(published, hierarchies=_hierarchies(request, specs, known))
+    sets, unread = matched(readable, known, request.called, about.path.name)
     earlier: tuple[MatchSets, ...] = ()
     if request.earlier is not None:
-        before = replace(_published(engine, _earlier_name(request), about), hierarchies=readable.hierarchies)
-        earlier = (match(before, known, request.called_earlier),)
+        name = _earlier_name(request)
+        before = replace(_published(engine, name, about), hierarchies=readable.hierarchies)
+        laid, more = matched(before, known, request.called_earlier, name)
+        earlier, unread = (laid,), (*unread, *more)
         assumed = (*assumed, f"They have the earlier release {Path(request.earlier).name}, too.")
     scene = Scene(
-        sets=match(readable, known, request.called),
+        sets=sets,
         meanings=meanings,
         facts=facts,
         earlier=earlier,
         everyone=request.victim is None,
     )
-    return Stage(scene=scene, knowledge=knowledge, assumed=(*assumed, PICKS, *_said(facts)))
+    return Stage(scene=scene, knowledge=knowledge, assumed=(*assumed, PICKS, *_said(facts)), unread=unread)
 
 
 def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[str, pa.Table]]:

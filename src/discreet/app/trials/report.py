@@ -12,7 +12,7 @@ from discreet.app.documents import Document, Grid, Paragraph, Part, Section
 from discreet.app.trials.bounds import Bound
 from discreet.app.trials.charts import pictures
 from discreet.app.trials.trial import NOTICE, Trial, Tried
-from discreet.app.trials.verdicts import learned, verdict
+from discreet.app.trials.verdicts import learned, legend, on_release, scored, verdict
 from discreet.attacks.attack import Finding
 from discreet.attacks.criteria import Criteria
 from discreet.belief.wording import number, percent
@@ -24,12 +24,12 @@ CAUTION = (
 )
 
 
-def document(trial: Trial, *more: Section) -> Document:
-    """All of a trial; `more` sections stand before what was assumed."""
+def document(trial: Trial, *more: Section, day: str) -> Document:
+    """All of a trial of a `day`; `more` sections stand before what was assumed."""
     return Document(
         title=f"What attackers find out from {trial.subject}",
         notice=NOTICE,
-        sections=(*sections(trial), *more, assumptions(trial)),
+        sections=(*sections(trial), *more, assumptions(trial), _subject(trial, day)),
     )
 
 
@@ -42,6 +42,13 @@ def sections(trial: Trial, *, risks: bool = True) -> tuple[Section, ...]:
     return (*found, *_skipped(trial))
 
 
+def _subject(trial: Trial, day: str) -> Section:
+    rows = [("attacked", trial.subject), ("on", f"{day} (UTC)")]
+    if trial.sha256 is not None:
+        rows.append(("SHA-256", trial.sha256))
+    return Section(title="What was attacked, and when", parts=(Grid(head=("", ""), rows=tuple(rows)),))
+
+
 def assumptions(trial: Trial) -> Section:
     lines = (f"Attackers know {trial.knowledge}.", *trial.assumed, CAUTION)
     return Section(title="What was assumed", parts=tuple(Paragraph(text=line) for line in lines))
@@ -51,12 +58,12 @@ def _verdict(trial: Trial) -> Section:
     rows = tuple(
         (
             tried.name,
-            percent(tried.findings.success),
-            percent(tried.findings.baseline),
+            f"{(score := scored(tried)).right} {score.beside}".rstrip(),
+            score.guessing,
             learned(tried),
             "; ".join(f"{bound.said}: {_verb(bound, tried)}" for bound in tried.bounds) or "–",
         )
-        for tried in trial.tried
+        for tried in on_release(trial)
     )
     head = ("attack", "right", "guessing", "the most that is learned of one person", "bound")
     return Section(
@@ -64,6 +71,7 @@ def _verdict(trial: Trial) -> Section:
         parts=(
             *(Paragraph(text=text, tone=tone) for text, tone in verdict(trial)),
             Grid(head=head, rows=rows, numbers=(1, 2)),
+            *(Paragraph(text=line) for line in legend(trial)),
         ),
     )
 

@@ -86,7 +86,7 @@ class Tried:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """All of it: what was attacked, with what knowledge, and what came of it."""
+    """All of it: what was attacked, with what knowledge, what came of it, and what was left `unread`."""
 
     subject: str
     knowledge: str
@@ -95,6 +95,8 @@ class Trial:
     criteria: Criteria | None = None
     promise: Promise | None = None
     assumed: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    sha256: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

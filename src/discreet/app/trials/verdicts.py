@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from discreet.app.trials.trial import Trial, Tried
-from discreet.attacks import Linkage
+from discreet.attacks import Linkage, Uniqueness
 from discreet.belief.wording import number, percent
 
 NOTHING = "nothing"
@@ -21,9 +22,55 @@ def learned(tried: Tried, *, longest: int = 1000) -> str:
     return f"{whom}: {best.claim}, {percent(best.prior)} → {percent(best.posterior)}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """How often an attack is right, and guessing; `beside` says of how many, or how sure the share is."""
+
+    right: str
+    guessing: str
+    beside: str = ""
+
+
+def scored(tried: Tried) -> Scored:
+    """Of what an attack claims, where it claims nothing of some people; else of everybody it tried."""
+    found = tried.findings
+    guesses = found.figures.get("precision of guesses")
+    claimed = 1.0 if guesses is None else found.figures["claimed"]
+    if claimed == 0:
+        return Scored(right="–", guessing="–", beside="of 0%")
+    if guesses is not None and claimed < 1:
+        right = percent(found.figures["precision"])
+        return Scored(right=right, guessing=percent(guesses), beside=f"of {percent(claimed)}")
+    low, high = found.interval
+    beside = "" if low == high else f"{number(100 * low)}–{percent(high)}"
+    return Scored(right=percent(found.success), guessing=percent(found.baseline), beside=beside)
+
+
+def legend(trial: Trial) -> Iterator[str]:
+    """What stands beside the shares, and what was found that is not about the release."""
+    beside = [scored(tried).beside for tried in on_release(trial)]
+    if any(each.startswith("of ") for each in beside):
+        yield "right: of the claims that are made; beside it, of how many of the people there is one."
+    if any("–" in each for each in beside):
+        yield "right: of a sample of people; beside it, where the share lies with 95% confidence."
+    for tried in trial.tried:
+        if tried.findings.attack == Uniqueness.name:
+            alone = percent(tried.findings.success)
+            yield (
+                f"By the values that are known {alone} of people are alone, whatever is released "
+                "(uniqueness)."
+            )
+
+
+def on_release(trial: Trial) -> tuple[Tried, ...]:
+    """The attacks whose success is one against the release; uniqueness is of a register."""
+    return tuple(tried for tried in trial.tried if tried.findings.attack != Uniqueness.name)
+
+
 def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
     """The sentences that matter, each with its tone."""
     worst = trial.strongest
+    yield from ((sentence, "bad") for sentence in trial.unread)
     if any(tried.findings.attack == Linkage.name and not tried.findings.attempts for tried in trial.tried):
         yield "No row of the release fits anybody who is known.", ""
     if worst is None or worst.best is None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.app.trials.trial import Trial, Tried
-from discreet.app.trials.verdicts import learned, verdict
+from discreet.app.trials.verdicts import learned, legend, on_release, scored, verdict
 from discreet.attacks.attack import Finding
 from discreet.attacks.criteria import Criteria, Criterion
 from discreet.belief.wording import percent
@@ -21,6 +21,7 @@ def as_object(trial: Trial) -> dict[str, object]:
     """The machine-readable form."""
     return {
         "subject": trial.subject,
+        "sha256": trial.sha256,
         "knowledge": trial.knowledge,
         "attacks": [_attack(tried) for tried in trial.tried],
         "not_run": [{"name": each.name, "why": each.why} for each in trial.skipped],
@@ -28,6 +29,7 @@ def as_object(trial: Trial) -> dict[str, object]:
         "bounds_held": not trial.broken,
         "promise": None if trial.promise is None else _promise(trial),
         "assumed": list(trial.assumed),
+        "unread": list(trial.unread),
     }
 
 
@@ -93,7 +95,7 @@ def _promise(trial: Trial) -> dict[str, object]:
 def show(console: Console, trial: Trial) -> None:
     """Verdict, attacks, criteria, what was not run."""
     console.print(f"Attackers know {trial.knowledge}.\n", highlight=False, markup=False)
-    console.print(attacks_table(trial))
+    show_attacks(console, trial)
     console.print()
     for text, tone in verdict(trial):
         console.print(text, style=TONES[tone], highlight=False, markup=False)
@@ -106,7 +108,14 @@ def show(console: Console, trial: Trial) -> None:
             console.print(f"{names}: {why}", style="dim", highlight=False, markup=False)
 
 
-def attacks_table(trial: Trial) -> Table:
+def show_attacks(console: Console, trial: Trial) -> None:
+    """What each attack found, and how to read it."""
+    console.print(_attacks_table(trial))
+    for line in legend(trial):
+        console.print(line, style="dim", highlight=False, markup=False)
+
+
+def _attacks_table(trial: Trial) -> Table:
     """One line an attack: how often it is right beside guessing, and the most that it came to believe."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("attack")
@@ -116,9 +125,10 @@ def attacks_table(trial: Trial) -> Table:
     bounded = any(tried.bounds for tried in trial.tried)
     if bounded:
         table.add_column("bound", no_wrap=True)
-    for tried in trial.tried:
-        found = tried.findings
-        cells = (percent(found.success), percent(found.baseline), learned(tried, longest=LONGEST))
+    for tried in on_release(trial):
+        score = scored(tried)
+        right = "\n".join(filter(None, (score.right, score.beside)))
+        cells = (right, score.guessing, learned(tried, longest=LONGEST))
         table.add_row(tried.name, *cells, *([_bound(tried)] if bounded else []))
     return table
 

@@ -1,0 +1,50 @@
+"""Refuses to attack a release whose labels cannot be read, and says so of those that are in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from discreet.attacks.known import Known
+from discreet.attacks.legibility import Illegible, illegible
+from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.published import PublishedTable
+from discreet.core.errors import RequestError
+
+
+def matched(
+    published: PublishedTable, known: Known, columns: Mapping[str, str], name: str
+) -> tuple[MatchSets, tuple[str, ...]]:
+    """Match sets, and what of the release's labels could not be read; refuses what would be no attack."""
+    found = illegible(published, known, columns)
+    _refuse([each for each in found if each.wholly], name)
+    sets = match(published, known, columns)
+    if not sets.people.any():
+        _refuse(found, name)
+    return sets, tuple(_told(found, name))
+
+
+def _refuse(found: Sequence[Illegible], name: str) -> None:
+    for each in found:
+        if each.kind is not None:
+            raise RequestError(
+                f"attack: {name} shows {each.kind} as {each.column}, and what is known as {each.called} "
+                "has none.",
+                hint=f"Check it, or name another column of a register with --column {each.column}=NAME.",
+            )
+    if found:
+        columns = ", ".join(each.column for each in found)
+        raise RequestError(
+            f"attack: the labels of {columns} in {name} are no values that are known, and nothing says what "
+            "they cover.",
+            hint=f"Give {' '.join(f'--hierarchy {each.column}=FILE' for each in found)} or the --policy; "
+            "where labels are plain values, write known ones alike.",
+        )
+
+
+def _told(found: Sequence[Illegible], name: str) -> Iterator[str]:
+    for each in found:
+        labels = "label" if each.labels == 1 else "labels"
+        yield (
+            f"{each.unread} of the {each.labels} {labels} of {each.column} in {name} could not be read and "
+            f"cover nobody here; if they are groups, give --hierarchy {each.column}=FILE."
+        )
