@@ -377,3 +377,30 @@ def test_each_model_says_which_attacks_it_does_not_stop(
     assert told.count("not stopped:") == 2
     assert "homogeneity" in told.partition("probabilistic")[0]
     assert "homogeneity" not in told.rpartition("not stopped:")[2].partition("Attacked by")[0]
+
+
+def nearest_told(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert publish(folder, *options) == 4
+    return " ".join(capsys.readouterr().err.split()).partition("Nearest: ")[2]
+
+
+def test_the_nearest_parameter_that_is_named_can_be_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    diseases = ["flu"] * 17 + ["cancer"] * 14 + ["HIV"] * 16 + ["cold"] * 13
+    write_people(tmp_path, [(*row[:3], each, row[4]) for row, each in zip(ROWS, diseases, strict=True)])
+    (tmp_path / "privacy.yaml").write_text(POLICY)
+    told = nearest_told(tmp_path, capsys, "--l-diversity", "disease:4:probabilistic")
+    reached = told.partition("at most ")[2].partition(" ")[0]
+    assert reached == "3.52"  # 60 / 17 is 3.529
+    assert publish(tmp_path, "--l-diversity", f"disease:{reached}:probabilistic") == 0
+
+
+@pytest.mark.parametrize("kind", ["", ":recursive"])
+def test_who_asks_for_a_posterior_is_told_the_nearest_one(
+    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = nearest_told(folder, capsys, "--posterior", f"10%{kind}")
+    reached = told.partition("--posterior ")[2].partition(" ")[0]
+    assert reached == "33.4%"  # each disease is that of a third
+    assert publish(folder, "--posterior", f"{reached}{kind}") == 0

@@ -132,5 +132,6 @@ class Anonymizer:
         if self._posterior is None:
             return found
         seen = {each: held for each, held in found.tuples.sensitive.items() if each != EARLIER}
-        models = (*found.goal.models, *of_posterior(self._posterior, seen))
-        return replace(found, goal=replace(found.goal, models=models))
+        capping = tuple(of_posterior(self._posterior, seen))
+        models = (*found.goal.models, *capping)
+        return replace(found, goal=replace(found.goal, models=models, capping=capping))

@@ -54,7 +54,8 @@ class Goal:
 
     `levels` fix the generalization, 0 where a column is not named; None leaves it to a search. `centres` are
     columns that show the mean or median of their class. `earlier` are the signatures of the release before.
-    `sampling` is the part of its population that the table is, for estimates.
+    `sampling` is the part of its population that the table is, for estimates. `capping` are those of the models
+    that keep what may be believed below a posterior that was asked for.
     """
 
     models: tuple[Model, ...]
@@ -68,6 +69,7 @@ class Goal:
     pseudonyms: tuple[Pseudonyms, ...] = ()
     earlier: pa.Table | None = None
     sampling: float | None = None
+    capping: tuple[Model, ...] = ()
 
     def __post_init__(self) -> None:
         searched = self.method is Method.GENERALIZE and self.levels is None
