@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random as shuffler
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -404,3 +406,9 @@ def test_who_asks_for_a_posterior_is_told_the_nearest_one(
     reached = told.partition("--posterior ")[2].partition(" ")[0]
     assert reached == "33.4%"  # each disease is that of a third
     assert publish(folder, "--posterior", f"{reached}{kind}") == 0
+
+
+def test_the_anonymizer_is_at_hand_and_the_package_loads_nothing_for_it() -> None:
+    shown = "import sys, discreet; print('pyarrow' in sys.modules); from discreet import Anonymizer; print(Anonymizer.__name__)"
+    told = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["False", "Anonymizer"]

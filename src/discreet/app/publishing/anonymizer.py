@@ -28,7 +28,7 @@ from discreet.app.policies import load
 from discreet.app.publishing.counted import Counted, counted
 from discreet.app.publishing.exposure import require_declared
 from discreet.app.publishing.frames import named
-from discreet.app.publishing.goals import Goal, Method
+from discreet.app.publishing.goals import Goal, Method, share_of
 from discreet.app.publishing.methods import listed, recode
 from discreet.app.publishing.release import Release, published_columns
 from discreet.app.publishing.wanted_models import Posterior, of_posterior
@@ -72,7 +72,7 @@ class Anonymizer:
             raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
         self.goal = Goal(
             models=asked,
-            suppress=Fraction(str(suppress)),
+            suppress=share_of(suppress),
             objective=objective or Loss(),
             method=Method(method),
             weights=dict(weights or {}),
