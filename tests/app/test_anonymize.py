@@ -409,6 +409,40 @@ def test_who_asks_for_a_posterior_is_told_the_nearest_one(
 
 
 def test_the_anonymizer_is_at_hand_and_the_package_loads_nothing_for_it() -> None:
-    shown = "import sys, discreet; print('pyarrow' in sys.modules); from discreet import Anonymizer; print(Anonymizer.__name__)"
+    shown = "import sys, discreet; print('pyarrow' in sys.modules); print(discreet.Anonymizer.__name__)"
     told = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["False", "Anonymizer"]
+
+
+def test_check_names_the_worst_class_to_the_custodian(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_people(folder, [*ROWS * 2, ("the last", 99, "99999", "flu", "n0")])
+    check = ("anonymize", "people", "--policy", str(folder / "privacy.yaml"), "--check", "-k", "2")
+    assert discreet(*check) == 4
+    told = " ".join(capsys.readouterr().out.split())
+    assert "for the custodian alone: 2-anonymity: 1 with age 99, zipcode 99999" in told
+    assert discreet(*check, "--json") == 4
+    worst = json.loads(capsys.readouterr().out)["models"][0]["worst_class"]
+    assert worst["labels"] == {"age": "99", "zipcode": "99999"}
+    assert (worst["for"], worst["size"]) == ("custodian", 1)
+
+
+def test_check_tells_the_strongest_recursive_and_hierarchical_models(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("p", 30, "13053", disease, "n") for disease in ["flu"] * 3 + ["cancer"] * 2 + ["HIV"]]
+    others = [("p", 31, "13053", disease, "n") for disease in ["flu", "cancer", "HIV"]]
+    write_people(folder, rows + others)
+    tree = '  disease: {tree: {"*": {viral: [flu, HIV], tumour: [cancer]}}}\n'
+    (folder / "privacy.yaml").write_text(POLICY + tree)
+    check = ("anonymize", "people", "--policy", str(folder / "privacy.yaml"), "--check", "-k", "1")
+    assert discreet(*check, "--json") == 0
+    strongest = json.loads(capsys.readouterr().out)["strongest"]
+    recursive = {each["l"]: each["value"] for each in strongest if each["family"] == "recursive"}
+    assert recursive == {2: 1.0, 3: 3.0}
+    (closeness,) = [each["value"] for each in strongest if each["family"] == "hierarchical"]
+    model = f"disease:{closeness + 1e-9:.9f}:hierarchical"
+    assert discreet(*check, "--t-closeness", model) == 0
+    assert "recursive (c, 3)-diversity, every c above" in " ".join(capsys.readouterr().out.split())
+    assert discreet(*check, "--t-closeness", f"disease:{closeness - 1e-6:.9f}:hierarchical") == 4

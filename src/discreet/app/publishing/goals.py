@@ -55,8 +55,8 @@ class Goal:
 
     `levels` fix the generalization, 0 where a column is not named; None leaves it to a search. `centres` are
     columns that show the mean or median of their class. `earlier` are the signatures of the release before.
-    `sampling` is the part of its population that the table is, for estimates. `capping` are those of the models
-    that keep what may be believed below a posterior that was asked for.
+    `sampling` is the part of its population that the table is, for estimates. `capping` are those models that
+    keep what may be believed below a posterior that was asked for.
     """
 
     models: tuple[Model, ...]

@@ -1,7 +1,8 @@
 """What could be met where a goal cannot: the nearest suppression limit, or the strongest parameters.
 
 The table as one class is the coarsest of all. A model that it fails is out of reach of generalization; what
-of it the whole table meets is named instead, rounded so that it is met. Who asked for a posterior is told one.
+of it the whole table meets is named instead, rounded so that it is met. Who asked for a posterior is told
+one.
 """
 
 from __future__ import annotations
