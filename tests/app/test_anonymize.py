@@ -446,3 +446,50 @@ def test_check_tells_the_strongest_recursive_and_hierarchical_models(
     assert discreet(*check, "--t-closeness", model) == 0
     assert "recursive (c, 3)-diversity, every c above" in " ".join(capsys.readouterr().out.split())
     assert discreet(*check, "--t-closeness", f"disease:{closeness - 1e-6:.9f}:hierarchical") == 4
+
+
+def test_the_certificate_of_another_file_is_not_overwritten(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(folder, "-k", "5", "--suppress", "10%", name="release.parquet") == 0
+    before = (folder / "release.certificate.json").read_text()
+    capsys.readouterr()
+    assert publish(folder, "-k", "3", "--suppress", "10%", name="release.csv") == 2
+    assert "the certificate of another release than release.csv" in " ".join(capsys.readouterr().err.split())
+    assert (folder / "release.certificate.json").read_text() == before
+    assert not (folder / "release.csv").exists()
+    assert publish(folder, "-k", "5", "--suppress", "10%", name="release.parquet") == 0
+
+
+@pytest.mark.parametrize("option", [("--minimal",), ("--top", "2")])
+def test_loss_is_shown_in_full_on_a_narrow_console(
+    tmp_path: Path,
+    option: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"a_column_of_a_long_name_{place}" for place in range(6)]
+    rows = [",".join(str((row >> place) % 2) for place in range(6)) for row in range(64)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    request = ("anonymize", str(tmp_path / "wide.csv"), "--quasi", ",".join(names), "-k", "2", *option)
+    assert discreet(*request, "--json") == 0
+    (found,) = [
+        each for key, each in json.loads(capsys.readouterr().out).items() if key in ("minimal", "top")
+    ]
+    assert discreet(*request) == 0
+    told = capsys.readouterr().out
+    for each in found:
+        levels = ",".join(str(each["levels"][name]) for name in names)
+        assert f"{each['loss']:.4f}" in told
+        assert levels in told
+    assert f"levels of {', '.join(names)}" in " ".join(told.split())
+
+
+def test_a_column_at_its_top_keeps_no_detail(folder: Path) -> None:
+    assert publish(folder, "-k", "5", "--level", "age=3", "--level", "zipcode=5") == 0
+    page = (folder / "release.report.html").read_text()
+    assert "1 in" not in page.partition("How far each column")[2].partition("<svg")[0]
+    assert publish(folder, "-k", "60") == 0
+    page = (folder / "release.report.html").read_text()
+    assert ">0%<" in page.partition("How far each column")[2].partition("<svg")[0]
