@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from discreet.app.commands import anonymize
 from discreet.app.policies import load
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.sample import write, write_policy
-from discreet.core.errors import DataError, UnmetError
+from discreet.core.errors import DataError, InvalidParameterError, RequestError, UnmetError
 from tests.anonymity.data import ADULT, DATA, needs_data
 from tests.app.test_promise import discreet
 
@@ -493,3 +494,39 @@ def test_a_column_at_its_top_keeps_no_detail(folder: Path) -> None:
     assert publish(folder, "-k", "60") == 0
     page = (folder / "release.report.html").read_text()
     assert ">0%<" in page.partition("How far each column")[2].partition("<svg")[0]
+
+
+def test_a_value_that_a_hierarchy_lacks_is_told_with_a_way_out_that_needs_no_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.csv").write_text("job\nnurse\ncook\nclerk\n")
+    (tmp_path / "tree.csv").write_text("nurse;*\ncook;*\n")
+    assert discreet("anonymize", "jobs.csv", "--quasi", "job", "--hierarchy", "job=tree.csv", "-k", "2") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "does not cover one value in the data. Add what it lacks, or widen its domain" in told
+    assert "where a policy declares the column, `discreet hierarchy job --uncovered`" in told
+    assert "clerk" not in told
+
+
+@pytest.mark.parametrize("suppress", ["10%", "1/10", 0.1])
+def test_what_may_be_left_out_is_given_as_the_command_takes_it(folder: Path, suppress: str | float) -> None:
+    assert Anonymizer(folder / "privacy.yaml", suppress=suppress).goal.suppress == Fraction(1, 10)
+
+
+def test_what_python_cannot_use_gets_one_sentence(folder: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="suppress must be"):
+        Anonymizer(folder / "privacy.yaml", suppress="a little")
+    with pytest.raises(InvalidParameterError, match="share from 0 to 1"):
+        Anonymizer(folder / "privacy.yaml", suppress=2)
+    with pytest.raises(RequestError, match="a policy is a file"):
+        Anonymizer({"tables": {}})  # type: ignore[arg-type]
+
+
+def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) -> None:
+    import polars as pl
+
+    lazy = pl.DataFrame(ROWS, schema=HEAD.split(","), orient="row").lazy()
+    release = Anonymizer(folder / "privacy.yaml", suppress="10%").fit(lazy).release
+    assert release.to_arrow().num_rows >= 54
+    assert repr(release) == "<Release of people (age, zipcode, disease, note): generalize, 5-anonymity>"

@@ -66,7 +66,7 @@ class Anonymizer:
         population: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.policy = policy if isinstance(policy, Policy) else load(Path(policy))
+        self.policy = _read(policy)
         asked = (USUAL,) if models is None and posterior is None else tuple(models or ())
         if not asked and posterior is None:
             raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
@@ -135,3 +135,14 @@ class Anonymizer:
         capping = tuple(of_posterior(self._posterior, seen))
         models = (*found.goal.models, *capping)
         return replace(found, goal=replace(found.goal, models=models, capping=capping))
+
+
+def _read(policy: object) -> Policy:
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, str | Path):
+        return load(Path(policy))
+    raise RequestError(
+        "anonymize: a policy is a file, or what discreet.app.policies.load reads from one.",
+        hint="Write it to privacy.yaml, and name that.",
+    )
