@@ -530,3 +530,26 @@ def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) 
     release = Anonymizer(folder / "privacy.yaml", suppress="10%").fit(lazy).release
     assert release.to_arrow().num_rows >= 54
     assert repr(release) == "<Release of people (age, zipcode, disease, note): generalize, 5-anonymity>"
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [
+        ("31 32 33 34", "warning: age is a number without bounds, so its digits are masked"),
+        ("31 32 33 abc", "warning: age is read as text, because some of its values are no numbers."),
+    ],
+)
+def test_numbers_of_a_plain_file_that_are_treated_as_text_are_warned_of(
+    tmp_path: Path, ages: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{age},{zipcode}" for age in ages.split() for zipcode in ("13053", "13068")]
+    (tmp_path / "plain.csv").write_text("\n".join(["age,zipcode", *rows]) + "\n")
+    request = ("anonymize", str(tmp_path / "plain.csv"), "--quasi", "age,zipcode", "-k", "2")
+    assert discreet(*request) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert said in told
+    assert "Give --hierarchy age=FILE, or a policy with its bounds." in told
+    assert told.count("warning") == 1  # codes are masked as they should be
+    (tmp_path / "ages.csv").write_text("".join(f"{age};*\n" for age in ages.split()))
+    assert discreet(*request, "--hierarchy", f"age={tmp_path / 'ages.csv'}") == 0
+    assert "warning" not in capsys.readouterr().err

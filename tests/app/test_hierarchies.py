@@ -314,7 +314,8 @@ def test_the_exported_sql_gives_every_value_its_label(here: Path, capsys: pytest
     path = policy(here, 'job: {tree: {"*": {care: [nurse], "kitchen\'s": [cook], office: [clerk]}}}')
     assert discreet("hierarchy", "job", "--policy", str(path), "--sql") == 0
     made = capsys.readouterr().out
-    found = duckdb.sql(f"SELECT job, {made} FROM (VALUES ('nurse'), ('cook'), ('other')) t(job)").fetchall()
+    query = f"SELECT job, {made} FROM (VALUES ('nurse'), ('cook'), ('other')) t(job)"
+    found = duckdb.execute(query).fetchall()
     assert found == [("nurse", "care", "*"), ("cook", "kitchen's", "*"), ("other", None, None)]
 
 

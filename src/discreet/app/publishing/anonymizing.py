@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import typer
 from rich.console import Console
@@ -42,6 +42,7 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
     if request.output is not None:
         require_own_certificate(Target.of(request.output))  # refused before the table is looked at
     named = resolve(wanted(request))
+    _tell(named.remarks)
     if check:
         _check(request, named, as_json=as_json)
     elif minimal or top is not None:
@@ -135,6 +136,10 @@ def _check(request: Request, named: Named, *, as_json: bool) -> None:
 
 
 def _warn(table: Table, columns: tuple[str, ...]) -> None:
+    _tell(warnings(table, columns))
+
+
+def _tell(remarks: Sequence[str]) -> None:
     console = Console(stderr=True, soft_wrap=True)
-    for text in warnings(table, columns):
+    for text in remarks:
         console.print(f"discreet: warning: {text}", markup=False, highlight=False)
