@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import random as shuffler
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +21,7 @@ from discreet.app.commands import anonymize
 from discreet.app.policies import load
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.sample import write, write_policy
-from discreet.core.errors import DataError, UnmetError
+from discreet.core.errors import DataError, InvalidParameterError, RequestError, UnmetError
 from tests.anonymity.data import ADULT, DATA, needs_data
 from tests.app.test_promise import discreet
 
@@ -377,3 +380,176 @@ def test_each_model_says_which_attacks_it_does_not_stop(
     assert told.count("not stopped:") == 2
     assert "homogeneity" in told.partition("probabilistic")[0]
     assert "homogeneity" not in told.rpartition("not stopped:")[2].partition("Attacked by")[0]
+
+
+def nearest_told(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert publish(folder, *options) == 4
+    return " ".join(capsys.readouterr().err.split()).partition("Nearest: ")[2]
+
+
+def test_the_nearest_parameter_that_is_named_can_be_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    diseases = ["flu"] * 17 + ["cancer"] * 14 + ["HIV"] * 16 + ["cold"] * 13
+    write_people(tmp_path, [(*row[:3], each, row[4]) for row, each in zip(ROWS, diseases, strict=True)])
+    (tmp_path / "privacy.yaml").write_text(POLICY)
+    told = nearest_told(tmp_path, capsys, "--l-diversity", "disease:4:probabilistic")
+    reached = told.partition("at most ")[2].partition(" ")[0]
+    assert reached == "3.52"  # 60 / 17 is 3.529
+    assert publish(tmp_path, "--l-diversity", f"disease:{reached}:probabilistic") == 0
+
+
+@pytest.mark.parametrize("kind", ["", ":recursive"])
+def test_who_asks_for_a_posterior_is_told_the_nearest_one(
+    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = nearest_told(folder, capsys, "--posterior", f"10%{kind}")
+    reached = told.partition("--posterior ")[2].partition(" ")[0]
+    assert reached == "33.4%"  # each disease is that of a third
+    assert publish(folder, "--posterior", f"{reached}{kind}") == 0
+
+
+def test_the_anonymizer_is_at_hand_and_the_package_loads_nothing_for_it() -> None:
+    shown = "import sys, discreet; print('pyarrow' in sys.modules); print(discreet.Anonymizer.__name__)"
+    told = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["False", "Anonymizer"]
+
+
+def test_check_names_the_worst_class_to_the_custodian(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_people(folder, [*ROWS * 2, ("the last", 99, "99999", "flu", "n0")])
+    check = ("anonymize", "people", "--policy", str(folder / "privacy.yaml"), "--check", "-k", "2")
+    assert discreet(*check) == 4
+    told = " ".join(capsys.readouterr().out.split())
+    assert "for the custodian alone: 2-anonymity: 1 with age 99, zipcode 99999" in told
+    assert discreet(*check, "--json") == 4
+    worst = json.loads(capsys.readouterr().out)["models"][0]["worst_class"]
+    assert worst["labels"] == {"age": "99", "zipcode": "99999"}
+    assert (worst["for"], worst["size"]) == ("custodian", 1)
+
+
+def test_check_tells_the_strongest_recursive_and_hierarchical_models(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("p", 30, "13053", disease, "n") for disease in ["flu"] * 3 + ["cancer"] * 2 + ["HIV"]]
+    others = [("p", 31, "13053", disease, "n") for disease in ["flu", "cancer", "HIV"]]
+    write_people(folder, rows + others)
+    tree = '  disease: {tree: {"*": {viral: [flu, HIV], tumour: [cancer]}}}\n'
+    (folder / "privacy.yaml").write_text(POLICY + tree)
+    check = ("anonymize", "people", "--policy", str(folder / "privacy.yaml"), "--check", "-k", "1")
+    assert discreet(*check, "--json") == 0
+    strongest = json.loads(capsys.readouterr().out)["strongest"]
+    recursive = {each["l"]: each["value"] for each in strongest if each["family"] == "recursive"}
+    assert recursive == {2: 1.0, 3: 3.0}
+    (closeness,) = [each["value"] for each in strongest if each["family"] == "hierarchical"]
+    model = f"disease:{closeness + 1e-9:.9f}:hierarchical"
+    assert discreet(*check, "--t-closeness", model) == 0
+    assert "recursive (c, 3)-diversity, every c above" in " ".join(capsys.readouterr().out.split())
+    assert discreet(*check, "--t-closeness", f"disease:{closeness - 1e-6:.9f}:hierarchical") == 4
+
+
+def test_the_certificate_of_another_file_is_not_overwritten(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(folder, "-k", "5", "--suppress", "10%", name="release.parquet") == 0
+    before = (folder / "release.certificate.json").read_text()
+    capsys.readouterr()
+    assert publish(folder, "-k", "3", "--suppress", "10%", name="release.csv") == 2
+    assert "the certificate of another release than release.csv" in " ".join(capsys.readouterr().err.split())
+    assert (folder / "release.certificate.json").read_text() == before
+    assert not (folder / "release.csv").exists()
+    assert publish(folder, "-k", "5", "--suppress", "10%", name="release.parquet") == 0
+
+
+@pytest.mark.parametrize("option", [("--minimal",), ("--top", "2")])
+def test_loss_is_shown_in_full_on_a_narrow_console(
+    tmp_path: Path,
+    option: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"a_column_of_a_long_name_{place}" for place in range(6)]
+    rows = [",".join(str((row >> place) % 2) for place in range(6)) for row in range(64)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    request = ("anonymize", str(tmp_path / "wide.csv"), "--quasi", ",".join(names), "-k", "2", *option)
+    assert discreet(*request, "--json") == 0
+    (found,) = [
+        each for key, each in json.loads(capsys.readouterr().out).items() if key in ("minimal", "top")
+    ]
+    assert discreet(*request) == 0
+    told = capsys.readouterr().out
+    for each in found:
+        levels = ",".join(str(each["levels"][name]) for name in names)
+        assert f"{each['loss']:.4f}" in told
+        assert levels in told
+    assert f"levels of {', '.join(names)}" in " ".join(told.split())
+
+
+def test_a_column_at_its_top_keeps_no_detail(folder: Path) -> None:
+    assert publish(folder, "-k", "5", "--level", "age=3", "--level", "zipcode=5") == 0
+    page = (folder / "release.report.html").read_text()
+    assert "1 in" not in page.partition("How far each column")[2].partition("<svg")[0]
+    assert publish(folder, "-k", "60") == 0
+    page = (folder / "release.report.html").read_text()
+    assert ">0%<" in page.partition("How far each column")[2].partition("<svg")[0]
+
+
+def test_a_value_that_a_hierarchy_lacks_is_told_with_a_way_out_that_needs_no_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.csv").write_text("job\nnurse\ncook\nclerk\n")
+    (tmp_path / "tree.csv").write_text("nurse;*\ncook;*\n")
+    assert discreet("anonymize", "jobs.csv", "--quasi", "job", "--hierarchy", "job=tree.csv", "-k", "2") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "does not cover one value in the data. Add what it lacks, or widen its domain" in told
+    assert "where a policy declares the column, `discreet hierarchy job --uncovered`" in told
+    assert "clerk" not in told
+
+
+@pytest.mark.parametrize("suppress", ["10%", "1/10", 0.1])
+def test_what_may_be_left_out_is_given_as_the_command_takes_it(folder: Path, suppress: str | float) -> None:
+    assert Anonymizer(folder / "privacy.yaml", suppress=suppress).goal.suppress == Fraction(1, 10)
+
+
+def test_what_python_cannot_use_gets_one_sentence(folder: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="suppress must be"):
+        Anonymizer(folder / "privacy.yaml", suppress="a little")
+    with pytest.raises(InvalidParameterError, match="share from 0 to 1"):
+        Anonymizer(folder / "privacy.yaml", suppress=2)
+    with pytest.raises(RequestError, match="a policy is a file"):
+        Anonymizer({"tables": {}})  # type: ignore[arg-type]
+
+
+def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) -> None:
+    import polars as pl
+
+    lazy = pl.DataFrame(ROWS, schema=HEAD.split(","), orient="row").lazy()
+    release = Anonymizer(folder / "privacy.yaml", suppress="10%").fit(lazy).release
+    assert release.to_arrow().num_rows >= 54
+    assert repr(release) == "<Release of people (age, zipcode, disease, note): generalize, 5-anonymity>"
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [
+        ("31 32 33 34", "warning: age is a number without bounds, so its digits are masked"),
+        ("31 32 33 abc", "warning: age is read as text, because some of its values are no numbers."),
+    ],
+)
+def test_numbers_of_a_plain_file_that_are_treated_as_text_are_warned_of(
+    tmp_path: Path, ages: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{age},{zipcode}" for age in ages.split() for zipcode in ("13053", "13068")]
+    (tmp_path / "plain.csv").write_text("\n".join(["age,zipcode", *rows]) + "\n")
+    request = ("anonymize", str(tmp_path / "plain.csv"), "--quasi", "age,zipcode", "-k", "2")
+    assert discreet(*request) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert said in told
+    assert "Give --hierarchy age=FILE, or a policy with its bounds." in told
+    assert told.count("warning") == 1  # codes are masked as they should be
+    (tmp_path / "ages.csv").write_text("".join(f"{age};*\n" for age in ages.split()))
+    assert discreet(*request, "--hierarchy", f"age={tmp_path / 'ages.csv'}") == 0
+    assert "warning" not in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from discreet.anonymity.hierarchies import spec_of
@@ -307,3 +308,19 @@ def test_what_few_values_look_like_decides_nothing(here: Path) -> None:
     )
     assert discreet("init", "t.csv") == 0
     assert "identifier}" not in (here / "privacy.yaml").read_text()
+
+
+def test_the_exported_sql_gives_every_value_its_label(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = policy(here, 'job: {tree: {"*": {care: [nurse], "kitchen\'s": [cook], office: [clerk]}}}')
+    assert discreet("hierarchy", "job", "--policy", str(path), "--sql") == 0
+    made = capsys.readouterr().out
+    query = f"SELECT job, {made} FROM (VALUES ('nurse'), ('cook'), ('other')) t(job)"
+    found = duckdb.execute(query).fetchall()
+    assert found == [("nurse", "care", "*"), ("cook", "kitchen's", "*"), ("other", None, None)]
+
+
+def test_a_hierarchy_over_values_that_are_not_declared_has_no_sql(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("hierarchy", "zip", "--policy", str(policy(here, "zip: {mask: right}")), "--sql") == 2
+    assert "Declare the column's values" in capsys.readouterr().err

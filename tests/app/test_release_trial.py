@@ -64,10 +64,15 @@ def test_a_bound_that_an_attack_breaks_refuses_the_release_and_nothing_is_writte
 def test_force_writes_anyway_and_marks_the_certificate(folder: Path) -> None:
     options = ("-k", "3", "--suppress", "20%", "--at-most", "20%")
     assert publish(folder, *options, "--force") == 0
-    assert certificate(folder)["forced"] is True
+    forced = certificate(folder)
+    assert forced["forced"] is True
+    assert {each["by"] for each in forced["broken"]} == {"--at-most"}  # type: ignore[attr-defined]
+    assert {"attack": "class inference of disease", "by": "--at-most"} in forced["broken"]  # type: ignore[operator]
+    assert [each["most"] for each in forced["bounds"] if each["by"] == "--at-most"] == [0.2]  # type: ignore[attr-defined]
     assert "BROKEN" in (folder / "release.report.html").read_text()
     assert publish(folder, *options[:4], "--force") == 0
-    assert certificate(folder)["forced"] is False  # nothing was broken
+    unforced = certificate(folder)
+    assert (unforced["forced"], unforced["broken"]) == (False, [])
 
 
 def test_the_certificate_names_the_attacks_and_tells_no_result(folder: Path) -> None:

@@ -88,7 +88,8 @@ def refuse(name: str, uncovered: int) -> None:
         values = "one value" if uncovered == 1 else f"{uncovered} of the values"
         raise DataError(
             f"The hierarchy {name} does not cover {values} in the data.",
-            hint=f"List them with `discreet hierarchy {name} --uncovered`, and add them or widen its domain.",
+            hint="Add what it lacks, or widen its domain; where a policy declares the column, "
+            f"`discreet hierarchy {name} --uncovered` lists them.",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from discreet.anonymity.hierarchies import as_csv
+from discreet.anonymity.hierarchies import as_csv, as_sql
 from discreet.anonymity.hierarchies.export import rows
 from discreet.app.hierarchy_view import show
 from discreet.app.policies import load
@@ -27,6 +27,9 @@ def run(
         bool, typer.Option("--uncovered", help="Read the data: list the values that it lacks.")
     ] = False,
     as_text: Annotated[bool, typer.Option("--csv", help="ARX's format on stdout: value;level 1;…")] = False,
+    as_query: Annotated[
+        bool, typer.Option("--sql", help="Expressions for a SELECT, one for every level.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Show how a column is made coarser; export it; list values that it does not cover."""
@@ -38,6 +41,9 @@ def run(
     elif as_text:
         _refuse_unlisted(shown)
         print(as_csv(shown.hierarchy), end="")
+    elif as_query:
+        _refuse_unlisted(shown)
+        print(expressions(shown))
     else:
         show(Console(), shown)
 
@@ -54,6 +60,15 @@ def as_object(shown: Shown) -> dict[str, object]:
         "labels": [len(labels) for labels in shown.hierarchy.labels] if shown.listed else None,
         "rows": rows(shown.hierarchy) if shown.listed else None,
     }
+
+
+def expressions(shown: Shown) -> str:
+    """The column's label at every level above its values, as what stands between SELECT and FROM."""
+    name = shown.column or shown.spec.name
+    levels = range(1, shown.hierarchy.height + 1)
+    aliases = ['"' + f"{name}_{level}".replace('"', '""') + '"' for level in levels]
+    made = [as_sql(shown.hierarchy, level, name) for level in levels]
+    return ",\n".join(f"{case} AS {alias}" for case, alias in zip(made, aliases, strict=True))
 
 
 def _refuse_unlisted(shown: Shown) -> None:

@@ -28,7 +28,7 @@ from discreet.app.policies import load
 from discreet.app.publishing.counted import Counted, counted
 from discreet.app.publishing.exposure import require_declared
 from discreet.app.publishing.frames import named
-from discreet.app.publishing.goals import Goal, Method
+from discreet.app.publishing.goals import Goal, Method, share_of
 from discreet.app.publishing.methods import listed, recode
 from discreet.app.publishing.release import Release, published_columns
 from discreet.app.publishing.wanted_models import Posterior, of_posterior
@@ -66,13 +66,13 @@ class Anonymizer:
         population: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.policy = policy if isinstance(policy, Policy) else load(Path(policy))
+        self.policy = _read(policy)
         asked = (USUAL,) if models is None and posterior is None else tuple(models or ())
         if not asked and posterior is None:
             raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
         self.goal = Goal(
             models=asked,
-            suppress=Fraction(str(suppress)),
+            suppress=share_of(suppress),
             objective=objective or Loss(),
             method=Method(method),
             weights=dict(weights or {}),
@@ -132,5 +132,17 @@ class Anonymizer:
         if self._posterior is None:
             return found
         seen = {each: held for each, held in found.tuples.sensitive.items() if each != EARLIER}
-        models = (*found.goal.models, *of_posterior(self._posterior, seen))
-        return replace(found, goal=replace(found.goal, models=models))
+        capping = tuple(of_posterior(self._posterior, seen))
+        models = (*found.goal.models, *capping)
+        return replace(found, goal=replace(found.goal, models=models, capping=capping))
+
+
+def _read(policy: object) -> Policy:
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, str | Path):
+        return load(Path(policy))
+    raise RequestError(
+        "anonymize: a policy is a file, or what discreet.app.policies.load reads from one.",
+        hint="Write it to privacy.yaml, and name that.",
+    )

@@ -11,7 +11,7 @@ from rich.console import Console
 from discreet.app.commands.progress import spinner
 from discreet.app.publishing import checking, listed_view, private_view
 from discreet.app.publishing import view as anonymize_view
-from discreet.app.publishing.certificates import write_certificate
+from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.exposure import warnings
 from discreet.app.publishing.options import PRIVATE, Request, anonymizer, private, wanted
@@ -21,7 +21,7 @@ from discreet.app.publishing.report import report, write_report
 from discreet.app.publishing.subjects import Named, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
 from discreet.app.trials import view as attack_view
-from discreet.app.trials.release_trial import try_release
+from discreet.app.trials.release_trial import stated, try_release
 from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
@@ -39,9 +39,10 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
             f"--unit is row, or left out; got {request.unit}.", hint="Leave it out to count people."
         )
     if request.output is not None:
-        Target.of(request.output)  # refused before the table is looked at
+        require_own_certificate(Target.of(request.output))  # refused before the table is looked at
     named = resolve(wanted(request))
     _require_no_source(request, named)
+    _warn(named.remarks)
     if check:
         _check(request, named, as_json=as_json)
     elif minimal or top is not None:
@@ -71,7 +72,8 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
         if request.output is not None:
             tell("writing")
             document = report(release, trial)  # what can fail comes before anything is published
-            written = publish(release, named.policy, request.output, trial=trial)
+            bounds = stated(_at_most(request))
+            written = publish(release, named.policy, request.output, trial=trial, stated=bounds)
             written.append(write_report(document, request.output))
     _warn(release.warnings)
     if as_json:
@@ -82,8 +84,11 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
 
 
 def _tried(request: Request, release: Release, named: Named) -> Trial:
-    at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
-    return try_release(release, named.policy, at_most=at_most, others=request.others)
+    return try_release(release, named.policy, at_most=_at_most(request), others=request.others)
+
+
+def _at_most(request: Request) -> float | None:
+    return None if request.at_most is None else parse_probability("--at-most", request.at_most)
 
 
 def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:

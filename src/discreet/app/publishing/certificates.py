@@ -9,11 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
 from discreet.app.publishing.release import Release
-from discreet.app.trials.bounds import of_models
+from discreet.app.trials.bounds import Bound, of_models
+from discreet.app.trials.trial import Trial
+from discreet.core.errors import RequestError
 from discreet.core.policy import Role
 from discreet.engines.publishing import Target
 
@@ -27,8 +30,11 @@ LIMITS = (
 )
 
 
-def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool = False) -> dict[str, object]:
-    """What may be published beside a release."""
+def certificate(
+    release: Release, *, trial: Trial | None = None, stated: Sequence[Bound] = ()
+) -> dict[str, object]:
+    """What may be published beside a release; of a trial, which attacks were run and which bounds broke."""
+    broken = () if trial is None else trial.broken
     goal = release.goal
     return {
         "kind": "recoded table",
@@ -43,11 +49,13 @@ def certificate(release: Release, *, attacks: Sequence[str] = (), forced: bool =
         "models": [_model(model, release.unit) for model in goal.models],
         "pseudonyms": [each.declaration for each in goal.pseudonyms],
         "chained": goal.earlier is not None,
-        "bounds": [bound.as_object() for bound in of_models(goal.models)],
+        "bounds": [bound.as_object() for bound in (*of_models(goal.models), *stated)],
         "attacker": ATTACKER,
         "limits": LIMITS,
-        "attacks_run": list(attacks),
-        "forced": forced,
+        "attacks_run": [] if trial is None else list(trial.names),
+        "forced": bool(broken),
+        # how far a bound may reach can follow from the table's counts, so it is named and no more
+        "broken": [{"attack": tried.name, "by": bound.by} for tried, bound in broken],
     }
 
 
@@ -62,6 +70,22 @@ def write_certificate(content: dict[str, object], target: Target) -> Path:
             where["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     path.write_text(json.dumps(content | where, indent=2) + "\n")
     return path
+
+
+def require_own_certificate(target: Target) -> None:
+    """Refuse a name beside which the certificate of another release stands: it would be overwritten."""
+    path = target.beside("certificate.json")
+    if not path.exists():
+        return
+    told: object = None
+    with suppress(OSError, ValueError):
+        told = json.loads(path.read_text(encoding="utf-8"))
+    certified = (told.get("file"), told.get("table_of_file", "")) if isinstance(told, dict) else None
+    if certified != (target.file.name, target.table):
+        raise RequestError(
+            f"{path.name} is the certificate of another release than {target.name}, and would be lost.",
+            hint="Write to a file of another name, or move that certificate away.",
+        )
 
 
 def _model(model: Model, unit: str) -> dict[str, object]:

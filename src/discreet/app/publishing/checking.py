@@ -1,22 +1,23 @@
 """Judging a table as it is: which models hold, which class is worst, and how strong a model would still hold.
 
-For the custodian: a class is told by its size and margin, its rows are not printed.
+For the custodian alone: a class is told by its quasi-identifiers, size and margin, its rows are not printed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from discreet.anonymity.classes import Classes, Tuples
 from discreet.anonymity.compression import combine, compress
 from discreet.anonymity.grouping import grouped
-from discreet.anonymity.hierarchies import Flat
+from discreet.anonymity.hierarchies import Flat, Hierarchy, spec_of
 from discreet.anonymity.models import Measured, Worst, strongest, worst
 from discreet.app.publishing.counted import subject_of
 from discreet.app.publishing.subjects import Named
@@ -35,7 +36,31 @@ MEANING = {
     "alpha": "(α, k)-anonymity, least α",
     "disclosure": "δ-disclosure, least δ",
     "likeness": "β-likeness, least β",
+    "recursive": "recursive (c, {l})-diversity, every c above",
+    "hierarchical": "t-closeness, hierarchical distance, least t",
 }
+RANKS = (2, 3)
+"""The l of recursive diversity that a least c is told for."""
+CUSTODIAN = "custodian"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strongest:
+    """The strongest parameter of a family that holds; `l` is that of recursive diversity."""
+
+    family: str
+    column: str | None
+    value: float
+    l: int | None = None
+
+    @property
+    def meaning(self) -> str:
+        return MEANING[self.family].format(l=self.l)
+
+    def as_object(self) -> dict[str, object]:
+        value = self.value if math.isfinite(self.value) else None
+        ranked = {} if self.l is None else {"l": self.l}
+        return {"family": self.family, "column": self.column, **ranked, "value": value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +70,9 @@ class Checked:
     rows: int
     classes: Classes
     verdicts: tuple[tuple[Measured, Worst], ...]
-    strongest: tuple[tuple[str, str | None, float], ...]
+    strongest: tuple[Strongest, ...]
+    labels: tuple[dict[str, str], ...]
+    """The quasi-identifiers of the worst class of each verdict."""
 
     @property
     def holds(self) -> bool:
@@ -61,14 +88,16 @@ class Checked:
                     "name": model.name,
                     "holds": each.holds,
                     "margin": each.margin if math.isfinite(each.margin) else None,
-                    "worst_class": {"place": each.place, "size": int(self.classes.sizes[each.place])},
+                    "worst_class": {
+                        "for": CUSTODIAN,
+                        "place": each.place,
+                        "size": int(self.classes.sizes[each.place]),
+                        "labels": labels,
+                    },
                 }
-                for model, each in self.verdicts
+                for (model, each), labels in zip(self.verdicts, self.labels, strict=True)
             ],
-            "strongest": [
-                {"family": family, "column": column, "value": value if math.isfinite(value) else None}
-                for family, column, value in self.strongest
-            ],
+            "strongest": [each.as_object() for each in self.strongest],
         }
 
 
@@ -81,21 +110,49 @@ def check(named: Named, models: Sequence[Measured], *, unit: str | None = None) 
         combinations = combine(engine, subject)
         flat = [Flat(name=name, values=()).over(each) for name, each in combinations.values().items()]
         tuples = compress(engine, combinations, flat)
-    classes = _as_classes(tuples)
-    found = [(model, worst(classes, model)) for model in models]
-    families: list[tuple[str, str | None]] = [
-        ("k", None),
-        *([("k-map", None)] if classes.population is not None else []),
-    ]
-    families += [(family, column) for column in subject.sensitive for family in PER_COLUMN]
+    # tuples without rows are no classes, so only those with rows are judged
+    classes, ids = grouped(tuples, np.arange(len(tuples)), len(tuples))
+    found = [(model, each) for model in models if (each := worst(classes, model)) is not None]
+    places = [int(np.flatnonzero(ids == each.place)[0]) for _, each in found]
     return Checked(
         rows=tuples.rows,
         classes=classes,
-        verdicts=tuple((model, each) for model, each in found if each is not None),
-        strongest=tuple(
-            (family, column, float(strongest(classes, family, column))) for family, column in families
-        ),
+        verdicts=tuple(found),
+        labels=tuple(_labels(tuples, flat, place) for place in places),
+        strongest=tuple(_all_strongest(classes, named)),
     )
+
+
+def _labels(tuples: Tuples, flat: Sequence[Hierarchy], place: int) -> dict[str, str]:
+    codes = tuples.codes[place].tolist()
+    return {each.name: each.values[code] for each, code in zip(flat, codes, strict=True)}
+
+
+def _all_strongest(classes: Classes, named: Named) -> Iterator[Strongest]:
+    def of(
+        family: str, column: str | None = None, l: int = 2, hierarchy: Hierarchy | None = None
+    ) -> Strongest:
+        value = float(strongest(classes, family, column, l=l, hierarchy=hierarchy))
+        return Strongest(family=family, column=column, value=value, l=l if family == "recursive" else None)
+
+    yield of("k")
+    if classes.population is not None:
+        yield of("k-map")
+    for column, sensitive in classes.sensitive.items():
+        yield from (of(family, column) for family in PER_COLUMN)
+        yield from (of("recursive", column, l) for l in RANKS)
+        hierarchy = _declared(named, column, sensitive.names)
+        if hierarchy is not None:
+            yield of("hierarchical", column, hierarchy=hierarchy)
+
+
+def _declared(named: Named, name: str, values: Sequence[str]) -> Hierarchy | None:
+    """The hierarchy of a sensitive column, where one is declared that has all its values."""
+    column = named.policy.tables[named.name].columns[name]
+    if (column.hierarchy or name) not in named.policy.hierarchies:
+        return None
+    spec = spec_of(name, column, named.policy)
+    return None if spec.uncovered(values) else spec.over(values)
 
 
 def show(console: Console, checked: Checked) -> None:
@@ -103,22 +160,29 @@ def show(console: Console, checked: Checked) -> None:
     console.print(f"{checked.rows:,} in {len(checked.classes):,} classes\n", highlight=False)
     if checked.verdicts:
         table = Grid(box=None, header_style="bold", padding=(0, 3, 0, 0))
-        for heading in ("model", "holds", "margin", "worst class"):
+        for heading in ("model", "holds", "margin"):
             table.add_column(heading)
         for model, each in checked.verdicts:
-            size = int(checked.classes.sizes[each.place])
             holds = "[green]yes[/green]" if each.holds else "[red]no[/red]"
-            table.add_row(model.name, holds, number(each.margin), f"{size:,} of one class")
+            table.add_row(Text(model.name), holds, number(each.margin))
         console.print(table)
         console.print()
+        _show_worst(console, checked)
     table = Grid(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for heading in ("the strongest that holds", "column", "value"):
         table.add_column(heading)
-    for family, column, value in checked.strongest:
-        table.add_row(MEANING[family], column or "", number(value) if math.isfinite(value) else "none")
+    for told in checked.strongest:
+        value = number(told.value) if math.isfinite(told.value) else "none"
+        table.add_row(told.meaning, Text(told.column or ""), value)
     console.print(table)
 
 
-def _as_classes(tuples: Tuples) -> Classes:
-    """Tuples without rows are no classes, so only those with rows are judged."""
-    return grouped(tuples, np.arange(len(tuples)), len(tuples))[0]
+def _show_worst(console: Console, checked: Checked) -> None:
+    """The worst class of each model, by the labels that it shares."""
+    console.print("worst classes, for the custodian alone:", style="bold")
+    for (model, each), labels in zip(checked.verdicts, checked.labels, strict=True):
+        size = int(checked.classes.sizes[each.place])
+        shared = ", ".join(f"{name} {label or '(missing)'}" for name, label in labels.items())
+        text = f"  {model.name}: {size:,} with {shared}"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+    console.print()

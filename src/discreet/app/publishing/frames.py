@@ -29,6 +29,8 @@ def as_arrow(table: object) -> pa.Table:
     """A frame as an Arrow table."""
     if isinstance(table, pa.Table):
         return table
+    if hasattr(table, "collect_schema") and hasattr(table, "collect"):
+        table = table.collect()  # a lazy frame of polars, which has its rows only then
     if hasattr(table, "to_arrow"):
         return table.to_arrow()
     if hasattr(table, "columns") and hasattr(table, "dtypes"):

@@ -10,11 +10,12 @@ from fractions import Fraction
 import pyarrow as pa
 
 from discreet.anonymity.models import KAnonymity, MInvariance, Model
+from discreet.anonymity.models.parameters import exact, parse_fraction
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
 from discreet.anonymity.search.objectives import Loss
-from discreet.core.errors import RequestError
+from discreet.core.errors import RequestError, require
 from discreet.core.numbers import require_positive, require_probability
 
 
@@ -54,7 +55,8 @@ class Goal:
 
     `levels` fix the generalization, 0 where a column is not named; None leaves it to a search. `centres` are
     columns that show the mean or median of their class. `earlier` are the signatures of the release before.
-    `sampling` is the part of its population that the table is, for estimates.
+    `sampling` is the part of its population that the table is, for estimates. `capping` are those models that
+    keep what may be believed below a posterior that was asked for.
     """
 
     models: tuple[Model, ...]
@@ -68,6 +70,7 @@ class Goal:
     pseudonyms: tuple[Pseudonyms, ...] = ()
     earlier: pa.Table | None = None
     sampling: float | None = None
+    capping: tuple[Model, ...] = ()
 
     def __post_init__(self) -> None:
         searched = self.method is Method.GENERALIZE and self.levels is None
@@ -105,3 +108,12 @@ class Goal:
             f"anonymize: {what} would change nothing with the method {self.method.value} as it is asked for.",
             hint=f"It is for the method {where}.",
         )
+
+
+def share_of(suppress: object) -> Fraction:
+    """The part that may be left out, given as a number or as it is typed: 2%, 0.02 or 1/50."""
+    share = parse_fraction("suppress", suppress) if isinstance(suppress, str) else exact(suppress)
+    holds = share is not None and 0 <= share <= 1
+    require(holds, "anonymize", "suppress", suppress, "a share from 0 to 1, such as 0.02 or '2%'")
+    assert share is not None
+    return share

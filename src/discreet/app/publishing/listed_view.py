@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, Group
 from rich.text import Text
 
 from discreet.anonymity.search import Found
@@ -51,11 +50,13 @@ def _nodes(found: Found, columns: tuple[str, ...]) -> list[dict[str, object]]:
     ]
 
 
-def _listing(found: Found, columns: tuple[str, ...]) -> Table:
+def _listing(found: Found, columns: tuple[str, ...]) -> Group:
+    """Levels as one word in the order of the columns below, so that on a narrow console no figure is cut."""
     table = plain()
-    for heading in (*columns, "loss", "left out", "classes"):
-        table.add_column(Text(heading))
+    for heading in ("loss", "left out", "classes"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("levels", overflow="fold")
     for each in found.solutions:
         figures = (f"{each.loss:.4f}", f"{each.suppressed:,}", f"{each.classes:,}")
-        table.add_row(*map(str, each.levels), *figures)
-    return table
+        table.add_row(*figures, ",".join(map(str, each.levels)))
+    return Group(table, Text(f"\nlevels of {', '.join(columns)}"))

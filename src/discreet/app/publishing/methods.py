@@ -185,5 +185,5 @@ def _out_of_reach(counted: Counted) -> UnmetError:
     goal = counted.goal
     return UnmetError(
         f"No generalization of the table meets {goal.asked} within the suppression limit.",
-        hint=nearest(counted.tuples, counted.hierarchies, goal.models, goal.suppress),
+        hint=nearest(counted.tuples, counted.hierarchies, goal),
     )

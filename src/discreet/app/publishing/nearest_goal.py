@@ -1,15 +1,17 @@
 """What could be met where a goal cannot: the nearest suppression limit, or the strongest parameters.
 
 The table as one class is the coarsest of all. A model that it fails is out of reach of generalization; what
-of it the whole table meets is named instead.
+of it the whole table meets is named instead, rounded so that it is met. Who asked for a posterior is told
+one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from discreet.anonymity.classes import Tuples
+from discreet.anonymity.classes import Classes, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import (
     DistinctDiversity,
@@ -19,9 +21,11 @@ from discreet.anonymity.models import (
     Model,
     OrderedCloseness,
     ProbabilisticDiversity,
+    RecursiveDiversity,
     strongest,
 )
 from discreet.anonymity.search import classes_of, search
+from discreet.app.publishing.goals import Goal
 from discreet.belief.wording import number
 
 FAMILIES: dict[type, str] = {
@@ -32,26 +36,57 @@ FAMILIES: dict[type, str] = {
     EqualCloseness: "equal",
     OrderedCloseness: "ordered",
 }
+DIGITS = 3
 SECONDS = 5.0
 FINEST = Fraction(1, 1000)
 
 
-def nearest(
-    tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model], suppress: Fraction
-) -> str:
+def nearest(tuples: Tuples, hierarchies: Sequence[Hierarchy], goal: Goal) -> str:
     """One sentence that says what to ask for instead."""
     top = classes_of(tuples, hierarchies, [each.height for each in hierarchies])
-    failed = [model for model in models if not model.judge(top).all()]
-    limit = _least_limit(tuples, hierarchies, models, suppress)
+    failed = [model for model in goal.models if not model.judge(top).all()]
+    limit = _least_limit(tuples, hierarchies, goal.models, goal.suppress)
     ways = [f"allow --suppress {number(100 * float(limit))}%"] if limit is not None else []
-    for model in failed:
-        family = FAMILIES.get(type(model))
-        if family is None:
-            ways.append(f"ask for less than {model.name}")
-            continue
-        reached = float(strongest(top, family, model.column))
-        ways.append(f"instead of {model.name} ask for at most {number(reached)} ({family})")
+    capping = [model for model in failed if model in goal.capping]
+    weaker = [_weaker(model, top) for model in failed if model not in capping]
+    if capping:
+        weaker.append(f"ask for --posterior {_reached_posterior(capping, top)} or more")
+    if weaker:
+        ways.append(" and ".join(weaker))
     return "Nearest: " + ", or ".join(ways) + "." if ways else "Ask for weaker models."
+
+
+def _weaker(model: Model, top: Classes) -> str:
+    family = FAMILIES.get(type(model))
+    if family is None:
+        return f"ask for less than {model.name}"
+    reached = strongest(top, family, model.column)
+    return f"instead of {model.name} ask for at most {_rounded_down(Fraction(reached))} ({family})"
+
+
+def _reached_posterior(capping: Sequence[Model], top: Classes) -> str:
+    """The least cap that the whole table keeps; recursive diversity keeps all above it, and not itself."""
+    shares = [Fraction(strongest(top, "alpha", model.column)) for model in capping]
+    highest = 100 * max(shares)
+    step = _step(highest)
+    strict = any(isinstance(model, RecursiveDiversity) for model in capping)
+    steps = highest // step + 1 if strict else math.ceil(highest / step)
+    return f"{_plain(steps * step)}%"
+
+
+def _rounded_down(value: Fraction) -> str:
+    step = min(_step(value), Fraction(1))
+    return _plain(value // step * step)
+
+
+def _step(value: Fraction) -> Fraction:
+    """One unit of the last digit that is told."""
+    return Fraction(10) ** (math.floor(math.log10(value)) - DIGITS + 1)
+
+
+def _plain(value: Fraction) -> str:
+    """As an option takes it: a decimal without separators."""
+    return f"{float(value):.12g}"
 
 
 def _least_limit(

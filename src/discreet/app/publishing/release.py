@@ -30,7 +30,7 @@ from discreet.engines.publishing import DuckDBPublisher, Target, arriving
 TEXT = (Kind.TEXT, Kind.CATEGORY)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Release(Counted):
     """A recoded table that meets its models, not yet written; everything but its rows is the custodian's."""
 
@@ -38,6 +38,11 @@ class Release(Counted):
     found: Found | None
     columns: tuple[str, ...]
     seconds: float
+
+    def __repr__(self) -> str:
+        """What it shows and meets: anything else would print counts of the table."""
+        columns = ", ".join(self.columns)
+        return f"<Release of {self.name} ({columns}): {self.goal.method.value}, {self.goal.asked}>"
 
     @property
     def before(self) -> Classes:

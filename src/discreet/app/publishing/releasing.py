@@ -7,11 +7,13 @@ file, never a file without an entry. A policy that makes no promise has no ledge
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.app.books import opened
-from discreet.app.publishing.certificates import certificate, write_certificate
+from discreet.app.publishing.certificates import certificate, require_own_certificate, write_certificate
 from discreet.app.publishing.release import Release
+from discreet.app.trials.bounds import Bound
 from discreet.app.trials.trial import Trial
 from discreet.core.policy import Policy
 from discreet.engines.publishing import Target
@@ -19,19 +21,24 @@ from discreet.engines.publishing import Target
 SIGNATURES = "signatures.parquet"
 
 
-def publish(release: Release, policy: Policy, path: Path, *, trial: Trial | None = None) -> list[Path]:
+def publish(
+    release: Release,
+    policy: Policy,
+    path: Path,
+    *,
+    trial: Trial | None = None,
+    stated: Sequence[Bound] = (),
+) -> list[Path]:
     """Write the table and its certificate; the ledger knows of it before there is a file.
 
-    The certificate names the attacks of the trial, and that a bound was broken, if one was; no result. A
-    release that later ones are to be chained to leaves its signatures beside it, for the custodian.
+    The certificate names the attacks of the trial, the bounds that were `stated` beside those of the models,
+    and which were broken; no result. A release that later ones are to be chained to leaves its signatures
+    beside it, for the custodian.
     """
     target = Target.of(path)
     release.sources.require_elsewhere(target)
-    content = certificate(
-        release,
-        attacks=() if trial is None else trial.names,
-        forced=trial is not None and bool(trial.broken),
-    )
+    require_own_certificate(target)
+    content = certificate(release, trial=trial, stated=stated)
     _enter(release, policy, target, content)
     release.write(path)
     written = [path, write_certificate(content, target)]

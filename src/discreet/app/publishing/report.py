@@ -31,6 +31,7 @@ NOTICE = (
     "certificate, not this."
 )
 QUERIES = 500
+ROUNDED = 12
 SAYS = {
     "loss": "how much of its domain a value leaves open: 0 nothing, 1 everything",
     "granularity": "how much detail is kept: 1 all, 0 none",
@@ -86,8 +87,9 @@ def _summary(release: Release) -> Section:
 
 
 def _columns(release: Release) -> Section:
-    # rounding may leave a little less than nothing
-    kept = np.clip(1 - column_losses(release.tuples, release.hierarchies, release.recoding), 0, 1)
+    lost = column_losses(release.tuples, release.hierarchies, release.recoding)
+    # sums of shares may miss nothing or all of it by their rounding
+    kept = np.clip(np.round(1 - lost, ROUNDED), 0, 1)
     rows = tuple(
         (name, release.how(place), percent(float(kept[place])), examples(release, place))
         for place, name in enumerate(release.subject.quasi)

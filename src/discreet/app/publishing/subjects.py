@@ -14,6 +14,7 @@ from pathlib import Path
 
 from discreet.app.drafting.roles import is_code, likely_role
 from discreet.app.policies import load
+from discreet.app.publishing import plain_files
 from discreet.core.errors import RequestError
 from discreet.core.hierarchies import Missing
 from discreet.core.policy import WORD, Column, Kind, Policy, Role, Table
@@ -38,28 +39,34 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """A table of a policy, made up for a file where there was none; `population` is a table of it too."""
+    """A table of a policy, made up for a file where there was none; `population` is a table of it too.
+
+    `remarks` are warnings about a file whose columns nobody declared.
+    """
 
     name: str
     policy: Policy
     population: str | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def resolve(wanted: Wanted) -> Named:
     """The table that was meant."""
     policy = load(wanted.policy) if wanted.policy is not None else None
+    remarks: tuple[str, ...] = ()
     if policy is not None and wanted.table in policy.tables:
         _refuse_options(wanted)
         name = wanted.table
     else:
         _refuse_source(wanted, policy)
         policy, name = _of_file(wanted, policy)
+        remarks = plain_files.remarks(_schema(wanted.table), wanted.quasi, policy.hierarchies)
     if wanted.population is None or wanted.population in policy.tables:
-        return Named(name=name, policy=policy, population=wanted.population)
+        return Named(name=name, policy=policy, population=wanted.population, remarks=remarks)
     people = table_of_file(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
     _require_columns(wanted.population, people, _quasi(policy.tables[name]))
-    tables = {**policy.tables, "population": people}
-    return Named(name=name, policy=policy.model_copy(update={"tables": tables}), population="population")
+    policy = policy.model_copy(update={"tables": {**policy.tables, "population": people}})
+    return Named(name=name, policy=policy, population="population", remarks=remarks)
 
 
 def _refuse_options(wanted: Wanted) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.app.curator import Curator
-from discreet.app.publishing.certificates import write_certificate
+from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.report import write_report
 from discreet.app.synthesis.report import certificate, compared, report
@@ -53,6 +53,7 @@ def publish(
 ) -> Made:
     """Make, try and write a synthetic table."""
     place = Target.of(output)
+    require_own_certificate(place)
     _require_people(panel, target, at_most)
     with Curator.open(policy, analyst=analyst, progress=tell) as curator:
         _require_target(planned(curator, wish), target)

@@ -1,0 +1,39 @@
+"""What a custodian is told of a file that no policy describes: quasi-identifiers that are made coarser badly.
+
+Nobody said what the bounds of a number are, so without a hierarchy its characters are masked, 34 to 3*. That
+is safe and seldom useful. A column of numbers with a word among them is text to whoever reads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from discreet.app.drafting.roles import is_code
+from discreet.core.policy import Kind
+from discreet.engines.patterns import matching
+from discreet.engines.schema import Schema
+
+AMOUNTS = (Kind.INTEGER, Kind.DECIMAL)
+TIMES = (Kind.DATE, Kind.TIMESTAMP)
+NUMBER = {"number": r"[-+]?\d+([.,]\d+)?"}
+MOSTLY = 0.5
+WAY_OUT = "Give --hierarchy {name}=FILE, or a policy with its bounds."
+
+
+def remarks(schema: Schema, quasi: Collection[str], hierarchies: Collection[str]) -> tuple[str, ...]:
+    """One sentence, with the way out, for each quasi-identifier without a hierarchy that should have one."""
+    plain = {name: kind for name, kind in schema.columns if name in quasi and name not in hierarchies}
+    return tuple(f"{each} {WAY_OUT.format(name=name)}" for name, each in _told(schema, plain))
+
+
+def _told(schema: Schema, plain: dict[str, Kind | None]) -> Iterator[tuple[str, str]]:
+    texts = [name for name, kind in plain.items() if kind is Kind.TEXT and not is_code(name)]
+    numbers = {name: found["number"] for name, found in matching(schema, texts, NUMBER).items()}
+    for name, kind in plain.items():
+        if kind in AMOUNTS and not is_code(name):
+            yield name, f"{name} is a number without bounds, so its digits are masked (34 becomes 3*)."
+        elif kind in TIMES:
+            yield name, f"{name} is a date without bounds, so its characters are masked."
+        # a file that says itself that all of them are text is taken at its word
+        elif numbers.get(name, 0) > MOSTLY and (schema.guessed or numbers[name] < 1):
+            yield name, f"{name} is read as text, because some of its values are no numbers."
