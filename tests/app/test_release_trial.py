@@ -105,6 +105,15 @@ def test_json_carries_the_trial(folder: Path, capsys: pytest.CaptureFixture[str]
     assert told["trial"]["bounds_held"] is True
 
 
+def test_an_earlier_release_whose_file_is_gone_is_named_as_not_tried(folder: Path) -> None:
+    (folder / "privacy.yaml").write_text(PROMISE + POLICY)
+    assert publish(folder, "-k", "3", "--suppress", "20%", name="first.csv") == 0
+    (folder / "first.csv").unlink()
+    assert publish(folder, "-k", "3", "--suppress", "20%", name="second.csv") == 0
+    page = (folder / "second.report.html").read_text()
+    assert "What the release first.csv tells besides was not tried" in page
+
+
 def test_an_earlier_release_of_the_ledger_is_laid_over_the_new_one(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,6 +72,7 @@ def try_release(
             *ASSUMED,
             *(() if apart else (OVERLAP,)),
             *(f"They have the release {name}, too." for name in tables),
+            *_left_aside(release, policy),
         ),
     )
 
@@ -102,6 +103,21 @@ def _others(release: Release, policy: Policy, named: Iterable[Path]) -> dict[str
     often = Counter(files.values())
     names = {file: name if often[name] == 1 else file for file, name in files.items()}
     return {name: _read(name, file, release) for file, name in names.items()}
+
+
+def _left_aside(release: Release, policy: Policy) -> list[str]:
+    """Releases of the same table that the ledger knows and that could not be laid over this one."""
+    if policy.promise is None:
+        return []
+    with open_ledger(policy) as ledger:
+        entries = [each for each in ledger.releases() if each.certificate.get("table") == release.name]
+    if release.subject.person is not None:
+        why = "people of the table have several rows"
+    else:
+        why = "its file is not where it was written, or lacks a column"
+        entries = [each for each in entries if _file(each, release) is None]
+    names = dict.fromkeys(each.name for each in entries)
+    return [f"What the release {name} tells besides was not tried: {why}." for name in names]
 
 
 def _file(entry: OpenRelease, release: Release) -> str | None:
