@@ -96,9 +96,9 @@ def _inference(sets: MatchSets, column: str, significant: float) -> Criterion:
         baseline=guessed.baseline,
         learned=share,
         sentence=(
-            f"{column} of {_share(guessed.success)} of those whom a row fits is guessed rightly, of "
-            f"{_share(guessed.baseline)} without knowing who they are. Of {_share(share)} of all a value is "
-            f"believed with {_share(significant)} or more that the release as a whole does not give."
+            f"Of {_share(share)} of them a value of {column} is believed with {_share(significant)} or more "
+            f"that the release as a whole does not give; {_share(guessed.success)} are guessed rightly, "
+            f"{_share(guessed.baseline)} without knowing who they are."
         ),
     )
 
