@@ -31,12 +31,16 @@ from discreet.core.numbers import require_probability
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """One criterion: a share of people, what it would be without the release, and how it reads."""
+    """One criterion: a share of people, what it would be without the release, and how it reads.
+
+    Of inference, `learned` is the share of whom a value is believed significantly that was not before.
+    """
 
     name: str
     share: float
     baseline: float
     sentence: str
+    learned: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +94,11 @@ def _inference(sets: MatchSets, column: str, significant: float) -> Criterion:
         name=f"inference of {column}",
         share=guessed.success,
         baseline=guessed.baseline,
+        learned=share,
         sentence=(
-            f"{column} of {_share(guessed.success)} of those whom a row fits is guessed rightly, of "
-            f"{_share(guessed.baseline)} without knowing who they are. Of {_share(share)} of all a value is "
-            f"believed with {_share(significant)} or more that the release as a whole does not give."
+            f"Of {_share(share)} of them a value of {column} is believed with {_share(significant)} or more "
+            f"that the release as a whole does not give; {_share(guessed.success)} are guessed rightly, "
+            f"{_share(guessed.baseline)} without knowing who they are."
         ),
     )
 

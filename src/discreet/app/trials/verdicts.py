@@ -50,9 +50,9 @@ def legend(trial: Trial) -> Iterator[str]:
     """What stands beside the shares, and what was found that is not about the release."""
     beside = [scored(tried).beside for tried in on_release(trial)]
     if any(each.startswith("of ") for each in beside):
-        yield "right: of the claims that are made; beside it, of how many of the people there is one."
+        yield "right: of the claims that are made, and of how many of the people there is one."
     if any("–" in each for each in beside):
-        yield "right: of a sample of people; beside it, where the share lies with 95% confidence."
+        yield "right: of a sample of people, and where the share lies with 95% confidence."
     for tried in trial.tried:
         if tried.findings.attack == Uniqueness.name:
             alone = percent(tried.findings.success)

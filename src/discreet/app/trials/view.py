@@ -70,7 +70,8 @@ def _finite(value: float) -> float | None:
 
 def _criteria(found: Criteria) -> dict[str, object]:
     def one(each: Criterion) -> dict[str, object]:
-        return {"share": each.share, "baseline": each.baseline, "sentence": each.sentence}
+        learned = {} if each.learned is None else {"learned": each.learned}
+        return {"share": each.share, "baseline": each.baseline, "sentence": each.sentence, **learned}
 
     risks = found.risks
     return {
