@@ -151,7 +151,7 @@ def test_a_goal_out_of_reach_ends_with_code_4_and_names_what_is_near(
         (("-k", "5", "--method", "magic"), "mondrian"),
         (("-k", "5", "--quasi", "age"), "for files"),
         (("-k", "5", "--unit", "family"), "--unit"),
-        (("-k", "0"), "at least 1"),
+        (("-k", "0"), "discreet: -k must be at least 1; got 0."),
         (("-k", "5", "--suppress", "200%"), "--suppress"),
         ((), "-k 5"),
     ],
@@ -580,3 +580,20 @@ def test_what_is_misspelled_is_told_before_searches_and_attacks_are_loaded(
     assert told.returncode == 2
     assert said in " ".join(told.stderr.split())
     assert told.stdout.split() == ["[]"]
+
+
+def test_numbers_and_counts_are_worded_as_people_read_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = ("--l-diversity", "disease:20/13:probabilistic", "--t-closeness", "disease:0.01:equal")
+    assert publish(folder, "-k", "60", *models) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in ("probabilistic 1.538-diversity", "1 percentage point more", "60 of 60 rows in 1 class "):
+        assert words in told
+    assert discreet("anonymize", str(folder / "people.csv"), "-k", "5") == 2
+    assert "anonymize: the table has no quasi-identifiers." in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_package_runs_as_a_module() -> None:
+    told = subprocess.run([sys.executable, "-m", "discreet", "--help"], capture_output=True, check=True)
+    assert b"anonymize" in told.stdout
