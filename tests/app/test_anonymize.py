@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.anonymity.models import KAnonymity
-from discreet.app.commands import anonymize
 from discreet.app.policies import load
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.sample import write, write_policy
@@ -152,7 +151,7 @@ def test_a_goal_out_of_reach_ends_with_code_4_and_names_what_is_near(
         (("-k", "5", "--method", "magic"), "mondrian"),
         (("-k", "5", "--quasi", "age"), "for files"),
         (("-k", "5", "--unit", "family"), "--unit"),
-        (("-k", "0"), "at least 1"),
+        (("-k", "0"), "discreet: -k must be at least 1; got 0."),
         (("-k", "5", "--suppress", "200%"), "--suppress"),
         ((), "-k 5"),
     ],
@@ -277,13 +276,14 @@ def test_errors_of_the_library_are_those_of_the_command(folder: Path) -> None:
         Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=2)]).fit("people")
 
 
-def test_the_help_names_every_objective_and_method() -> None:
+def test_the_help_names_every_objective_and_method(capsys: pytest.CaptureFixture[str]) -> None:
     from discreet.anonymity.search import OBJECTIVES
-    from discreet.app.publishing.options import METHODS
+    from discreet.app.publishing.goals import Method
 
-    source = Path(anonymize.__file__).read_text()
-    assert "|".join(each.name for each in OBJECTIVES) in source
-    assert "|".join(METHODS) in source
+    assert discreet("anonymize", "--help") == 0
+    told = "".join(capsys.readouterr().out.split())
+    assert "|".join(each.name for each in OBJECTIVES) + "." in told
+    assert "|".join((*Method, "private")) + ":" in told
 
 
 def test_the_sample_is_published_as_the_documentation_says(
@@ -553,3 +553,47 @@ def test_numbers_of_a_plain_file_that_are_treated_as_text_are_warned_of(
     (tmp_path / "ages.csv").write_text("".join(f"{age};*\n" for age in ages.split()))
     assert discreet(*request, "--hierarchy", f"age={tmp_path / 'ages.csv'}") == 0
     assert "warning" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("nowhere.csv --quasi age -k 5", "nowhere.csv does not exist"),
+        ("people -p nowhere.yaml -k 5", "There is no policy nowhere.yaml"),
+        ("people.csv --quasi age -k 5 --method magic", "There is no method magic"),
+        ("people.csv --quasi age -k 5 --objective beauty", "There is no objective beauty"),
+        ("people.csv --quasi age -k 5 --hierarchy age=nowhere.csv", "which is not there"),
+        ("people.csv --quazi age -k 5", "--quazi"),
+    ],
+)
+def test_what_is_misspelled_is_told_before_searches_and_attacks_are_loaded(
+    folder: Path, words: str, said: str
+) -> None:
+    run = (
+        "import sys; from discreet.app.cli import main\n"
+        "heavy = ('discreet.anonymity.search', 'discreet.attacks', 'altair')\n"
+        "try: main()\nfinally: print([name for name in heavy if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", run, "anonymize", *words.split()]
+    (folder / "privacy.yaml").unlink()
+    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert said in " ".join(told.stderr.split())
+    assert told.stdout.split() == ["[]"]
+
+
+def test_numbers_and_counts_are_worded_as_people_read_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = ("--l-diversity", "disease:20/13:probabilistic", "--t-closeness", "disease:0.01:equal")
+    assert publish(folder, "-k", "60", *models) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in ("probabilistic 1.538-diversity", "1 percentage point more", "60 of 60 rows in 1 class "):
+        assert words in told
+    assert discreet("anonymize", str(folder / "people.csv"), "-k", "5") == 2
+    assert "anonymize: the table has no quasi-identifiers." in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_package_runs_as_a_module() -> None:
+    told = subprocess.run([sys.executable, "-m", "discreet", "--help"], capture_output=True, check=True)
+    assert b"anonymize" in told.stdout

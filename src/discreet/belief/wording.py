@@ -32,6 +32,25 @@ def number(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def how_many(count: int, one: str, many: str) -> str:
+    """A number of things.
+
+    >>> how_many(1, "class", "classes"), how_many(1200, "class", "classes")
+    ('1 class', '1,200 classes')
+    """
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def points(share: float) -> str:
+    """A difference of percentages.
+
+    >>> points(0.01), points(0.2)
+    ('1 percentage point', '20 percentage points')
+    """
+    text = number(100 * share)
+    return f"{text} percentage point{'' if text == '1' else 's'}"
+
+
 def percent(p: float) -> str:
     """A probability or a relative error as a percentage, never rounded to 0% or 100% unless it is.
 

@@ -24,7 +24,7 @@ from discreet.anonymity.models import earth_movers
 from discreet.anonymity.models.counts import at_most, quotients, sensitive_of
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
-from discreet.belief.wording import number
+from discreet.belief.wording import points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class EqualCloseness:
     def belief(self) -> str:
         return (
             f"{KNOWER}, and nothing else, believes any value of "
-            f"{self.column} with at most {number(100 * float(self.t))} percentage points more than its "
+            f"{self.column} with at most {points(float(self.t))} more than its "
             f"frequency in the whole table."
         )
 

@@ -25,7 +25,7 @@ from discreet.anonymity.models import earth_movers
 from discreet.anonymity.models.counts import at_most, quotients, sensitive_of
 from discreet.anonymity.models.model import ATTACKS, KNOWER, SIMILARITY, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
-from discreet.belief.wording import number
+from discreet.belief.wording import points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class HierarchicalCloseness:
         return (
             f"{KNOWER} sees values of {self.column} that are, "
             f"averaged over the levels of their hierarchy, at most {written(self.t)} away from the whole "
-            f"table's, so that a single value may be {number(100 * most_gained)} percentage points commoner."
+            f"table's, so that a single value may be {points(most_gained)} commoner."
         )
 
     def judge(self, classes: Classes) -> Verdicts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from discreet.belief.wording import number
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.numbers import is_real
 
@@ -56,10 +57,11 @@ def parse_fraction(name: str, text: str) -> Fraction:
 
 
 def written(value: Fraction) -> str:
-    """A fraction as a reader writes it: a decimal where that is exact, else a quotient.
+    """A fraction as people read it: the decimal that it is, else one of four digits.
 
-    >>> written(Fraction(1, 5)), written(Fraction(3)), written(Fraction(1, 3))
-    ('0.2', '3', '1/3')
+    >>> written(Fraction(1, 5)), written(Fraction(3)), written(Fraction(20, 3))
+    ('0.2', '3', '6.667')
     """
     decimal = f"{float(value):.12g}"
-    return decimal if "e" not in decimal and Fraction(decimal) == value else str(value)
+    exactly = "e" not in decimal and Fraction(decimal) == value
+    return decimal if exactly else number(float(value), 4)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.app.publishing.door import METHODS, OBJECTIVES, require_known
+
 POLICY = Path("privacy.yaml")
 Texts = list[str] | None
 
@@ -40,15 +42,10 @@ def run(
         str | None, typer.Option(help="The part of everybody that the table is, such as 1%, for estimates.")
     ] = None,
     suppress: Annotated[str, typer.Option(help="The most that may be left out, such as 2%.")] = "0",
-    objective: Annotated[
-        str, typer.Option(help="loss|class-size|discernibility|precision|entropy|ambiguity|height.")
-    ] = "loss",
+    objective: Annotated[str, typer.Option(help=f"{'|'.join(OBJECTIVES)}.")] = "loss",
     method: Annotated[
         str,
-        typer.Option(
-            help="generalize|local|mondrian|mondrian-relaxed|cells|microaggregate|private: how values are "
-            "made coarser."
-        ),
+        typer.Option(help=f"{'|'.join(METHODS)}: how values are made coarser."),
     ] = "generalize",
     level: Annotated[
         Texts, typer.Option(help="COLUMN=2: publish at this level; 0 where a column is not named.")
@@ -89,12 +86,14 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
-    from discreet.app.publishing import anonymizing  # what it needs takes a second to load
+    policy = policy or (POLICY if POLICY.is_file() else None)
+    require_known(table, policy, method=method, objective=objective, hierarchies=hierarchy or ())
+    from discreet.app.publishing import anonymizing  # what it needs takes seconds to load
 
     anonymizing.run(
         anonymizing.Request(
             table=table,
-            policy=policy or (POLICY if POLICY.is_file() else None),
+            policy=policy,
             quasi=quasi,
             sensitive=sensitive,
             hierarchies=hierarchy or (),

@@ -13,8 +13,9 @@ from discreet.app.publishing import checking, listed_view, private_view
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
+from discreet.app.publishing.door import PRIVATE
 from discreet.app.publishing.exposure import warnings
-from discreet.app.publishing.options import PRIVATE, Request, anonymizer, private, wanted
+from discreet.app.publishing.options import Request, anonymizer, private, wanted
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.releasing import publish
 from discreet.app.publishing.report import report, write_report

@@ -21,7 +21,7 @@ from discreet.anonymity.hierarchies import Flat, Hierarchy, spec_of
 from discreet.anonymity.models import Measured, Worst, strongest, worst
 from discreet.app.publishing.counted import subject_of
 from discreet.app.publishing.subjects import Named
-from discreet.belief.wording import number
+from discreet.belief.wording import how_many, number
 from discreet.engines.publishing import DuckDBPublisher
 
 PER_COLUMN = ("distinct", "probabilistic", "entropy", "equal", "ordered", "alpha", "disclosure", "likeness")
@@ -157,7 +157,9 @@ def _declared(named: Named, name: str, values: Sequence[str]) -> Hierarchy | Non
 
 def show(console: Console, checked: Checked) -> None:
     """Verdicts, then the strongest parameters."""
-    console.print(f"{checked.rows:,} in {len(checked.classes):,} classes\n", highlight=False)
+    console.print(
+        f"{checked.rows:,} in {how_many(len(checked.classes), 'class', 'classes')}\n", highlight=False
+    )
     if checked.verdicts:
         table = Grid(box=None, header_style="bold", padding=(0, 3, 0, 0))
         for heading in ("model", "holds", "margin"):

@@ -124,14 +124,14 @@ def subject_of(
     quasi = tuple(each for each, column in table.columns.items() if column.role is Role.QUASI)
     if not quasi:
         raise RequestError(
-            f"anonymize: table {name} has no quasi-identifiers.",
+            "anonymize: the table has no quasi-identifiers.",
             hint="Give role: quasi to the columns that an attacker may know, in the policy or with --quasi.",
         )
     wanted = dict.fromkeys(model.column for model in models if model.column is not None)
     for column in wanted:
         if column not in table.columns:
             raise RequestError(
-                f"anonymize: a model is about the column {column}, which table {name} does not have.",
+                f"anonymize: a model is about the column {column}, which the table does not have.",
                 hint=f"It has {', '.join(table.columns)}.",
             )
         if column in quasi:

@@ -15,9 +15,8 @@ from discreet.anonymity.chaining import PERSON, SIGNATURE
 from discreet.anonymity.models.parameters import parse_fraction
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms, key_in
-from discreet.anonymity.search import OBJECTIVES, Objective
+from discreet.anonymity.search import OBJECTIVES
 from discreet.app.publishing.anonymizer import Anonymizer
-from discreet.app.publishing.goals import Method
 from discreet.app.publishing.private_generalizer import PrivateGeneralizer
 from discreet.app.publishing.releasing import SIGNATURES
 from discreet.app.publishing.subjects import Named, Wanted
@@ -26,14 +25,12 @@ from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_probability
 from discreet.core.randomness import Randomness
 
-PRIVATE = "private"
-METHODS = (*Method, PRIVATE)
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request as it was typed."""
+    """A request as it was typed, with names that the door let in."""
 
     table: str
     policy: Path | None
@@ -82,8 +79,6 @@ def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
     models = models_of(request.models, named)
     if not models and request.posterior is None:
         raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
-    if request.method not in METHODS:
-        raise RequestError(f"There is no method {request.method}.", hint=f"There are {', '.join(METHODS)}.")
     private_only = [
         option
         for option, value in (
@@ -100,7 +95,7 @@ def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
         models=models,
         posterior=None if request.posterior is None else Posterior.of(request.posterior),
         suppress=_share(request.suppress),
-        objective=_objective(request.objective),
+        objective=next(each for each in OBJECTIVES if each.name == request.objective),
         method=request.method,
         weights={
             name: float(parse_fraction("--weight", value))
@@ -219,10 +214,3 @@ def _share(text: str) -> Fraction:
     if share > 1:
         raise RequestError(f"--suppress must be a share such as 2%; got {text}.", hint="Give at most 100%.")
     return share
-
-
-def _objective(name: str) -> Objective:
-    known = {each.name: each for each in OBJECTIVES}
-    if name not in known:
-        raise RequestError(f"There is no objective {name}.", hint=f"There are {', '.join(known)}.")
-    return known[name]

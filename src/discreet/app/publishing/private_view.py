@@ -12,7 +12,7 @@ from discreet.app.publishing.private_release import PrivateRelease
 from discreet.app.publishing.risk import of_classes
 from discreet.app.publishing.view import plain
 from discreet.belief import belief
-from discreet.belief.wording import at_most, chance, number, percent
+from discreet.belief.wording import at_most, chance, how_many, number, percent
 
 PRIOR = 0.01
 WIDER = 10
@@ -133,7 +133,11 @@ def report(release: PrivateRelease) -> Document:
 def _facts(release: PrivateRelease) -> list[tuple[str, str]]:
     made = release.mechanism
     facts = [
-        ("published", f"{release.published:,} of {release.rows:,} in {len(release.sizes):,} classes"),
+        (
+            "published",
+            f"{release.published:,} of {release.rows:,} in "
+            f"{how_many(len(release.sizes), 'class', 'classes')}",
+        ),
         ("sampled", f"each with probability {number(float(made.beta))}; classes below {made.k:,} left out"),
     ]
     if release.entry is not None:

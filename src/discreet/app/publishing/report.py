@@ -22,7 +22,7 @@ from discreet.app.publishing.risk_report import identifying_section, risk_sectio
 from discreet.app.publishing.view import examples
 from discreet.app.trials import report as attack_report
 from discreet.app.trials.trial import Trial
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import how_many, number, percent
 from discreet.core.randomness import Randomness
 from discreet.engines.publishing import Target
 
@@ -67,7 +67,8 @@ def _summary(release: Release) -> Section:
     rows, out = release.tuples.rows, release.suppressed
     unit = "rows" if release.subject.person is None else "people"
     text = (
-        f"{rows - out:,} of {rows:,} {unit} are published in {len(release.classes):,} classes; {out:,} "
+        f"{rows - out:,} of {rows:,} {unit} are published in "
+        f"{how_many(len(release.classes), 'class', 'classes')}; {out:,} "
         f"({percent(out / rows)}) are left out, where {percent(float(release.goal.suppress))} were allowed."
     )
     parts = [Paragraph(text=f"{text} Method: {release.goal.method.meaning}.")]

@@ -14,7 +14,7 @@ from discreet.app.publishing import risk as anonymize_risk
 from discreet.app.publishing.release import Release
 from discreet.app.trials.trial import Trial
 from discreet.app.trials.view import show_attacks
-from discreet.belief.wording import percent
+from discreet.belief.wording import how_many, percent
 
 EXAMPLES = 3
 
@@ -102,7 +102,7 @@ def _figures(release: Release) -> Table:
     classes = release.classes
     facts = [
         ("method", f"{release.goal.method.value}: {release.goal.method.meaning}"),
-        ("published", f"{rows - out:,} of {rows:,} {unit} in {len(classes):,} classes"),
+        ("published", f"{rows - out:,} of {rows:,} {unit} in {how_many(len(classes), 'class', 'classes')}"),
         (
             "left out",
             f"{out:,} {unit} ({percent(out / rows)}; limit {percent(float(release.goal.suppress))})",

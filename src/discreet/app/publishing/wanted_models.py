@@ -71,9 +71,10 @@ def models_of(options: Options, named: Named) -> list[Measured]:
     """Every model that was asked for, in a fixed order."""
     models: list[Measured] = []
     if options.k is not None:
-        models.append(KAnonymity(k=options.k))
+        models.append(KAnonymity(k=_count("-k", options.k)))
     if options.k_map is not None:
-        models.append(KMap(k=_with_population(named, "--k-map", options.k_map)))
+        k = _with_population(named, "--k-map", options.k_map)
+        models.append(KMap(k=_count("--k-map", k)))
     if options.delta_presence is not None:
         models.append(
             parsing.delta_presence(_with_population(named, "--delta-presence", options.delta_presence))
@@ -132,6 +133,12 @@ def _hierarchies(named: Named, columns: Sequence[str]) -> dict[str, Hierarchy]:
         spec = spec_of(name, column, named.policy)
         found[name] = spec.over(spec.domain())
     return found
+
+
+def _count(option: str, k: int) -> int:
+    if k < 1:
+        raise RequestError(f"{option} must be at least 1; got {k}.", hint=f"Write {option} 5.")
+    return k
 
 
 def _pair(option: str, text: str) -> tuple[str, Fraction]:

@@ -1,0 +1,47 @@
+"""What `discreet anonymize` refuses at the door: names that are nowhere, before anything heavy is loaded.
+
+Searches and attacks take seconds to load, which a misspelled word is not worth. The names that stand here
+are those of what is loaded later; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from discreet.core.errors import RequestError
+
+PRIVATE = "private"
+METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", "microaggregate", PRIVATE)
+OBJECTIVES = ("loss", "class-size", "discernibility", "precision", "entropy", "ambiguity", "height")
+
+
+def require_known(
+    table: str, policy: Path | None, *, method: str, objective: str, hierarchies: Sequence[str] = ()
+) -> None:
+    """Refuse a method, an objective, a table or a file that there is not."""
+    _require_one_of("method", method, METHODS)
+    _require_one_of("objective", objective, OBJECTIVES)
+    for each in hierarchies:
+        name, _, file = each.partition("=")
+        if file and not Path(file).is_file():
+            raise RequestError(
+                f"The hierarchy of {name} is the file {file}, which is not there.",
+                hint="Correct its path in --hierarchy.",
+            )
+    if policy is not None and table in _tables(policy):
+        return
+    named = Path(table)
+    if named.suffix and not named.exists() and not Path(table.rpartition("#")[0] or table).exists():
+        raise RequestError(f"{named} does not exist.", hint="Name a CSV, Parquet or DuckDB file.")
+
+
+def _require_one_of(what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise RequestError(f"There is no {what} {name}.", hint=f"There are {', '.join(known)}.")
+
+
+def _tables(policy: Path) -> Sequence[str]:
+    from discreet.app.policies import load  # not needed for a file without a policy
+
+    return tuple(load(policy).tables)
