@@ -13,7 +13,7 @@ import pytest
 from discreet.app.curator import Curator
 from discreet.app.synthesis.report import certificate
 from discreet.app.synthesis.synthesizing import Synthetic, Wish, planned
-from discreet.app.synthesis.synthetic_trial import try_synthetic
+from discreet.app.synthesis.synthetic_trial import People, try_synthetic
 from discreet.core.errors import UnmetError
 from tests.app.test_promise import discreet
 
@@ -123,13 +123,9 @@ def test_a_table_that_gives_people_away_is_refused_unless_it_is_forced(folder: P
         leak = Synthetic(
             plan=plan, table=rows, epsilon=1, delta=0, entry=1, repeated=False, sentence="as if released"
         )
-        trial = try_synthetic(
-            leak,
-            curator.policy.tables["people"],
-            folder / "others.parquet",
-            at_most=0.3,
-            promise=curator.promise,
-        )
+        table = curator.policy.tables["people"]
+        both = People.read(plan, table, folder / "others.parquet")
+        trial = try_synthetic(leak, table, both, at_most=0.3, promise=curator.promise)
     with pytest.raises(UnmetError, match="--at-most allows at most 30%"):
         trial.refuse()
     trial.refuse(forced=True)

@@ -36,7 +36,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     ]
     if plan.least_rows is not None:
         facts.append(("assumed", f"every group has at least {plan.least_rows:,} rows"))
-    _facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
+    show_facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
 
 
 def _change(proposal: Proposal) -> str:
@@ -69,7 +69,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     charge = f"epsilon {number(answer.epsilon)}"
     if answer.repeated:
         charge = "nothing: the same question was answered before"
-    _facts(console, [("cost", f"{charge} (entry {answer.entry})"), ("belief", answer.sentence)])
+    show_facts(console, [("cost", f"{charge} (entry {answer.entry})"), ("belief", answer.sentence)])
 
 
 def _cell(answer: Answer, name: str, place: int, value: object) -> str:
@@ -102,7 +102,8 @@ def _places(half: float) -> int:
     return min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
 
 
-def _facts(console: Console, facts: list[tuple[str, str]]) -> None:
+def show_facts(console: Console, facts: list[tuple[str, str]]) -> None:
+    """Names and what they say, below a result."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold")
     grid.add_column()

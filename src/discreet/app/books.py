@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.ledger_file import MEMORY
 from discreet.app.policies import promise_of
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
@@ -10,8 +13,17 @@ from discreet.core.policy import Policy
 
 def opened(policy: Policy) -> Ledger:
     """The ledger of the promise, with the shares that the policy gives."""
+    return _ledger(policy, policy.ledger)
+
+
+def looked_into(policy: Policy) -> Ledger:
+    """The same to be read; one that nobody asked anything yet is shown empty, and not made."""
+    return _ledger(policy, policy.ledger if Path(policy.ledger).exists() else MEMORY)
+
+
+def _ledger(policy: Policy, path: str) -> Ledger:
     shares = {name: each.share for name, each in policy.analysts.items()}
-    return Ledger(policy.ledger, promise_of(policy), analysts=shares or None)
+    return Ledger(path, promise_of(policy), analysts=shares or None)
 
 
 def asking(policy: Policy, analyst: str | None) -> str:

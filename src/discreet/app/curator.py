@@ -119,7 +119,7 @@ class Curator:
         `least_rows`, how many rows every group is taken to have at least. `split` weighs columns for their
         part of epsilon.
         """
-        spent = self.ledger.accountant(self._alone)
+        spent = self.ledger.accountant(self.alone)
 
         def priced(epsilon: Real) -> Plan:
             return plan(
@@ -235,10 +235,10 @@ class Curator:
             intervals=intervals,
             confidence=proposal.plan.confidence,
             epsilon=proposal.cost,
-            belief=self.ledger.belief(analyst=self._alone),
+            belief=self.ledger.belief(analyst=self.alone),
             entry=entry,
             repeated=repeated,
-            sentence=self.ledger.sentence(analyst=self._alone),
+            sentence=self.ledger.sentence(analyst=self.alone),
             off={
                 name: found
                 for name, each in traced(proposal.plan).items()
@@ -247,7 +247,7 @@ class Curator:
         )
 
     @property
-    def _alone(self) -> str | None:
+    def alone(self) -> str | None:
         """Whose answers belief is stated of: this analyst's where there are others, else all."""
         return self.analyst if len(self.policy.analysts) > 1 else None
 

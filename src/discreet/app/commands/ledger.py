@@ -14,13 +14,12 @@ from rich.text import Text
 from discreet.accounting.accountant import Cost
 from discreet.accounting.entries import Account, Entry, OpenRelease, State
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_file import MEMORY
 from discreet.accounting.notation import amount, write
-from discreet.app.policies import load, promise_of
+from discreet.app.books import looked_into
+from discreet.app.policies import load
 from discreet.belief import Belief
 from discreet.belief.wording import number
 from discreet.core.guarantees import PureDP
-from discreet.core.policy import Policy
 
 SHOWN = 50
 STYLES = {State.RESERVED: "dim", State.SETTLED: "", State.FAULTED: "red", State.ORPHANED: "yellow"}
@@ -36,7 +35,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """What was spent, what is left, and what an attacker may now believe."""
-    with open_ledger(load(policy)) as ledger:
+    with looked_into(load(policy)) as ledger:
         ledger.verify()
         if clear is not None:
             ledger.clear(clear)
@@ -55,13 +54,6 @@ def run(
     ):
         if done and not as_json:
             Console(stderr=True, soft_wrap=True).print(done, markup=False, highlight=False)
-
-
-def open_ledger(policy: Policy) -> Ledger:
-    """The policy's ledger; one that nobody asked anything yet is shown empty, and not made."""
-    path = policy.ledger if Path(policy.ledger).exists() else MEMORY
-    shares = {name: each.share for name, each in policy.analysts.items()}
-    return Ledger(path, promise_of(policy), analysts=shares or None)
 
 
 def as_object(ledger: Ledger, analyst: str | None = None) -> dict[str, object]:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from discreet.app.commands.progress import spinner
+from discreet.app.listed import listed
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
 
@@ -50,8 +51,8 @@ def run(
         target=target,
         epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
         delta=parse_number("--delta", delta),
-        features=_names(features),
-        logarithmic=_names(log) or (),
+        features=listed(features) or None,
+        logarithmic=listed(log),
         depth=depth,
         criterion=criterion,
         selection=selection,
@@ -68,10 +69,6 @@ def run(
         print(json.dumps(view.as_object(mined, written)))
     else:
         view.show(Console(), mined, written)
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return tuple(each.strip() for each in text.split(",")) if text else None
 
 
 def _require_ending(option: str, path: Path | None, ending: str) -> None:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from discreet.app.commands.progress import spinner
+from discreet.app.listed import listed
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
 
@@ -53,8 +54,8 @@ def run(
         epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
         delta=parse_number("--delta", delta),
         quality=cast(Literal["lean", "best"], quality),
-        columns=_names(columns),
-        logarithmic=_names(log) or (),
+        columns=listed(columns) or None,
+        logarithmic=listed(log),
     )
     with spinner() as tell:
         made = publishing.publish(
@@ -72,7 +73,3 @@ def run(
         print(json.dumps(view.as_object(made.found, made.comparison, made.trial, made.written)))
     else:
         view.show(Console(), made.found, made.comparison, made.trial, made.written)
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return tuple(each.strip() for each in text.split(",")) if text else None

@@ -8,20 +8,17 @@ Epsilon is a part of the promise's budget, for its own secret, as it is of a que
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from discreet.app.curator import Curator
-from discreet.app.policies import policy_version
+from discreet.app.once import cost_of, once
 from discreet.belief.update import Belief
-from discreet.core.errors import BudgetError, RequestError
 from discreet.core.numbers import Real
 from discreet.mining.drawing import svg
-from discreet.mining.learning import MiningPlan, Model, plan, train
+from discreet.mining.learning import MiningPlan, plan, train
 from discreet.mining.tree import Tree
 
 
@@ -77,7 +74,7 @@ def planned(curator: Curator, wish: Wish) -> MiningPlan:
         curator.policy,
         wish.table,
         wish.target,
-        epsilon=cost(curator, wish),
+        epsilon=cost_of(curator, wish.epsilon, "mine"),
         delta=wish.delta,
         promise=curator.promise,
         features=wish.features,
@@ -88,55 +85,25 @@ def planned(curator: Curator, wish: Wish) -> MiningPlan:
     )
 
 
-def cost(curator: Curator, wish: Wish) -> Real:
-    """The part of the promise's epsilon that it takes: as wished, or as is usual under the policy."""
-    usual = curator.policy.epsilon if wish.epsilon is None else wish.epsilon
-    if usual is None:
-        raise RequestError(
-            "mine: nothing says how much the model may cost.",
-            hint="Give --epsilon 0.5, or set epsilon in the policy.",
-        )
-    return usual
-
-
 def mine(curator: Curator, wish: Wish) -> Mined:
     """The model; the same wish of the same analyst is free."""
-    made = planned(curator, wish)
-    wish = replace(wish, epsilon=cost(curator, wish))
-    key = _key(curator, wish)
-    stored = curator.ledger.stored(curator.analyst, key)
-    if stored is not None:
-        return _mined(curator, wish, made, stored.answer.decode(), stored.entry.id)
-    try:
-        model, entry = curator.charged(
-            key, wish.text, made.guarantee, lambda engine, random: train(made, engine, random), _kept
-        )
-    except BudgetError as refusal:
-        raise BudgetError(refusal.message.replace("reserve:", "mine:", 1), hint=refusal.hint) from None
-    return _mined(curator, wish, made, model.to_json(), entry.id, repeated=False)
-
-
-def _kept(model: Model) -> bytes:
-    return model.to_json().encode()
-
-
-def _mined(
-    curator: Curator, wish: Wish, made: MiningPlan, text: str, entry: int, *, repeated: bool = True
-) -> Mined:
-    alone = curator.analyst if len(curator.policy.analysts) > 1 else None
+    made, epsilon = planned(curator, wish), cost_of(curator, wish.epsilon, "mine")
+    found = once(
+        curator,
+        "mine",
+        wish.text,
+        asdict(wish) | {"epsilon": epsilon},
+        made.guarantee,
+        lambda engine, random: train(made, engine, random).to_json(),
+        packed=str.encode,
+        unpacked=bytes.decode,
+    )
     return Mined(
         plan=made,
-        text=text,
-        epsilon=cost(curator, wish),
-        belief=curator.ledger.belief(analyst=alone),
-        sentence=curator.ledger.sentence(analyst=alone),
-        entry=entry,
-        repeated=repeated,
+        text=found.released,
+        epsilon=epsilon,
+        belief=curator.ledger.belief(analyst=curator.alone),
+        sentence=curator.ledger.sentence(analyst=curator.alone),
+        entry=found.entry,
+        repeated=found.repeated,
     )
-
-
-def _key(curator: Curator, wish: Wish) -> str:
-    """What makes two wishes the same: all that the model depends on."""
-    terms = asdict(wish) | {"epsilon": str(Fraction(cost(curator, wish))), "delta": str(Fraction(wish.delta))}
-    meaning = [terms, policy_version(curator.policy), str(curator.policy.data_version)]
-    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as Branch
 
+from discreet.app.ask_view import show_facts
 from discreet.app.mining.training import Mined
 from discreet.belief.wording import number, percent
 
@@ -41,13 +42,7 @@ def show(console: Console, mined: Mined, written: Sequence[Path]) -> None:
     charge = f"epsilon {number(float(mined.epsilon))}"
     if mined.repeated:
         charge = "nothing: the same model was learned before"
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="bold")
-    facts.add_column()
-    facts.add_row("cost", f"{charge} (entry {mined.entry})")
-    facts.add_row("belief", mined.sentence)
-    console.print()
-    console.print(facts)
+    show_facts(console, [("cost", f"{charge} (entry {mined.entry})"), ("belief", mined.sentence)])
     for path in written:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 

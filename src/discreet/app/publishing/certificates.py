@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
+from discreet.anonymity.models import Model
+from discreet.app.publishing.exposure import about_people
 from discreet.app.publishing.release import Release
 from discreet.app.trials.bounds import Bound, of_models
 from discreet.app.trials.trial import Trial
@@ -89,11 +90,10 @@ def require_own_certificate(target: Target) -> None:
 
 
 def _model(model: Model, unit: str) -> dict[str, object]:
-    of_people = model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
     return {
         "name": model.name,
         "column": model.column,
-        "belief": model.belief if of_people or unit == "row" else f"{model.belief} {OF_VALUES}",
+        "belief": model.belief if about_people(model) or unit == "row" else f"{model.belief} {OF_VALUES}",
         "not_stopped": list(model.not_stopped),
     }
 

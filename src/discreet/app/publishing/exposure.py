@@ -51,13 +51,18 @@ def undeclared(table: Table, columns: Sequence[str]) -> list[str]:
     return [column for column in columns if "role" not in table.columns[column].model_fields_set]
 
 
+def about_people(model: Model) -> bool:
+    """Whether it bounds what is believed of a person, however many values that person has."""
+    return model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
+
+
 def of_values(models: Iterable[Model], columns: Collection[str]) -> list[str]:
     """One sentence for each model that is about values where people have several of them."""
     return [
         f"People have several values of {model.column}, and {model.name} is about values: it bounds no "
         "belief about a person, as probabilistic diversity does."
         for model in models
-        if model.column in columns and not isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
+        if model.column in columns and not about_people(model)
     ]
 
 

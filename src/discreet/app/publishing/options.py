@@ -16,6 +16,7 @@ from discreet.anonymity.models.parameters import parse_fraction
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms, key_in
 from discreet.anonymity.search import OBJECTIVES
+from discreet.app.listed import listed
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.publishing.private_generalizer import PrivateGeneralizer
 from discreet.app.publishing.releasing import SIGNATURES
@@ -66,8 +67,8 @@ def wanted(request: Request) -> Wanted:
     return Wanted(
         table=request.table,
         policy=request.policy,
-        quasi=_names(request.quasi),
-        sensitive=_names(request.sensitive),
+        quasi=listed(request.quasi),
+        sensitive=listed(request.sensitive),
         identifiers=tuple(request.pseudonyms),
         hierarchies=dict(_pair("--hierarchy", each) for each in request.hierarchies),
         population=request.population,
@@ -153,10 +154,6 @@ def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
         analyst=request.analyst,
         progress=tell,
     )
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

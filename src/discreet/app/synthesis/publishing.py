@@ -19,10 +19,9 @@ from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.report import write_report
 from discreet.app.synthesis.report import certificate, compared, report
 from discreet.app.synthesis.synthesizing import Synthetic, Wish, planned, synthetic
-from discreet.app.synthesis.synthetic_trial import rows_of, try_synthetic
+from discreet.app.synthesis.synthetic_trial import People, try_synthetic
 from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError
-from discreet.core.policy import Table
 from discreet.engines.publishing import DuckDBPublisher, Target, arriving
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Plan
@@ -62,11 +61,12 @@ def publish(
         tell("synthesizing")
         found = synthetic(curator, wish, tell)
         tell("attacking it")
-        trial = try_synthetic(found, table, panel, at_most=at_most, promise=curator.promise)
+        people = None if panel is None else People.read(found.plan, table, panel)
+        trial = try_synthetic(found, table, people, at_most=at_most, promise=curator.promise)
         trial.refuse(forced=force)
         tell("comparing it with the table")
         comparison = curator.looked(lambda engine: compared(found, engine, curator.policy))
-    useful = {} if panel is None or target is None else {target: _useful(found, table, panel, target)}
+    useful = {} if people is None or target is None else {target: _useful(found, people, target)}
     document = report(found, comparison, trial, useful)
     tell("writing")
     with arriving(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
@@ -94,10 +94,10 @@ def _require_target(plan: Plan, target: str | None) -> None:
         )
 
 
-def _useful(found: Synthetic, table: Table, panel: Path, target: str) -> tuple[float, float]:
+def _useful(found: Synthetic, people: People, target: str) -> tuple[float, float]:
     """How often a learner is right about people of the panel, from synthetic and from real rows."""
     names = [each.name for each in found.plan.schema.attributes]
-    real, unseen = (_codes(found, rows_of(table, source, names)) for source in (table.source, str(panel)))
+    real, unseen = (_codes(found, rows) for rows in (people.original, people.panel))
     return usefulness(_boosting, found.codes, real, unseen, target=names.index(target))
 
 

@@ -7,12 +7,9 @@ Again       the same request of the same analyst gives the same rows for nothing
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -20,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.app.curator import Curator
-from discreet.app.policies import policy_version
-from discreet.core.errors import BudgetError, RequestError
+from discreet.app.once import cost_of, once
+from discreet.core.engine import Engine
 from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Plan, plan, synthesize
 from discreet.mining.tabulation.budget import Budget
@@ -63,7 +61,8 @@ class Synthetic:
 
 def planned(curator: Curator, wish: Wish) -> Plan:
     """What would be counted, promised and expected; reads no data."""
-    budget = Budget.within(epsilon=_cost(curator, wish), delta=wish.delta, relation=curator.promise.secret)
+    epsilon = cost_of(curator, wish.epsilon, "synthesize")
+    budget = Budget.within(epsilon=epsilon, delta=wish.delta, relation=curator.promise.secret)
     return plan(
         curator.policy,
         wish.table,
@@ -76,64 +75,33 @@ def planned(curator: Curator, wish: Wish) -> Plan:
 
 def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
     """The rows, charged before anything is read."""
-    made, key = planned(curator, wish), _key(curator, wish)
-    stored = curator.ledger.stored(curator.analyst, key)
-    if stored is not None:
-        return _synthetic(curator, wish, made, _unpacked(stored.answer), stored.entry.id, repeated=True)
-    text = f"synthesize {wish.table} --quality {wish.quality}"
-    try:
-        table, entry = curator.charged(
-            key,
-            text,
-            made.guarantee,
-            lambda engine, random: (
-                synthesize(
-                    made,
-                    curator.policy,
-                    engine,
-                    random,
-                    progress=lambda share: tell(f"synthesizing: {share:.0%} of the budget spent"),
-                ).table
-            ),
-            _packed,
-        )
-    except BudgetError as refusal:
-        raise BudgetError(refusal.message.replace("reserve:", "synthesize:", 1), hint=refusal.hint) from None
-    return _synthetic(curator, wish, made, table, entry.id, repeated=False)
+    made, epsilon = planned(curator, wish), cost_of(curator, wish.epsilon, "synthesize")
 
+    def work(engine: Engine, random: Randomness) -> pa.Table:
+        def told(share: float) -> None:
+            tell(f"synthesizing: {share:.0%} of the budget spent")
 
-def _synthetic(
-    curator: Curator, wish: Wish, made: Plan, table: pa.Table, entry: int, *, repeated: bool
-) -> Synthetic:
-    alone = curator.analyst if len(curator.policy.analysts) > 1 else None
+        return synthesize(made, curator.policy, engine, random, progress=told).table
+
+    found = once(
+        curator,
+        "synthesize",
+        f"synthesize {wish.table} --quality {wish.quality}",
+        asdict(wish) | {"epsilon": epsilon},
+        made.guarantee,
+        work,
+        packed=_packed,
+        unpacked=_unpacked,
+    )
     return Synthetic(
         plan=made,
-        table=table,
-        epsilon=_cost(curator, wish),
+        table=found.released,
+        epsilon=epsilon,
         delta=wish.delta,
-        entry=entry,
-        repeated=repeated,
-        sentence=curator.ledger.sentence(analyst=alone),
+        entry=found.entry,
+        repeated=found.repeated,
+        sentence=curator.ledger.sentence(analyst=curator.alone),
     )
-
-
-def _cost(curator: Curator, wish: Wish) -> Real:
-    usual = curator.policy.epsilon if wish.epsilon is None else wish.epsilon
-    if usual is None:
-        raise RequestError(
-            "synthesize: nothing says how much the table may cost.",
-            hint="Give --epsilon 1, or set epsilon in the policy.",
-        )
-    return usual
-
-
-def _key(curator: Curator, wish: Wish) -> str:
-    terms = asdict(wish) | {
-        "epsilon": str(Fraction(_cost(curator, wish))),
-        "delta": str(Fraction(wish.delta)),
-    }
-    meaning = ["synthesize", terms, policy_version(curator.policy), str(curator.policy.data_version)]
-    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
 
 def _packed(table: pa.Table) -> bytes:

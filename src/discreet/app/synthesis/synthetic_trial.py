@@ -6,6 +6,7 @@ find without anybody's data. So a panel is needed, and without one no attack fit
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from discreet.belief import Promise
 from discreet.core.policy import Table
 from discreet.engines.connection import quoted
 from discreet.engines.publishing import DuckDBPublisher
+from discreet.mining.synthesis import Plan
 
 FITTING = (SinglingOut, Linkability, AttributeInference)
 NO_PANEL = "nobody is known who is not in the data: name such people with --panel"
@@ -32,19 +34,33 @@ ASSUMED = (
 )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class People:
+    """Rows as they are, for the custodian's own attack: people of the data, and of a panel beside them."""
+
+    original: pa.Table = field(repr=False)
+    panel: pa.Table = field(repr=False)
+
+    @classmethod
+    def read(cls, plan: Plan, table: Table, panel: Path) -> People:
+        """The columns that are synthesized, of both."""
+        names = [each.name for each in plan.schema.attributes]
+        original, others = (_rows_of(table, source, names) for source in (table.source, str(panel)))
+        return cls(original=original, panel=others)
+
+
 def try_synthetic(
-    found: Synthetic, table: Table, panel: Path | None, *, at_most: float | None, promise: Promise
+    found: Synthetic, table: Table, people: People | None, *, at_most: float | None, promise: Promise
 ) -> Trial:
     """Run what fits on rows that are not written yet."""
     runs: list[Run] = []
     skipped = [Skipped(name=each.name, why=of_another_kind(each)) for each in ATTACKS if each not in FITTING]
-    if panel is None:
+    if people is None:
         skipped += [Skipped(name=each.name, why=NO_PANEL) for each in FITTING]
     else:
         names = [each.name for each in found.plan.schema.attributes]
         kinds = {name: table.columns[name].type for name in names}
-        original, others = (rows_of(table, source, names) for source in (table.source, str(panel)))
-        release = compare(found.table.select(names), original, others, kinds)
+        release = compare(found.table.select(names), people.original, people.panel, kinds)
         runs = [Run(findings=findings) for findings in sweep(release)]
     return Trial(
         subject=f"the synthetic table of {found.plan.table}",
@@ -56,7 +72,6 @@ def try_synthetic(
     )
 
 
-def rows_of(table: Table, source: str, names: list[str]) -> pa.Table:
-    """Rows as they are, for the custodian's own attack."""
+def _rows_of(table: Table, source: str, names: list[str]) -> pa.Table:
     with DuckDBPublisher({"rows": table.model_copy(update={"source": source})}) as engine:
         return engine.count(f"SELECT {', '.join(map(quoted, names))} FROM {quoted('rows')}").secret

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from discreet.app.commands.ledger import open_ledger
+from discreet.app.books import looked_into
 from discreet.app.commands.progress import spinner
 from discreet.app.documents import Section, keep
 from discreet.app.policies import load, promise_of
@@ -173,7 +173,7 @@ def _file(trial: Trial, policy: Policy | None, path: Path) -> None:
 
     more: list[Section] = []
     if policy is not None and policy.promise is not None:
-        with open_ledger(policy) as ledger:
+        with looked_into(policy) as ledger:
             more.append(deployment(policy, ledger))
     made = document(trial, *more, day=day)
     return _write(made.as_html() if path.suffix.lower() == ".html" else made.as_markdown(), path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from discreet.accounting.entries import OpenRelease
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.grouping import classes_of_recoding
-from discreet.app.commands.ledger import open_ledger
+from discreet.app.books import looked_into
 from discreet.app.policies import promise_of
 from discreet.app.publishing.goals import APART
 from discreet.app.publishing.release import Release
@@ -52,7 +52,8 @@ def try_release(
     known = everybody(release.tuples, release.hierarchies)
     apart = release.goal.method in APART
     sets = match(published, known) if apart else told(published, known, _own(release))
-    tables = _others(release, policy, others)
+    entries = _earlier(release, policy)
+    tables = _others(release, entries, others)
     scene = Scene(
         sets=sets,
         meanings=meanings_of(published, declared_specs(release.subject.sensitive, release.table, policy)),
@@ -72,7 +73,7 @@ def try_release(
             *ASSUMED,
             *(() if apart else (OVERLAP,)),
             *(f"They have the release {name}, too." for name in tables),
-            *_left_aside(release, policy),
+            *_left_aside(release, entries),
         ),
     )
 
@@ -94,23 +95,28 @@ def _largest_shares(tuples: Tuples) -> dict[str, float]:
     }
 
 
-def _others(release: Release, policy: Policy, named: Iterable[Path]) -> dict[str, PublishedTable]:
-    """Other releases of the same table: those that are named, and those that the ledger knows."""
+def _earlier(release: Release, policy: Policy) -> list[OpenRelease]:
+    """The releases of the same table that the ledger knows."""
+    if policy.promise is None:
+        return []
+    with looked_into(policy) as ledger:
+        return [each for each in ledger.releases() if each.certificate.get("table") == release.name]
+
+
+def _others(
+    release: Release, entries: Iterable[OpenRelease], named: Iterable[Path]
+) -> dict[str, PublishedTable]:
+    """Other releases of the same table: those that are named, and those that are still there."""
     files = {str(path.absolute()): path.name for path in named}
-    if policy.promise is not None and release.subject.person is None:
-        with open_ledger(policy) as ledger:
-            files |= {file: each.name for each in ledger.releases() if (file := _file(each, release))}
+    if release.subject.person is None:
+        files |= {file: each.name for each in entries if (file := _file(each, release))}
     often = Counter(files.values())
     names = {file: name if often[name] == 1 else file for file, name in files.items()}
     return {name: _read(name, file, release) for file, name in names.items()}
 
 
-def _left_aside(release: Release, policy: Policy) -> list[str]:
-    """Releases of the same table that the ledger knows and that could not be laid over this one."""
-    if policy.promise is None:
-        return []
-    with open_ledger(policy) as ledger:
-        entries = [each for each in ledger.releases() if each.certificate.get("table") == release.name]
+def _left_aside(release: Release, entries: Iterable[OpenRelease]) -> list[str]:
+    """Releases of the same table that could not be laid over this one."""
     if release.subject.person is not None:
         why = "people of the table have several rows"
     else:
@@ -121,11 +127,10 @@ def _left_aside(release: Release, policy: Policy) -> list[str]:
 
 
 def _file(entry: OpenRelease, release: Release) -> str | None:
-    """Where an entry's file is, if it is of this table and still there."""
+    """Where an entry's file is, if it is still there and has the columns."""
     certificate = entry.certificate
     path, inner = str(certificate.get("path", "")), str(certificate.get("inner", ""))
-    same = certificate.get("table") == release.name and Path(path).is_file()
-    if not same or not _columns(certificate) >= set(release.subject.quasi):
+    if not Path(path).is_file() or not _columns(certificate) >= set(release.subject.quasi):
         return None
     return f"{path}#{inner}" if inner else path
 

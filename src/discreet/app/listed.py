@@ -1,0 +1,12 @@
+"""Options that list names."""
+
+from __future__ import annotations
+
+
+def listed(text: str | None) -> tuple[str, ...]:
+    """The names of an option that was typed as a,b,c.
+
+    >>> listed("age, sex")
+    ('age', 'sex')
+    """
+    return tuple(name.strip() for name in text.split(",")) if text else ()

@@ -1,0 +1,69 @@
+"""What is learned from data beside answers: made once, charged before data is read, kept in the ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from discreet.app.curator import Curator
+from discreet.app.policies import policy_version
+from discreet.core.engine import Engine
+from discreet.core.errors import BudgetError, RequestError
+from discreet.core.guarantees import Guarantee
+from discreet.core.numbers import Real, is_real
+from discreet.core.randomness import Randomness
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Once(Generic[T]):
+    """What was released, and the entry that it was charged in; `repeated` if that was earlier."""
+
+    released: T
+    entry: int
+    repeated: bool
+
+
+def cost_of(curator: Curator, epsilon: Real | None, verb: str) -> Real:
+    """The part of the promise's epsilon that is spent: as wished, or as is usual under the policy."""
+    usual = curator.policy.epsilon if epsilon is None else epsilon
+    if usual is None:
+        raise RequestError(
+            f"{verb}: nothing says how much it may cost.",
+            hint="Give --epsilon 0.5, or set epsilon in the policy.",
+        )
+    return usual
+
+
+def once(
+    curator: Curator,
+    verb: str,
+    text: str,
+    terms: Mapping[str, object],
+    guarantee: Guarantee,
+    work: Callable[[Engine, Randomness], T],
+    *,
+    packed: Callable[[T], bytes],
+    unpacked: Callable[[bytes], T],
+) -> Once[T]:
+    """What `work` releases; the same `terms` of the same analyst, policy and data are free."""
+    key = _key(curator, verb, terms)
+    stored = curator.ledger.stored(curator.analyst, key)
+    if stored is not None:
+        return Once(released=unpacked(stored.answer), entry=stored.entry.id, repeated=True)
+    try:
+        released, entry = curator.charged(key, text, guarantee, work, packed)
+    except BudgetError as refusal:
+        raise BudgetError(refusal.message.replace("reserve:", f"{verb}:", 1), hint=refusal.hint) from None
+    return Once(released=released, entry=entry.id, repeated=False)
+
+
+def _key(curator: Curator, verb: str, terms: Mapping[str, object]) -> str:
+    told = {name: str(Fraction(str(value))) if is_real(value) else value for name, value in terms.items()}
+    meaning = [verb, told, policy_version(curator.policy), str(curator.policy.data_version)]
+    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
