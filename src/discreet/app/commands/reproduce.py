@@ -1,0 +1,72 @@
+"""`discreet reproduce`: the papers' tables and figures, printed and recomputed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from discreet.app.commands.progress import spinner
+from discreet.core.errors import RequestError
+
+if TYPE_CHECKING:
+    from discreet.papers import Reproduction
+
+ADULT = Path("../shared/data/adult_uci")
+
+
+def run(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Such as lpb-table-1; or lpb, slides, egm, chapter, lectures for all of one."),
+    ] = None,
+    adult: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DISCREET_ADULT",
+            help=f"The folder of UCI's adult.data and adult.test; else {ADULT}, else a made-up census.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="A folder for one HTML page with all tables and charts.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """What the five documents print, what it should be, and why they differ."""
+    from discreet.app.reproducing import adult_files, view  # what they need takes a second to load
+    from discreet.papers import REPRODUCTIONS, find, reproduce
+
+    names = tuple(REPRODUCTIONS) if name is None else find(name)
+    bench = adult_files.bench_of(adult or ADULT, required=adult is not None)
+    with spinner() as tell:
+        found = []
+        for each in names:
+            tell(f"recomputing {each}")
+            found.append(reproduce(each, bench))
+        if report is not None:
+            tell("drawing")
+            _file(found, report)
+    if as_json:
+        print(json.dumps(view.as_object(found), ensure_ascii=False))
+    elif name is None:
+        view.show_all(Console(), found)
+    else:
+        for each in found:
+            view.show(Console(), each)
+
+
+def _file(found: Sequence[Reproduction], folder: Path) -> None:
+    from discreet.app.reproducing.report import document
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "reproduction.html").write_text(document(found).as_html(), encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or "the system refuses"
+        raise RequestError(
+            f"reproduce: {folder} cannot be written: {reason}.", hint="Name another folder."
+        ) from None

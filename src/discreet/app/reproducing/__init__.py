@@ -1,0 +1,1 @@
+"""`discreet reproduce`: the papers' tables and figures, shown and filed."""

@@ -1,0 +1,69 @@
+"""The Adult survey for the papers: UCI's files where they are, the made-up census where they are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from discreet.app.sample.census import census
+from discreet.core.errors import DataError
+from discreet.engines.publishing import DuckDBPublisher
+from discreet.papers import Bench
+from discreet.papers.adult import Adult, counted
+
+FILES = ("adult.data", "adult.test")
+NAMES = (
+    "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation",
+    "relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country",
+    "income",
+)  # fmt: skip
+USED = ("age", "workclass", "education_num", "hours_per_week")
+
+
+def bench_of(folder: Path, *, required: bool) -> Bench:
+    """What reproductions are made with; `required` refuses to let the census stand in."""
+    there = all((folder / name).is_file() for name in FILES)
+    if required and not there:
+        raise DataError(
+            f"reproduce: {folder} does not have {' and '.join(FILES)}.",
+            hint="Name the folder of UCI's Adult files, or leave --adult out to use the made-up census.",
+        )
+    return Bench(
+        lend=lambda tables: DuckDBPublisher({}, tables),
+        load=lambda: _from_files(folder) if there else _from_census(),
+    )
+
+
+def _from_files(folder: Path) -> Adult:
+    first, second = (_read(folder / name) for name in FILES)
+    return _counted(first=first, everybody=pa.concat_tables([first, second]), real=True)
+
+
+def _from_census() -> Adult:
+    table = census().select(list(USED))
+    return _counted(first=table, everybody=table, real=False)
+
+
+def _counted(*, first: pa.Table, everybody: pa.Table, real: bool) -> Adult:
+    with DuckDBPublisher({}, {"first": first, "everybody": everybody}) as engine:
+        return counted(engine, everybody="everybody", first="first", real=real)
+
+
+def _read(path: Path) -> pa.Table:
+    """The columns that the papers use; adult.test begins with a line about itself."""
+    try:
+        table = pa.csv.read_csv(
+            path,
+            read_options=pa.csv.ReadOptions(
+                column_names=list(NAMES), skip_rows=1 if path.name == FILES[1] else 0
+            ),
+            convert_options=pa.csv.ConvertOptions(include_columns=list(USED), strings_can_be_null=False),
+        )
+    except (OSError, pa.ArrowInvalid):
+        raise DataError(
+            f"reproduce: {path} cannot be read as UCI's {path.name}.", hint="Fetch the file anew."
+        ) from None
+    return table.set_column(1, "workclass", pc.utf8_trim_whitespace(table["workclass"]))

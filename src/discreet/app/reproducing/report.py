@@ -1,0 +1,75 @@
+"""One HTML page with every table and figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from discreet.app.charts import BLUE, SUSPECTED, as_svg, styled
+from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
+from discreet.app.reproducing import view
+from discreet.papers import Reproduction
+from discreet.papers import reproduction as papers
+
+NOTICE = (
+    "Recomputed by discreet. What the documents print stands beside what it should be; the data is public."
+)
+COLOURS = [BLUE, SUSPECTED, "#009E73", "#CC79A7"]
+
+
+def document(found: Sequence[Reproduction]) -> Document:
+    """All of them, in the order given."""
+    return Document(
+        title="Five documents on privacy: printed and recomputed",
+        notice=NOTICE,
+        sections=(_summary(found), *(_section(each) for each in found)),
+    )
+
+
+def _summary(found: Sequence[Reproduction]) -> Section:
+    rows = tuple((each.name, each.title, each.document, each.verdict) for each in found)
+    return Section(
+        title="All of them", parts=(Grid(head=("name", "table or figure", "document", "verdict"), rows=rows),)
+    )
+
+
+def _section(found: Reproduction) -> Section:
+    tone = "good" if found.verdict == papers.Verdict.MATCHES else ""
+    rows = tuple(
+        (line.what, line.printed, view.shown(line), line.verdict.value, view.why(line))
+        for line in found.lines
+    )
+    parts: list[Part] = [
+        Paragraph(text=f"{found.document}. Verdict: {found.verdict}.", tone=tone),
+        Grid(head=("", "printed", "recomputed", "verdict", "why"), rows=rows, numbers=(1, 2)),
+    ]
+    if found.picture is not None:
+        parts.append(Picture(svg=_drawn(found.picture), caption=f"{found.title}, recomputed."))
+    parts += [Paragraph(text=note) for note in found.notes]
+    if any(line.sample for line in found.lines):
+        parts.append(Paragraph(text=view.MARKED, tone="bad"))
+    return Section(title=f"{found.name}: {found.title}", parts=tuple(parts))
+
+
+def _drawn(picture: papers.Picture) -> str:
+    points = [
+        {"x": x, "y": y, "curve": curve.name} for curve in picture.curves for x, y in curve.points if y > 0
+    ]
+    names = [curve.name for curve in picture.curves]
+    axis = alt.Axis(gridColor="#EEF1F4", domain=False, ticks=False, format="~g", tickCount=6)
+    scale = alt.Scale(type="log") if picture.logarithmic else alt.Scale(zero=False)
+    legend = alt.Legend(title=None, orient="right") if len(names) > 1 else None
+    chart = (
+        alt.Chart(alt.Data(values=points))
+        .mark_line(strokeWidth=2, point=len(points) <= 60)
+        .encode(
+            x=alt.X("x:Q", title=picture.x, axis=axis, scale=alt.Scale(zero=False)),
+            y=alt.Y("y:Q", title=picture.y, axis=axis, scale=scale),
+            color=alt.Color(
+                "curve:N", sort=names, scale=alt.Scale(domain=names, range=COLOURS), legend=legend
+            ),
+        )
+        .properties(width=460, height=260)
+    )
+    return as_svg(styled(chart))

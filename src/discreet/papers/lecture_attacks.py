@@ -1,0 +1,269 @@
+"""The lectures' attacks on published tables, carried out by `discreet.attacks`, with their conclusions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.attacks import (
+    BackgroundKnowledge,
+    ClassInference,
+    Fact,
+    Homogeneity,
+    Intersection,
+    Linkage,
+    Similarity,
+)
+from discreet.attacks.attack import Findings
+from discreet.attacks.known import Register, from_register
+from discreet.attacks.match_sets import MatchSets, from_classes, match
+from discreet.attacks.published import PublishedTable, from_release
+from discreet.papers import lecture_tables as tables
+from discreet.papers.lecture_tables import DOCUMENT
+from discreet.papers.reproduction import Bench, Line, Reproduction
+
+JAPANESE = Fact(value="Heart Disease", where={"nationality": "Japanese"})
+ORGANS = listed("disease", [(each, organ, "*") for organ, group in tables.ORGANS.items() for each in group])
+NOTHING = "nothing is certain"
+
+
+def linkage(bench: Bench) -> Reproduction:
+    """Names are removed; a voter list brings them back."""
+    bare = _against(bench, tables.MICRODATA.drop_columns(["name"]), tables.VOTERS)
+    general = _against(bench, tables.TWO_ANONYMOUS, tables.VOTERS)
+    published = _release(bench, tables.TWO_ANONYMOUS)
+    return Reproduction(
+        name="lectures-linkage",
+        document=DOCUMENT,
+        title="Linkage: a table without names, and a voter registration list",
+        lines=(
+            Line(what="people of the table found by name", printed="10", recomputed=float(_found(bare))),
+            Line(
+                what="after the 2-anonymous generalization: found for certain",
+                printed="0",
+                recomputed=float(_found(general)),
+            ),
+            Line(
+                what="the same: fewest rows that may be a voter's", printed="2", recomputed=_fewest(general)
+            ),
+            Line(
+                what="the same: others who look like a row, at least",
+                printed="2",
+                recomputed=float(published.classes.counts.min()) - 1,
+                why="k-anonymity is said to be k others; a class has k people, oneself among them",
+            ),
+        ),
+        notes=(
+            "Unique by zip code, sex and birth date: 63% of Americans (Golle), not 87%. discreet attack "
+            "computes it for a register of one's own.",
+        ),
+    )
+
+
+def homogeneity(bench: Bench) -> Reproduction:
+    """Everybody of a class has the same disease."""
+    bob = _against(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Bob")
+    other = _against(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Bob")
+    diverse = _against(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Bob")
+    attack = Homogeneity(column="disease")
+    return Reproduction(
+        name="lectures-homogeneity",
+        document=DOCUMENT,
+        title="Homogeneity: a class of one disease",
+        lines=(
+            Line(
+                what="4-anonymous: Bob, 31, of 13053", printed="Cancer", recomputed=_certain(attack.run(bob))
+            ),
+            Line(
+                what="3-anonymous: Bob, 27, of 47678",
+                printed="Heart Disease",
+                recomputed=_certain(attack.run(other)),
+            ),
+            Line(
+                what="after 3-diversity: Bob, 31, of 13053",
+                printed=NOTHING,
+                recomputed=_certain(attack.run(diverse)),
+            ),
+            Line(
+                what="the same: most that is believed of Bob",
+                printed="33%",
+                recomputed=ClassInference(column="disease").run(diverse).victims[0].posterior,
+                why="'at most 1/l' fails for distinct values: half of his class has cancer",
+            ),
+        ),
+    )
+
+
+def background(bench: Bench) -> Reproduction:
+    """Something is known beforehand."""
+    attack = BackgroundKnowledge(column="disease", facts=(JAPANESE,))
+    umeko = _against(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Umeko")
+    diverse = _against(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Umeko")
+    carl = _against(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Carl")
+    group = from_classes(_release(bench, tables.one_class(HIV=50, pneumonia=49, bronchitis=1)))
+    rules_out = BackgroundKnowledge(column="disease", facts=(Fact(value="pneumonia"),))
+    shingles = from_classes(_release(bench, tables.PERFECTLY_CLOSE, ("hiv",)))
+    return Reproduction(
+        name="lectures-background",
+        document=DOCUMENT,
+        title="Background knowledge: what is ruled out beforehand",
+        lines=(
+            Line(
+                what="4-anonymous: Umeko, as Japanese have few heart diseases",
+                printed="Viral Infection",
+                recomputed=_certain(attack.run(umeko)),
+            ),
+            Line(what="after 3-diversity: Umeko", printed=NOTHING, recomputed=_certain(attack.run(diverse))),
+            Line(
+                what="the same: most that is believed of Umeko",
+                recomputed=attack.run(diverse).victims[0].posterior,
+            ),
+            Line(
+                what="3-anonymous: Carl, who has no heart disease",
+                printed="Cancer",
+                recomputed=_certain(
+                    BackgroundKnowledge(column="disease", facts=(Fact(value="Heart Disease"),)).run(carl)
+                ),
+            ),
+            Line(
+                what="50 HIV and 49 pneumonia of 100: Joe, who has no pneumonia",
+                printed="0.9804",
+                recomputed=rules_out.run(group).victims[0].posterior,
+            ),
+            Line(
+                what="perfectly t-close: Bob, who looks Asian and has shingles",
+                printed="+",
+                recomputed=_certain(Homogeneity(column="hiv").run(shingles), where=("Asian", "Shingles")),
+            ),
+        ),
+        notes=(
+            "The slide says that flu is not a quasi-identifier; it is shingles that the coworker saw.",
+            "50/51 is the lectures' group of 100; (c, 3)-diversity would need c above 50 to allow it.",
+        ),
+    )
+
+
+def similarity(bench: Bench) -> Reproduction:
+    """All values of a class mean nearly the same."""
+    bob = _against(bench, tables.SIMILAR, tables.NEIGHBOURS, victim="Bob", sensitive=("salary", "disease"))
+    return Reproduction(
+        name="lectures-similarity",
+        document=DOCUMENT,
+        title="Similarity: a diverse class of alike values",
+        lines=(
+            Line(
+                what="3-diverse: Bob's disease",
+                printed=NOTHING,
+                recomputed=_certain(Homogeneity(column="disease").run(bob)),
+            ),
+            Line(
+                what="Bob's salary",
+                printed="between 20000 and 40000",
+                recomputed=_certain(Similarity(column="salary").run(bob)),
+            ),
+            Line(
+                what="what Bob's disease is of",
+                printed="Stomach",
+                recomputed=_certain(Similarity(column="disease", hierarchy=ORGANS).run(bob)),
+            ),
+        ),
+    )
+
+
+def probabilistic(bench: Bench) -> Reproduction:
+    """98 of 100 have HIV."""
+    group = from_classes(_release(bench, tables.one_class(HIV=98, pneumonia=1, bronchitis=1)))
+    return Reproduction(
+        name="lectures-probabilistic",
+        document=DOCUMENT,
+        title="A probabilistic attack: three diseases in a class, one of them 98 times in 100",
+        lines=(
+            Line(
+                what="belief that Joe has HIV",
+                printed="0.98",
+                recomputed=ClassInference(column="disease").run(group).victims[0].posterior,
+            ),
+        ),
+    )
+
+
+def birthday(bench: Bench) -> Reproduction:
+    """Joe is ten and turns eleven between two releases."""
+    rows = tables.TWO_ANONYMOUS.to_pylist()
+    first = _release(bench, pa.Table.from_pylist([*rows, {**rows[2]}]))
+    moved = [{**row, "zip": "[15001, 25000]"} if row["age"] == "[11, 20]" else row for row in rows]
+    second = _release(bench, pa.Table.from_pylist([*moved, moved[4]]))
+    joe = tables.printed("""
+        name | age | age_after | sex | zip
+        Joe  | 10  | 11        | M   | 17000
+    """)
+    with bench.lend({"register": joe}) as engine:
+        known = from_register(engine, Register(table="register"), first, "age_after")
+    sets = match(first, known), match(second, known, {"age": "age_after"})
+    return Reproduction(
+        name="lectures-birthday",
+        document=DOCUMENT,
+        title="Updates: Joe's birthday moves him into a class of one disease",
+        lines=(
+            Line(
+                what="before: most that is believed of Joe",
+                recomputed=ClassInference(column="disease").run(sets[0]).victims[0].posterior,
+            ),
+            Line(
+                what="after his birthday",
+                printed="pneumonia",
+                recomputed=_certain(Intersection(column="disease").run(*sets)),
+            ),
+            Line(
+                what="Joe's age and zip code in the microdata",
+                printed="10, 17000",
+                recomputed=_row_of("Joe"),
+                why="the two slides have different Joes",
+            ),
+        ),
+    )
+
+
+def _release(bench: Bench, release: pa.Table, sensitive: Sequence[str] = ("disease",)) -> PublishedTable:
+    quasi = [name for name in release.column_names if name not in sensitive]
+    with bench.lend({"release": release}) as engine:
+        return from_release(engine, "release", quasi=quasi, sensitive=sensitive)
+
+
+def _against(
+    bench: Bench,
+    release: pa.Table,
+    register: pa.Table,
+    *,
+    victim: str | None = None,
+    sensitive: Sequence[str] = ("disease",),
+) -> MatchSets:
+    """A register's people, or one of them, in a release."""
+    published = _release(bench, release, sensitive)
+    asked = Register(table="register", victim=None if victim is None else {"name": victim})
+    with bench.lend({"register": register}) as engine:
+        return match(published, from_register(engine, asked, published))
+
+
+def _found(sets: MatchSets) -> int:
+    """How many people have one row that may be theirs."""
+    return round(Linkage().run(sets).figures["unique"] * (int(sets.people.sum()) + sets.unmatched))
+
+
+def _row_of(name: str) -> str:
+    (row,) = (row for row in tables.MICRODATA.to_pylist() if row["name"] == name)
+    return f"{row['age']}, {row['zip']}"
+
+
+def _fewest(sets: MatchSets) -> float:
+    return float(sets.rows.min())
+
+
+def _certain(found: Findings, where: Sequence[str] = ()) -> str:
+    """What is believed for certain, as the claim words it."""
+    sure = [
+        each.claim for each in found.victims if each.posterior == 1 and all(w in each.victim for w in where)
+    ]
+    return sure[0].partition(" is ")[2] if sure else NOTHING

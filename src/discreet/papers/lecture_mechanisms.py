@@ -1,0 +1,248 @@
+"""The lectures on differential privacy: noise, sensitivity, neighbours, selection, trees, families."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.accounting import compose
+from discreet.belief import Promise, highest
+from discreet.core.guarantees import PureDP
+from discreet.core.relations import Relation
+from discreet.mechanisms import Exponential
+from discreet.mechanisms.sensitivity import Contribution
+from discreet.papers.laplace_law import LaplaceLaw
+from discreet.papers.lecture_tables import DOCUMENT
+from discreet.papers.reproduction import Bench, Curve, Line, Picture, Reproduction
+
+CORRELATIONS = {"gender": 0.5, "age": 0.3}
+
+
+def laplace(bench: Bench) -> Reproduction:
+    """lambda >= |h - h'| / epsilon: the ratio of densities over all answers."""
+    del bench
+    epsilon, counts = 1.0, (2.0, 3.0)
+    law = LaplaceLaw(scale=1 / epsilon)
+    answers = np.linspace(-10, 15, 5_001).tolist()
+    ratio = max(law.likelihood(y, counts[0]) / law.likelihood(y, counts[1]) for y in answers)
+    tight = LaplaceLaw(scale=0.9 / epsilon)
+    too_much = max(tight.likelihood(y, counts[0]) / tight.likelihood(y, counts[1]) for y in answers)
+    curves = tuple(
+        Curve(name=f"{count:g} patients", points=tuple((y, law.likelihood(y, count)) for y in answers[::50]))
+        for count in counts
+    )
+    return Reproduction(
+        name="lectures-laplace",
+        document=DOCUMENT,
+        title="Laplace noise: how large must lambda be?",
+        lines=(
+            Line(what="largest change of the number of diabetes patients", printed="1", recomputed=1.0),
+            Line(
+                what="factor of the density for a step of 1, lambda = 1",
+                printed=f"{math.exp(-1):.4f}",
+                recomputed=law.likelihood(1, 0) / law.likelihood(0, 0),
+            ),
+            Line(
+                what="largest ratio of densities over all answers, epsilon = 1",
+                printed=f"{math.exp(epsilon):.4f}",
+                recomputed=ratio,
+            ),
+            Line(what="the same with a tenth less noise", recomputed=too_much),
+        ),
+        notes=("The bound is attained at every answer on one side of both counts.",),
+        picture=Picture(x="answer", y="density", curves=curves),
+    )
+
+
+def histogram(bench: Bench) -> Reproduction:
+    """Modify a tuple: two bins change by one."""
+    del bench
+    return Reproduction(
+        name="lectures-histogram",
+        document=DOCUMENT,
+        title="Sensitivity of a histogram",
+        lines=(
+            Line(
+                what="a record replaced",
+                printed="2",
+                recomputed=float(Contribution(rows=1, relation=Relation.VALUE).count().l1),
+            ),
+            Line(
+                what="the same, over all pairs of small tables",
+                printed="2",
+                recomputed=_brute_force(Relation.VALUE),
+            ),
+            Line(
+                what="a person added or removed",
+                recomputed=float(Contribution(rows=1, relation=Relation.PRESENCE).count().l1),
+            ),
+            Line(what="the same, over all pairs of small tables", recomputed=_brute_force(Relation.PRESENCE)),
+        ),
+    )
+
+
+def neighbours(bench: Bench) -> Reproduction:
+    """Bounded and unbounded differential privacy."""
+    del bench
+    presence = Promise(0.01, 0.05, secret="presence")
+    return Reproduction(
+        name="lectures-neighbours",
+        document=DOCUMENT,
+        title="Bounded and unbounded: what changes between neighbours",
+        lines=(
+            Line(
+                what="unbounded epsilon implies bounded: factor",
+                printed="2",
+                recomputed=1 / (Promise(0.01, 0.05).epsilon_for("presence") / Promise(0.01, 0.05).epsilon),
+            ),
+            Line(
+                what="bounded allows to publish the number of rows",
+                printed="yes",
+                recomputed="yes" if _brute_force(Relation.VALUE, total=True) == 0 else "no",
+            ),
+            Line(
+                what="unbounded does",
+                printed="no",
+                recomputed="yes" if _brute_force(Relation.PRESENCE, total=True) == 0 else "no",
+            ),
+            Line(
+                what="a presence promise of 1% to 5% allows a value belief of 1% to become",
+                recomputed=highest(0.01, 2 * presence.epsilon),
+            ),
+        ),
+    )
+
+
+def exponential(bench: Bench) -> Reproduction:
+    """Which matters more to diabetes, age or gender?"""
+    del bench
+    one = _weights(1.0)
+    return Reproduction(
+        name="lectures-exponential",
+        document=DOCUMENT,
+        title="Exponential mechanism: gender (0.5) or age (0.3)",
+        lines=(
+            Line(
+                what="Pr[gender] + Pr[age]",
+                printed="1.10",
+                recomputed=sum(one.values()),
+                why="0.71 and 0.39 are of two different lambdas",
+            ),
+            Line(what="lambda at which gender has 0.71", recomputed=_scale_at(0.71)),
+            Line(
+                what="then Pr[age]",
+                printed="0.39",
+                recomputed=_weights(_scale_at(0.71))["age"],
+                why="the rest of 0.71",
+            ),
+            Line(what="lambda at which age has 0.39", recomputed=_scale_at(0.61)),
+            Line(
+                what="then Pr[gender]",
+                printed="0.71",
+                recomputed=_weights(_scale_at(0.61))["gender"],
+                why="the rest of 0.39",
+            ),
+            Line(what="Pr[gender] at lambda = 1", recomputed=one["gender"]),
+        ),
+    )
+
+
+def tree(bench: Bench) -> Reproduction:
+    """Selecting a split: noise on every score, or one draw."""
+    del bench
+    attributes, epsilon = 14, 0.1
+    rates = {"Laplace on every score": epsilon / attributes, "exponential mechanism": epsilon}
+    gaps = list(range(0, 401, 10))
+    picture = Picture(
+        x="rows by which the best split is ahead of the second",
+        y="chance that it is chosen of two, sensitivity 1",
+        curves=tuple(
+            Curve(name=name, points=tuple((float(g), 1 / (1 + math.exp(-rate * g / 2))) for g in gaps))
+            for name, rate in rates.items()
+        ),
+    )
+    return Reproduction(
+        name="lectures-tree",
+        document=DOCUMENT,
+        title="Decision trees: what it costs to choose among m attributes",
+        lines=(
+            Line(
+                what="m = 14 scores with Laplace noise of epsilon = 0.1 each: cost, m × epsilon",
+                printed="1.4",
+                recomputed=compose([PureDP(epsilon=epsilon)] * attributes, delta=0).epsilon,
+            ),
+            Line(
+                what="exponential mechanism: cost, epsilon",
+                printed="0.1",
+                recomputed=Exponential(epsilon=Fraction(1, 10), sensitivity=1).guarantee.cap,
+            ),
+            Line(
+                what="information gain of age",
+                printed="3.5",
+                recomputed=_largest_gain(classes=2),
+                why="for a class of two values it is at most one bit",
+            ),
+        ),
+        notes=(
+            "Report noisy max needs epsilon alone as well: the cost of m is that of publishing all scores. "
+            "The picture gives both the same total of 0.1.",
+        ),
+        picture=picture,
+    )
+
+
+def family(bench: Bench) -> Reproduction:
+    """Ten people who are ill together or not at all."""
+    del bench
+    return Reproduction(
+        name="lectures-family",
+        document=DOCUMENT,
+        title="Correlation: a family of ten in which one illness is everybody's",
+        lines=(
+            Line(what="epsilon 0.1: a belief of 1% becomes at most", recomputed=highest(0.01, 10 * 0.1)),
+            Line(what="epsilon 1: a belief of 1% becomes at most", recomputed=highest(0.01, 10 * 1.0)),
+            Line(
+                what="epsilon of each that keeps 1% to 5% for the family",
+                recomputed=Promise(0.01, 0.05, group=10).epsilon,
+            ),
+            Line(
+                what="epsilon understates the risk of a family",
+                printed="yes",
+                recomputed="yes" if highest(0.01, 10 * 0.1) > highest(0.01, 0.1) else "no",
+            ),
+        ),
+        notes=("A promise with group = 10 is the honest one here: a tenth of the budget each.",),
+    )
+
+
+def _brute_force(relation: Relation, *, total: bool = False) -> float:
+    """The largest L1 change of a histogram with 3 bins (or of its total) over tables of up to 3 rows."""
+    tables = [t for n in range(4) for t in itertools.combinations_with_replacement(range(3), n)]
+    largest = 0
+    for one in tables:
+        for other in tables:
+            a, b = (np.bincount(np.array(t, dtype=int), minlength=3) for t in (one, other))
+            apart = int(np.abs(a - b).sum())
+            replaced = len(one) == len(other) and apart <= 2
+            added = abs(len(one) - len(other)) == 1 and apart == 1
+            if replaced if relation is Relation.VALUE else added:
+                largest = max(largest, abs(int(a.sum() - b.sum())) if total else apart)
+    return float(largest)
+
+
+def _weights(scale: float) -> dict[str, float]:
+    odds = {name: math.exp(score / scale) for name, score in CORRELATIONS.items()}
+    return {name: each / sum(odds.values()) for name, each in odds.items()}
+
+
+def _scale_at(gender: float) -> float:
+    """lambda at which gender is chosen with this probability."""
+    return (CORRELATIONS["gender"] - CORRELATIONS["age"]) / math.log(gender / (1 - gender))
+
+
+def _largest_gain(*, classes: int) -> float:
+    """The entropy of equally frequent classes, in bits: no split can gain more."""
+    return math.log2(classes)

@@ -1,0 +1,162 @@
+"""The lectures' tables judged: which k, l and t they have, which generalizations are 2-minimal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from discreet.anonymity.classes import Classes
+from discreet.anonymity.compression import Subject, combine, compress
+from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.models import KAnonymity, strongest
+from discreet.anonymity.models.earth_movers import ordered
+from discreet.anonymity.search import minimal, recoding_of
+from discreet.attacks.published import from_release
+from discreet.papers import lecture_tables as tables
+from discreet.papers.lecture_tables import DOCUMENT
+from discreet.papers.reproduction import Bench, Line, Reproduction
+
+YOUNG, OLDER = ("< 30", "< 40", "*"), ("3*", "< 40", "*")
+HIERARCHIES = (
+    listed("zip", [("13053", "130**", "*"), ("13067", "130**", "*")]),
+    listed("age", [("28", *YOUNG), ("29", *YOUNG), ("36", *OLDER), ("35", *OLDER)]),
+    listed(
+        "nationality",
+        [
+            ("US", "American", "*"),
+            ("Canadian", "American", "*"),
+            ("Japanese", "Asian", "*"),
+            ("Indian", "Asian", "*"),
+        ],
+    ),
+)
+SHOWN = {  # by levels of zip, age and nationality: as the lectures print them
+    (0, 2, 2): "13053, < 40, * and 13067, < 40, *",
+    (1, 1, 1): "130**, 3*, Asian and 130**, < 30, American",
+}
+FAMILIES = {
+    "distinct": "distinct l",
+    "probabilistic": "probabilistic l",
+    "entropy": "entropy l",
+    "recursive": "recursive (c, 2): every c above",
+    "equal": "t, equal distance",
+}
+
+
+def minimal_generalizations(bench: Bench) -> Reproduction:
+    """Which 2-anonymizations generalize no more than needed."""
+    columns = tuple(each.name for each in HIERARCHIES)
+    with bench.lend({"patients": tables.PATIENTS}) as engine:
+        tuples = compress(engine, combine(engine, Subject(table="patients", quasi=columns)), HIERARCHIES)
+    two = [KAnonymity(k=2)]
+    found = {one.levels for one in minimal(tuples, HIERARCHIES, two).solutions}
+
+    def shown(levels: Sequence[int]) -> str:
+        recoding = recoding_of(tuples, HIERARCHIES, tuple(levels), two)
+        rows = {
+            ", ".join(recoding.labels[j][code] for j, code in enumerate(row))
+            for row in recoding.codes.tolist()
+        }
+        return " and ".join(sorted(rows))
+
+    lines = [
+        Line(what=f"2-minimal: levels {levels}", printed=printed, recomputed=shown(levels))
+        for levels, printed in SHOWN.items()
+        if levels in found
+    ]
+    lines += [
+        Line(what="2-minimal generalizations", printed="2", recomputed=float(len(found))),
+        Line(
+            what="130**, < 40, *: 2-minimal",
+            printed="no",
+            recomputed="yes" if (1, 2, 2) in found else "no",
+        ),
+    ]
+    return Reproduction(
+        name="lectures-minimal",
+        document=DOCUMENT,
+        title="2-minimal generalizations of four patients",
+        lines=tuple(lines),
+    )
+
+
+def diversity(bench: Bench) -> Reproduction:
+    """The l-diversity tables."""
+    return Reproduction(
+        name="lectures-diversity",
+        document=DOCUMENT,
+        title="k-anonymity and l-diversity of the printed tables",
+        lines=(
+            *_levels(bench, "2-anonymous table", tables.TWO_ANONYMOUS, k="2"),
+            *_levels(bench, "3-anonymous patients", tables.THREE_ANONYMOUS, k="3"),
+            *_levels(bench, "4-anonymization", tables.FOUR_ANONYMOUS, k="4"),
+            *_levels(bench, "2-diverse table", tables.TWO_DIVERSE, distinct="2"),
+            *_levels(bench, "3-diversified", tables.THREE_DIVERSE, distinct="3", probabilistic="3"),
+            *_levels(bench, "2-diverse generalized table", tables.SECOND_TWO_DIVERSE, probabilistic="2"),
+            *_levels(bench, "3-diverse patients", tables.SIMILAR, distinct="3"),
+            *_levels(bench, "98 HIV of 100", tables.one_class(HIV=98, pneumonia=1, bronchitis=1)),
+        ),
+        notes=(
+            "'Confidence at most 1/l' holds for probabilistic diversity alone: "
+            "the 3-diversified table, of entropy l 2.83, allows a belief of 1/2.",
+            "The first 2-diverse table does not generalize the microdata: Joe and Sam are women in it.",
+            "The ages <= 40 and >= 40 of the 3-diversified table overlap.",
+        ),
+    )
+
+
+def closeness(bench: Bench) -> Reproduction:
+    """The t-closeness tables, and the distances of the salaries."""
+    similar = _classes(bench, tables.SIMILAR, ("salary", "disease"))
+    salaries = ordered(similar.sensitive["salary"])
+    distances = (salaries.numerators / salaries.denominators).tolist()
+    organs = listed("disease", [(each, o, "*") for o, group in tables.ORGANS.items() for each in group])
+    return Reproduction(
+        name="lectures-closeness",
+        document=DOCUMENT,
+        title="t-closeness of the printed tables",
+        lines=(
+            *_levels(bench, "Caucasian, Asian and African American", tables.CLOSE, equal="0"),
+            *_levels(
+                bench,
+                "perfectly t-close",
+                tables.PERFECTLY_CLOSE,
+                ("hiv", "disease"),
+                k="4",
+                distinct="3",
+                equal="0",
+            ),
+            *(
+                Line(what=f"salaries of class {i}: ordered distance", recomputed=distance)
+                for i, distance in enumerate(distances, start=1)
+            ),
+            Line(
+                what="diseases by organ: hierarchical distance",
+                recomputed=float(strongest(similar, "hierarchical", "disease", hierarchy=organs)),
+            ),
+        ),
+        notes=("A class of three stomach diseases is diverse, and far from the table by their hierarchy.",),
+    )
+
+
+def _levels(
+    bench: Bench, name: str, table: pa.Table, sensitive: Sequence[str] = ("disease",), **printed: str
+) -> list[Line]:
+    """k and every l and t of a printed table; `printed` are those that the lectures claim."""
+    both = (*sensitive, *(each for each in ("salary",) if each in table.column_names))
+    classes = _classes(bench, table, both)
+    why = "half of a class has cancer" if name == "3-diversified" else ""
+    lines = [Line(what=f"{name}: k", printed=printed.get("k", ""), recomputed=float(strongest(classes, "k")))]
+    for family, meaning in FAMILIES.items():
+        value = float(strongest(classes, family, "disease"))
+        lines.append(
+            Line(what=f"{name}: {meaning}", printed=printed.get(family, ""), recomputed=value, why=why)
+        )
+    return lines
+
+
+def _classes(bench: Bench, table: pa.Table, sensitive: Sequence[str]) -> Classes:
+    quasi = [name for name in table.column_names if name not in sensitive]
+    with bench.lend({"release": table}) as engine:
+        return from_release(engine, "release", quasi=quasi, sensitive=sensitive).as_classes

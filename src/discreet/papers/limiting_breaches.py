@@ -1,0 +1,275 @@
+"""LPB: Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy.
+
+Its thesis is discreet's: epsilon = ln gamma(rho1, rho2). Its arithmetic slips; its figures 2 to 4 are one.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from discreet.belief import Promise, highest, posterior, uniform
+from discreet.papers.adult import Adult
+from discreet.papers.laplace_law import LaplaceLaw
+from discreet.papers.reproduction import Bench, Curve, Line, Picture, Reproduction
+
+DOCUMENT = "Limiting Privacy Breaches in Differential Privacy (LPB)"
+PEOPLE = 48_842
+BOUNDS = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99)}
+NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+WORLDS = {x: (1 + 2 + 3 + x) / 4 for x in (1, 2, 3, 5, 10)}
+RESPONSE = 5.041
+PRINTED_NOISE = ("3.291", "3.401", "2.791", "2.291", "1.041")
+PRINTED_DENSITIES = ("0.0238", "0.0216", "0.0372", "0.0580", "0.1762")
+PRINTED_POSTERIORS = ("0.0751", "0.0682", "0.1174", "0.1831", "0.5562")
+RHO1 = {"age": (0.0137, 0.049, 0.09, 0.19), "hours-per-week": (0.0101, 0.049, 0.09, 0.19)}
+RHO1["education-num"] = (0.0625, 0.079, 0.09, 0.19)
+RHO2 = tuple(k / 10 for k in range(2, 10))
+FIGURES = {"age": "2", "hours-per-week": "3", "education-num": "4"}
+
+
+def table_1(bench: Bench) -> Reproduction:
+    """{1, 2, 3, x}: the mean is released as 5.041 at epsilon 2; what was x?"""
+    del bench
+    spread = max(WORLDS.values()) - min(WORLDS.values())
+    law = LaplaceLaw(scale=spread / 2)
+    after = posterior(law, WORLDS, uniform(WORLDS), RESPONSE)
+    lines = [
+        Line(what="sensitivity of the mean", printed="2.25", recomputed=spread),
+        Line(what="scale of the noise", printed="1.125", recomputed=law.scale),
+        Line(
+            what="response r",
+            printed="5.401",
+            recomputed=RESPONSE,
+            why="two digits swapped: the noise of every other row leads back to 5.041, as the text says once",
+        ),
+    ]
+    printed = zip(WORLDS, PRINTED_NOISE, PRINTED_DENSITIES, PRINTED_POSTERIORS, strict=True)
+    for x, noise, density, believed in printed:
+        slip = "computed from a noise of 3.401 where it is 3.041" if x == 2 else ""
+        lines += [
+            Line(what=f"x = {x}: noise", printed=noise, recomputed=RESPONSE - WORLDS[x], why=slip),
+            Line(
+                what=f"x = {x}: density",
+                printed=density,
+                recomputed=law.likelihood(RESPONSE, WORLDS[x]),
+                why=slip,
+            ),
+            Line(
+                what=f"x = {x}: posterior",
+                printed=believed,
+                recomputed=after[x],
+                why=slip or "divided by a sum that holds the wrong density of x = 2",
+            ),
+        ]
+    safe = Promise(0.2, 0.5)
+    lines.append(Line(what="noise that keeps (0.2, 0.5): scale", recomputed=safe.laplace_scale(spread)))
+    return Reproduction(
+        name="lpb-table-1",
+        document=DOCUMENT,
+        title="Table I: what a mean at epsilon 2 tells of the missing value",
+        lines=tuple(lines),
+        notes=(
+            f"The verdict stands: 20% becomes {after[10]:.1%}, above 50%. An epsilon of 2 alone would allow "
+            f"{highest(0.2, 2):.1%}; the promise (20%, 50%) needs epsilon = ln 4 = {safe.epsilon:.4f}.",
+            "Densities are called probabilities throughout; as likelihoods they serve as well.",
+            "A breach is taken here as a posterior above rho2: with noise of just that size Laplace attains "
+            "rho2, which Definition 3 would call a breach and Theorem 2 would not.",
+        ),
+    )
+
+
+def table_2(bench: Bench) -> Reproduction:
+    """Sensitivities of means over Adult, and the chance of a random guess."""
+    adult = bench.adult
+    names = dict(zip(BOUNDS, ("age", "education_num", "hours_per_week"), strict=True))
+    printed = {
+        "age": ("90", "17", "0.0015", "0.0137"),
+        "education-num": ("16", "1", "0.0031", "0.0101"),
+        "hours-per-week": ("99", "1", "0.0020", "0.0625"),
+    }
+    slips = {
+        "age": ("", "1/73: the difference 90 - 17, where 74 values are possible"),
+        "education-num": ("a zero too few: 15 / 48,842", "swapped with hours-per-week"),
+        "hours-per-week": ("", "swapped with education-num; 99 values are possible, 96 occur"),
+    }
+    lines = [Line(what="people", printed="48,842", recomputed=float(adult.people), sample=not adult.real)]
+    for column, (high, low, reach, guess) in printed.items():
+        found = adult.columns[names[column]]
+        lines += [
+            _of(adult, f"{column}: max", high, float(found.high)),
+            _of(adult, f"{column}: min", low, float(found.low)),
+            _of(
+                adult,
+                f"{column}: sensitivity",
+                reach,
+                (found.high - found.low) / adult.people,
+                slips[column][0],
+            ),
+            _of(adult, f"{column}: random guess", guess, 1 / found.possible, slips[column][1]),
+        ]
+    lines += [
+        Line(what="numeric attributes", printed="5", recomputed=float(len(NUMERIC)), why=", ".join(NUMERIC)),
+        Line(what="categorical attributes", printed="9", recomputed=14.0 - len(NUMERIC), why="of 14"),
+    ]
+    return Reproduction(
+        name="lpb-table-2",
+        document=DOCUMENT,
+        title="Table II: Adult's columns, their sensitivity in a mean, a random guess",
+        lines=tuple(lines),
+        notes=(
+            "The bounds are read from the data, as in the paper; discreet takes them from the policy alone.",
+            "The text gives 1~99 as the possible ages; that is the range of hours.",
+        ),
+    )
+
+
+def figure_1(bench: Bench) -> Reproduction:
+    """The scale of the noise against rho1, at rho2 = 0.5."""
+    del bench
+    priors = [k / 100 for k in range(1, 11)]
+    curves = tuple(
+        Curve(
+            name=column,
+            points=tuple((p, Promise(p, 0.5).laplace_scale((high - low) / PEOPLE)) for p in priors),
+        )
+        for column, (low, high) in BOUNDS.items()
+    )
+    lines = [
+        Line(what=f"{curve.name}: scale at rho1 = {p:g}", recomputed=scale)
+        for curve in curves
+        for p, scale in (curve.points[0], curve.points[-1])
+    ]
+    rises = all(a[1] < b[1] for curve in curves for a, b in zip(curve.points, curve.points[1:], strict=False))
+    lines.append(
+        Line(what="noise as rho1 grows", printed="increases", recomputed="increases" if rises else "falls")
+    )
+    return Reproduction(
+        name="lpb-figure-1",
+        document=DOCUMENT,
+        title="Figure 1: noise against the prior, at rho2 = 0.5",
+        lines=tuple(lines),
+        notes=("The caption says rho1 = 0.01; rho1 is the axis and runs from 0.01 to 0.10.",),
+        picture=Picture(x="prior rho1", y="scale of the Laplace noise", curves=curves),
+    )
+
+
+def noise_ratio(column: str) -> Reproduction:
+    """Figures 2 to 4: noise over range, as rho1 and rho2 vary."""
+    low, high = BOUNDS[column]
+    curves, lines = [], []
+    for rho1 in RHO1[column]:
+        laws = {r: LaplaceLaw(scale=_ratio(low, high, Promise(rho1, r).epsilon)) for r in RHO2}
+        curves.append(
+            Curve(name=f"rho1 = {rho1:g}", points=tuple((r, law.quantile(0.75)) for r, law in laws.items()))
+        )
+        lines += [
+            Line(what=f"upper quartile at ({rho1:g}, {r:g})", recomputed=laws[r].quantile(0.75))
+            for r in (RHO2[0], 0.5, RHO2[-1])
+        ]
+    falls = all(a[1] > b[1] for curve in curves for a, b in zip(curve.points, curve.points[1:], strict=False))
+    lines.append(
+        Line(
+            what="noise needed as rho2 grows",
+            printed="more",
+            recomputed="less" if falls else "more",
+            why="a weaker promise needs less noise: lambda falls as rho2 rises",
+        )
+    )
+    return Reproduction(
+        name=f"lpb-figure-{FIGURES[column]}",
+        document=DOCUMENT,
+        title=f"Figure {FIGURES[column]}: noise ratio for {column}",
+        lines=tuple(lines),
+        notes=(
+            "Noise over range is Laplace(1 / (n epsilon)) for every column, so that Figures 2, 3 and 4 can "
+            "differ only in their rho1, and by chance.",
+        ),
+        picture=Picture(
+            x="posterior rho2", y="upper quartile of the noise ratio", curves=tuple(curves), logarithmic=True
+        ),
+    )
+
+
+def figure_2(bench: Bench) -> Reproduction:
+    del bench
+    return noise_ratio("age")
+
+
+def figure_3(bench: Bench) -> Reproduction:
+    del bench
+    return noise_ratio("hours-per-week")
+
+
+def figure_4(bench: Bench) -> Reproduction:
+    del bench
+    return noise_ratio("education-num")
+
+
+def figure_5(bench: Bench) -> Reproduction:
+    """The same, for an epsilon that is picked by hand; beside it the promise that it keeps."""
+    del bench
+    epsilons = (0.1, 0.5, 1.0, 2.0, 5.0)
+    laws = {epsilon: LaplaceLaw(scale=_ratio(17, 90, epsilon)) for epsilon in epsilons}
+    quartiles = Curve(name="any column", points=tuple((e, law.quantile(0.75)) for e, law in laws.items()))
+    lines = [
+        Line(what=f"upper quartile at epsilon {epsilon:g}", recomputed=law.quantile(0.75))
+        for epsilon, law in laws.items()
+    ]
+    lines += [
+        Line(what=f"a belief of 1% may become, at epsilon {epsilon:g}", recomputed=highest(0.01, epsilon))
+        for epsilon in epsilons
+    ]
+    return Reproduction(
+        name="lpb-figure-5",
+        document=DOCUMENT,
+        title="Figure 5: noise ratio of epsilon-differential privacy",
+        lines=tuple(lines),
+        notes=("LPB and epsilon are one: each (rho1, rho2) is an epsilon, each epsilon many such pairs.",),
+        picture=Picture(
+            x="epsilon", y="upper quartile of the noise ratio", curves=(quartiles,), logarithmic=True
+        ),
+    )
+
+
+def claims(bench: Bench) -> Reproduction:
+    """Sentences of the text that are about numbers."""
+    del bench
+    largest = max(highest(p / 1000, Promise(0.5, 0.9).epsilon) - p / 1000 for p in range(1, 501))
+    return Reproduction(
+        name="lpb-claims",
+        document=DOCUMENT,
+        title="What the text says of its formulas",
+        lines=(
+            Line(
+                what="most that (0.5, 0.9) lets a belief of up to 0.5 grow by",
+                printed="0.4",
+                recomputed=round(largest, 6),
+                why="rho2 - rho1 bounds it only while rho1 + rho2 <= 1: 0.25 may become 0.75",
+            ),
+            Line(
+                what="does a smaller rho2 - rho1 mean more noise?",
+                printed="yes",
+                recomputed="yes" if Promise(0.4, 0.5).epsilon > Promise(0.01, 0.05).epsilon else "not always",
+                why="only with one end fixed: (0.01, 0.05) has epsilon 1.65, (0.4, 0.5) has 0.405; and with "
+                "neither fixed a difference of 0.04 needs less noise than one of 0.1",
+            ),
+            Line(
+                what="differential identifiability with m = 5 and rho = 0.5: epsilon",
+                recomputed=log((5 - 1) * 0.5 / (1 - 0.5)),
+            ),
+            Line(what="LPB at rho1 = 1/5: epsilon", recomputed=Promise(0.2, 0.5).epsilon),
+        ),
+        notes=(
+            "Definition 3 says a breach needs all responses r; it takes one.",
+            "'Independent of the prior' means of its shape: the bound rho1 is part of the promise.",
+        ),
+    )
+
+
+def _ratio(low: int, high: int, epsilon: float) -> float:
+    """The scale of noise over range: sensitivity / epsilon / range."""
+    return (high - low) / PEOPLE / epsilon / (high - low)
+
+
+def _of(adult: Adult, what: str, printed: str, value: float, why: str = "") -> Line:
+    return Line(what=what, printed=printed, recomputed=value, why=why, sample=not adult.real)
