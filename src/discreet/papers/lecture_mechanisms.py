@@ -12,7 +12,7 @@ from discreet.accounting import compose
 from discreet.belief import Promise, highest
 from discreet.core.guarantees import PureDP
 from discreet.core.relations import Relation
-from discreet.mechanisms import Exponential
+from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.sensitivity import Contribution
 from discreet.papers.laplace_law import LaplaceLaw
 from discreet.papers.lecture_tables import DOCUMENT

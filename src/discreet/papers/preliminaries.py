@@ -14,7 +14,7 @@ from discreet.accounting import compose, parallel
 from discreet.belief import accuracy_first
 from discreet.core.guarantees import GaussianDP, PureDP
 from discreet.core.relations import Relation
-from discreet.mechanisms import Exponential
+from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import exact_sigma, textbook_sigma
 from discreet.mechanisms.sensitivity import Contribution, mean_of_known_rows, median
 from discreet.papers.laplace_law import LaplaceLaw
@@ -199,7 +199,7 @@ def _chances(epsilon: float) -> Floats:
     scores = np.array(list(DISEASES.values()))
     if epsilon == 0:
         return np.full(scores.size, 1 / scores.size)
-    return Exponential(epsilon=epsilon, sensitivity=1).probabilities(scores)
+    return Exponential(epsilon=Fraction(str(epsilon)), sensitivity=1).probabilities(scores)
 
 
 def _parallel(relation: Relation) -> float:

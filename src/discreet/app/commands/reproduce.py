@@ -55,8 +55,8 @@ def run(
     elif name is None:
         view.show_all(Console(), found)
     else:
-        for each in found:
-            view.show(Console(), each)
+        for one in found:
+            view.show(Console(), one)
 
 
 def _file(found: Sequence[Reproduction], folder: Path) -> None:

@@ -28,7 +28,7 @@ def document(found: Sequence[Reproduction]) -> Document:
 
 
 def _summary(found: Sequence[Reproduction]) -> Section:
-    rows = tuple((each.name, each.title, each.document, each.verdict) for each in found)
+    rows = tuple((_whole(each.name), each.title, each.document, _whole(each.verdict)) for each in found)
     return Section(
         title="All of them", parts=(Grid(head=("name", "table or figure", "document", "verdict"), rows=rows),)
     )
@@ -37,7 +37,7 @@ def _summary(found: Sequence[Reproduction]) -> Section:
 def _section(found: Reproduction) -> Section:
     tone = "good" if found.verdict == papers.Verdict.MATCHES else ""
     rows = tuple(
-        (line.what, line.printed, view.shown(line), line.verdict.value, view.why(line))
+        (line.what, line.printed, view.shown(line), _whole(line.verdict), view.why(line))
         for line in found.lines
     )
     parts: list[Part] = [
@@ -50,6 +50,11 @@ def _section(found: Reproduction) -> Section:
     if any(line.sample for line in found.lines):
         parts.append(Paragraph(text=view.MARKED, tone="bad"))
     return Section(title=f"{found.name}: {found.title}", parts=tuple(parts))
+
+
+def _whole(text: str) -> str:
+    """Words that stay in one line."""
+    return text.replace(" ", "\u00a0").replace("-", "\u2011")
 
 
 def _drawn(picture: papers.Picture) -> str:
