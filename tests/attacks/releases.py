@@ -12,12 +12,9 @@ from discreet.attacks.known import Known, Register, from_register
 from discreet.attacks.match_sets import MatchSets, match
 from discreet.attacks.published import PublishedTable, from_release
 from discreet.engines.publishing import DuckDBPublisher
+from discreet.papers.lecture_tables import printed as table
 
-
-def table(text: str) -> pa.Table:
-    """Columns by | and rows by line, the first of them the names; all are text."""
-    names, *rows = [[cell.strip() for cell in line.split("|")] for line in text.strip().splitlines()]
-    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+__all__ = ["against", "engine", "known_of", "release_of", "table"]
 
 
 @contextmanager

@@ -23,74 +23,21 @@ from discreet.attacks import (
 from discreet.attacks.attack import Findings
 from discreet.attacks.known import Register, from_register
 from discreet.attacks.match_sets import from_classes, match
+from discreet.papers.lecture_tables import (
+    FOUR_ANONYMOUS,
+    MICRODATA,
+    NEIGHBOURS,
+    ORGANS,
+    PEOPLE,
+    SIMILAR,
+    THREE_ANONYMOUS,
+    THREE_DIVERSE,
+    TWO_ANONYMOUS,
+    VOTERS,
+    one_class,
+)
 from tests.attacks.releases import against, engine, known_of, release_of, table
 
-MICRODATA = table("""
-    name  | age | sex | zip   | disease
-    Andy  | 5   | M   | 12000 | gastric ulcer
-    Bill  | 9   | M   | 14000 | dyspepsia
-    Ken   | 6   | M   | 18000 | pneumonia
-    Nash  | 8   | M   | 19000 | bronchitis
-    Joe   | 12  | M   | 22000 | pneumonia
-    Sam   | 19  | M   | 24000 | pneumonia
-    Linda | 21  | F   | 58000 | flu
-    Jane  | 26  | F   | 36000 | gastritis
-    Sarah | 28  | F   | 37000 | pneumonia
-    Mary  | 56  | F   | 33000 | flu
-""")
-MIKE = table("""
-    name | age | sex | zip
-    Mike | 7   | M   | 17000
-""")
-VOTERS = pa.concat_tables([MICRODATA.drop_columns(["disease"]), MIKE])
-TWO_ANONYMOUS = table("""
-    age      | sex | zip            | disease
-    [1, 10]  | M   | [10001, 15000] | gastric ulcer
-    [1, 10]  | M   | [10001, 15000] | dyspepsia
-    [1, 10]  | M   | [15001, 20000] | pneumonia
-    [1, 10]  | M   | [15001, 20000] | bronchitis
-    [11, 20] | M   | [20001, 25000] | pneumonia
-    [11, 20] | M   | [20001, 25000] | pneumonia
-    [21, 60] | F   | [30000, 60000] | flu
-    [21, 60] | F   | [30000, 60000] | gastritis
-    [21, 60] | F   | [30000, 60000] | pneumonia
-    [21, 60] | F   | [30000, 60000] | flu
-""")
-PEOPLE = table("""
-    name  | zip   | age | nationality
-    Umeko | 13068 | 21  | Japanese
-    Bob   | 13053 | 31  | American
-""")
-FOUR_ANONYMOUS = table("""
-    zip   | age   | nationality | disease
-    130** | < 30  | *           | Heart Disease
-    130** | < 30  | *           | Heart Disease
-    130** | < 30  | *           | Viral Infection
-    130** | < 30  | *           | Viral Infection
-    1485* | >= 40 | *           | Cancer
-    1485* | >= 40 | *           | Heart Disease
-    1485* | >= 40 | *           | Viral Infection
-    1485* | >= 40 | *           | Viral Infection
-    130** | 3*    | *           | Cancer
-    130** | 3*    | *           | Cancer
-    130** | 3*    | *           | Cancer
-    130** | 3*    | *           | Cancer
-""")
-THREE_DIVERSE = table("""
-    zip   | age   | nationality | disease
-    1305* | <= 40 | *           | Heart Disease
-    1306* | <= 40 | *           | Heart Disease
-    1306* | <= 40 | *           | Viral Infection
-    1305* | <= 40 | *           | Viral Infection
-    1485* | >= 40 | *           | Cancer
-    1485* | >= 40 | *           | Heart Disease
-    1485* | >= 40 | *           | Viral Infection
-    1485* | >= 40 | *           | Viral Infection
-    1305* | <= 40 | *           | Cancer
-    1305* | <= 40 | *           | Cancer
-    1306* | <= 40 | *           | Cancer
-    1306* | <= 40 | *           | Cancer
-""")
 JAPANESE = Fact(value="Heart Disease", where={"nationality": "Japanese"})
 
 
@@ -153,46 +100,13 @@ def test_nothing_is_certain_after_three_diversity() -> None:
 
 
 def test_carl_and_a_group_of_heart_patients() -> None:
-    patients = table("""
-        zip   | age  | disease
-        476** | 2*   | Heart Disease
-        476** | 2*   | Heart Disease
-        476** | 2*   | Heart Disease
-        4790* | ≥ 40 | Flu
-        4790* | ≥ 40 | Heart Disease
-        4790* | ≥ 40 | Cancer
-        476** | 3*   | Heart Disease
-        476** | 3*   | Cancer
-        476** | 3*   | Cancer
-    """)
-    people = table("""
-        name | zip   | age
-        Bob  | 47678 | 27
-        Carl | 47673 | 36
-    """)
-    bob = Homogeneity(column="disease").run(against(patients, people, victim={"name": "Bob"}))
+    bob = Homogeneity(column="disease").run(against(THREE_ANONYMOUS, NEIGHBOURS, victim={"name": "Bob"}))
     assert believed(bob) == [("disease is Heart Disease", 1.0)]
-    carl = against(patients, people, victim={"name": "Carl"})
+    carl = against(THREE_ANONYMOUS, NEIGHBOURS, victim={"name": "Carl"})
     knows = BackgroundKnowledge(column="disease", facts=(Fact(value="Heart Disease"),))
     assert believed(knows.run(carl)) == [("disease is Cancer", 1.0)]
 
 
-SIMILAR = table("""
-    zip   | age  | salary | disease
-    476** | 2*   | 20000  | Gastric Ulcer
-    476** | 2*   | 30000  | Gastritis
-    476** | 2*   | 40000  | Stomach Cancer
-    4790* | ≥ 40 | 50000  | Gastritis
-    4790* | ≥ 40 | 100000 | Flu
-    4790* | ≥ 40 | 70000  | Bronchitis
-    476** | 3*   | 60000  | Bronchitis
-    476** | 3*   | 80000  | Pneumonia
-    476** | 3*   | 90000  | Stomach Cancer
-""")
-ORGANS = {
-    "Stomach": ("Gastric Ulcer", "Gastritis", "Stomach Cancer"),
-    "Lungs": ("Flu", "Bronchitis", "Pneumonia"),
-}
 DISEASES = listed("disease", [(each, organ, "*") for organ, group in ORGANS.items() for each in group])
 
 
@@ -216,11 +130,6 @@ def test_nobody_elses_salary_or_organ_is_given_away() -> None:
     assert Similarity(column="salary").run(everybody).figures["claimed"] == pytest.approx(1 / 3)
     organs = Similarity(column="disease", hierarchy=DISEASES).run(everybody)
     assert organs.figures["claimed"] == pytest.approx(1 / 3)
-
-
-def one_class(**counts: int) -> pa.Table:
-    rows = [name for name, count in counts.items() for _ in range(count)]
-    return pa.table({"zip": ["130**"] * len(rows), "disease": rows})
 
 
 def test_ninety_eight_of_a_hundred_have_hiv() -> None:
