@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.anonymity.risk.discovery import discover
-from discreet.attacks.attack import Findings, clopper_pearson
+from discreet.attacks.attack import Findings
 from discreet.attacks.attribute_inference import AttributeInference, best_constant
 from discreet.attacks.counting import occurrences
 from discreet.attacks.linkability import Linkability
@@ -20,6 +20,7 @@ from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.sweep import sweep, telling_sets
 from discreet.attacks.synthetic_release import compare
 from discreet.attacks.worlds.census import KINDS, Census, copied
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind
 from tests.attacks.cases.synthetic import PEOPLE, released

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
+from discreet.attacks.attack import Finding, Findings, Points, strongest
 from discreet.attacks.genomes import (
     Floats,
     Frequencies,
@@ -49,6 +49,7 @@ from discreet.attacks.genomes import (
     totals,
 )
 from discreet.belief.odds import logit
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import require_probability
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson
+from discreet.attacks.attack import Finding, Findings, Points
 from discreet.attacks.claims import MOST_VICTIMS, Stated
 from discreet.attacks.nearest import Booleans
+from discreet.core.binomial import clopper_pearson
 
 Floats = NDArray[np.float64]
 ALIKE = 40

@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
+from discreet.attacks.attack import Finding, Findings, Points, strongest
 from discreet.attacks.ratings import NOBODY, Integers, Overheard, Ratings
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import is_real, require_count, require_nonnegative, require_probability
 
