@@ -163,7 +163,7 @@ def test_a_few_who_were_copied_are_found_by_how_near_they_are() -> None:
     data, panel, others = (Census(people=PEOPLE, seed=seed).sample() for seed in (1, 2, 3))
     tenth = pa.concat_tables([copied(data, changed=0).slice(0, PEOPLE // 10), others.slice(PEOPLE // 10)])
     found = AttributeInference(secret="income").run(compare(tenth, data, panel, KINDS))
-    curve = found.series["right, nearest first"]
+    curve = found.series["right by nearness"]
     assert curve[0][1] > 0.9
     assert curve[-1][1] == pytest.approx(found.success)
     assert found.success < 0.25

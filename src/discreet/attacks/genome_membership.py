@@ -55,6 +55,7 @@ from discreet.core.numbers import require_probability
 
 Booleans = NDArray[np.bool_]
 FEWEST = 100  # SNPs at which the curve begins
+LEAST_PANEL = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +125,7 @@ class GenomeMembership:
         victims = [
             Finding(
                 victim=name,
-                claim="was in the study",
+                claim="they were in the study",
                 prior=self.prior,
                 posterior=float(posterior[who]),
                 truth=bool(member[who]),
@@ -193,7 +194,7 @@ def _fits(
             f"{snps} frequencies are published, but the reference has {reference.share.size}.",
             hint="Keep the SNPs that both have, in the same order.",
         )
-    for name, genotypes, least in (("candidates", candidates, 1), ("panel", panel, 30)):
+    for name, genotypes, least in (("candidates", candidates, 1), ("panel", panel, LEAST_PANEL)):
         _check_genotypes(name, np.asarray(genotypes), snps, least)
     if np.shape(member) != (len(candidates),) or not np.any(member):
         raise RequestError(

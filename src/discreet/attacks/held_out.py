@@ -74,7 +74,7 @@ def judged(
             "recall": float((victims.right & claimed).mean()),
             **(figures or {}),
         },
-        series={"right, nearest first": _curve(victims), "right of the panel, nearest first": _curve(panel)},
+        series={"right by nearness": _curve(victims), "right of the panel by nearness": _curve(panel)},
         note=note,
     )
 

@@ -9,6 +9,8 @@ import typer
 
 POLICY = Path("privacy.yaml")
 Texts = list[str] | None
+ANSWERS, RATINGS = "Of answers", "Of ratings"
+GENOMES, SYNTHETIC = "Of allele frequencies", "Of a synthetic table"
 
 
 def run(
@@ -44,10 +46,52 @@ def run(
     quasi: Annotated[str | None, typer.Option(help="What attackers may know: a,b,c.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="What they want to know: a,b.")] = None,
     hierarchy: Annotated[Texts, typer.Option(help="COLUMN=FILE, in ARX's format.")] = None,
-    claim: Annotated[
-        str | None, typer.Option(help="Of answers: the condition that is claimed, \"disease = 'flu'\".")
+    person: Annotated[
+        str | None, typer.Option(help="The column that tells which rows of the release are one person's.")
     ] = None,
-    victims: Annotated[int, typer.Option(min=1, max=1000, help="Of answers: how many to attack.")] = 20,
+    claim: Annotated[
+        str | None,
+        typer.Option(help="The condition that is claimed, \"disease = 'flu'\".", rich_help_panel=ANSWERS),
+    ] = None,
+    victims: Annotated[
+        int, typer.Option(min=1, max=1000, help="How many to attack.", rich_help_panel=ANSWERS)
+    ] = 20,
+    title: Annotated[
+        str | None, typer.Option(help="The column of what was rated.", rich_help_panel=RATINGS)
+    ] = None,
+    rating: Annotated[str | None, typer.Option(help="The column of how.", rich_help_panel=RATINGS)] = None,
+    date: Annotated[str | None, typer.Option(help="The column of when.", rich_help_panel=RATINGS)] = None,
+    days: Annotated[
+        int | None,
+        typer.Option(min=0, help="By how many days --knows may be off: 14.", rich_help_panel=RATINGS),
+    ] = None,
+    stars: Annotated[
+        str | None, typer.Option(help="By how much ratings may be off: 0.", rich_help_panel=RATINGS)
+    ] = None,
+    wrong: Annotated[
+        str | None,
+        typer.Option(help="How much of --knows may be wrong: 25%.", rich_help_panel=RATINGS),
+    ] = None,
+    genomes: Annotated[
+        str | None,
+        typer.Option(help="People of the study: a row a SNP, a column a person.", rich_help_panel=GENOMES),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Frequencies without the study.", rich_help_panel=GENOMES)
+    ] = None,
+    people: Annotated[
+        int | None, typer.Option(min=1, help="How many the study had.", rich_help_panel=GENOMES)
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="What noise in the counts was paid with.", rich_help_panel=GENOMES)
+    ] = None,
+    original: Annotated[
+        str | None, typer.Option(help="The people that it was made from.", rich_help_panel=SYNTHETIC)
+    ] = None,
+    panel: Annotated[
+        str | None,
+        typer.Option(help="People who are not in the data; of frequencies, too.", rich_help_panel=SYNTHETIC),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """What an attacker finds out; exit code 4 if a bound that was set is broken.
@@ -73,8 +117,21 @@ def run(
             base_rates=base_rate or (),
             at_most=at_most,
             posterior=posterior,
+            person=person,
             claim=claim,
             victims=victims,
+            title=title,
+            rating=rating,
+            date=date,
+            days=days,
+            stars=stars,
+            wrong=wrong,
+            genomes=genomes,
+            reference=reference,
+            people=people,
+            epsilon=epsilon,
+            original=original,
+            panel=panel,
         ),
         report=report,
         as_json=as_json,

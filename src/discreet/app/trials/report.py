@@ -58,7 +58,7 @@ def _verdict(trial: Trial) -> Section:
     rows = tuple(
         (
             tried.name,
-            f"{(score := scored(tried)).right} {score.beside}".rstrip(),
+            f"{(score := scored(tried)).right} {_bracketed(score.beside)}".rstrip(),
             score.guessing,
             learned(tried),
             "; ".join(f"{bound.said}: {_verb(bound, tried)}" for bound in tried.bounds) or "–",
@@ -74,6 +74,10 @@ def _verdict(trial: Trial) -> Section:
             *(Paragraph(text=line) for line in legend(trial)),
         ),
     )
+
+
+def _bracketed(beside: str) -> str:
+    return beside if not beside or beside.startswith("of ") else f"({beside})"
 
 
 def _kept(bound: Bound, tried: Tried) -> str:
@@ -155,7 +159,13 @@ SHARES = (
     "unique",
     "confident",
     "certain",
-    "guesses",
+    "guess",
+    "right",
+    "panel",
+    "strangers",
+    "power",
+    "false positives",
+    "allows",
 )
 
 
