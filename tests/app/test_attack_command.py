@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -186,6 +187,15 @@ def test_the_voter_list_names_everybody_of_a_table_without_names(
     assert found[""]["criteria"]["singling_out"]["share"] == pytest.approx(10 / 11)
     assert found[""]["criteria"]["risk"]["prosecutor_highest"] == 1
     assert found["uniqueness"]["success"] == 1
+
+
+def test_a_table_of_a_database_is_attacked_by_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    duckdb.connect("shop.duckdb").execute("CREATE TABLE four AS SELECT * FROM read_csv('four.csv')").close()
+    found = attacks(capsys, "shop.duckdb#four", *ILLNESS, "--knows", "people.csv", "--victim", "name=Bob")
+    assert claims(found["homogeneity of disease"]) == [("Bob", "disease is Cancer", 1.0)]
+    assert found[""]["sha256"] == hashlib.sha256((folder / "shop.duckdb").read_bytes()).hexdigest()
 
 
 def test_every_attack_is_run_or_named_with_the_reason(

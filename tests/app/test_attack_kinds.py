@@ -123,6 +123,21 @@ def test_ratings_may_have_halves_and_be_off_by_so_much(
     assert claimed == ([] if record is None else [f"record {record} is theirs"])
 
 
+def test_the_policy_says_whose_ratings_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    known_as(HALVES.rename_columns(["who", "title", "rating"]), "halves.csv")
+    known_as(pa.table({"title": ["c", "d"], "rating": [5.0, 2.0]}), "heard.csv")
+    words = ("halves.csv", "--title", "title", "--knows", "heard.csv")
+    assert discreet("attack", *words) == 2
+    assert "nothing says which column of halves.csv tells whose rating it is" in capsys.readouterr().err
+    table = "{source: halves.csv, person: who, rows_per_person: 4, columns: {who: {role: identifier}}}"
+    Path("policy.yaml").write_text(f"tables: {{ratings: {table}}}\n")
+    found = attacks(capsys, *words, "-p", "policy.yaml")["sparse ratings"]
+    assert [each["claim"] for each in found["victims"]] == ["record 3 is theirs"]
+
+
 def test_rows_that_lack_something_are_left_out_and_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -223,6 +238,9 @@ def test_a_copy_gives_people_away_and_other_people_do_not(census: Path, capsys: 
     for name in ("singling out", "linkability", "attribute inference"):
         assert copied[name]["interval"][0] > copied[name]["baseline"] + 0.2
         assert honest[name]["success"] < copied[name]["success"] - 0.2
+    criteria = copied[""]["criteria"]
+    assert criteria["singling_out"]["share"] == copied["singling out"]["success"]
+    assert criteria["risk"] is None
     only = attacks(capsys, *OF_A_COPY, "--sensitive", "income")["attribute inference"]
     assert "income" in only["victims"][0]["claim"]
 

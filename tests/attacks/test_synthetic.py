@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.anonymity.risk.discovery import discover
+from discreet.anonymity.risk.discovery import discover, engine_counting
 from discreet.attacks.attack import Findings
 from discreet.attacks.attribute_inference import AttributeInference, best_constant
-from discreet.attacks.counting import occurrences
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.nearest import MISSING, ONE, Places, closest, insiders, together, votes
 from discreet.attacks.singling_out import SinglingOut
@@ -195,7 +194,7 @@ def test_an_engine_counts_which_columns_tell_rows_apart() -> None:
     kinds = dict.fromkeys(data.column_names, Kind.CATEGORY)
     release = compare(data, data, data, kinds)
     with engine(data=data) as opened:
-        count = occurrences(opened, "data")
+        count = engine_counting(opened, "data")
         assert telling_sets(release, count) == telling_sets(release)
         pair = next(one for one in discover(["sex", "zip"], count) if len(one.columns) == 2)
     assert pair.distinction == len({(r["sex"], r["zip"]) for r in data.to_pylist()}) / 3_000

@@ -17,7 +17,6 @@ from discreet.anonymity.classes import Codes, Integers, Sensitive, Tuples
 from discreet.anonymity.compression import COUNT, natural, text_of
 from discreet.anonymity.grouping import grouped
 from discreet.anonymity.numbering import numbered
-from discreet.anonymity.risk.discovery import Count, Occurrences
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 
@@ -38,24 +37,6 @@ def require_columns(engine: Publisher, table: str, wanted: Sequence[str]) -> Non
         raise RequestError(
             f"attack: {table} has no column {lacking[0]}.", hint=f"It has {', '.join(there) or 'none'}."
         )
-
-
-def occurrences(engine: Publisher, table: str) -> Count:
-    """How often the tuples of any columns of a table occur, by the engine's own count."""
-
-    def count(columns: tuple[str, ...]) -> Occurrences:
-        require_columns(engine, table, columns)
-        tuples = (
-            exp.select(exp.Count(this=exp.Star()).as_("times"))
-            .from_(exp.to_identifier(table, quoted=True))
-            .group_by(*(exp.column(name, quoted=True) for name in columns))
-        )
-        often = exp.select("times", exp.Count(this=exp.Star()).as_(COUNT)).from_(tuples.subquery("t"))
-        found = engine.count(often.group_by("times").sql(dialect="duckdb")).secret
-        times, many = (found.column(name).to_numpy().astype(np.int64) for name in ("times", COUNT))
-        return Occurrences(times=times, tuples=many)
-
-    return count
 
 
 def counted(

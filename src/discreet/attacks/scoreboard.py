@@ -9,7 +9,8 @@ Score       a record gains 1 / ln(supp) for each known rating that it holds with
             claimed if no more than the share `wrong` is missing from it, and if it stands out: its
             eccentricity, (best - second) / sigma over all records' scores, must pass 1.5 [NS08]. The success
             is the share of victims in the release whose own record was claimed; beside it stand the share of
-            claims that are right, and the share of strangers to whom some record was given.
+            claims that are right, and the share of strangers to whom some record was given. Where nobody
+            knows whose record is whose, a record counts as right as often as it is believed.
             The posterior is Bayes' rule with ratings taken as independent: where a share b of all records
             fits a known rating, that rating speaks for a record which fits it by (1 - wrong + wrong b) / b,
             and by `wrong` for one that does not.
@@ -260,6 +261,7 @@ def _figures(found: Standings, claimed: Booleans, score: _Score) -> dict[str, fl
     }
     if claimed.any():
         figures["precision"] = float(score.right[claimed].mean())
+        figures["recall"] = float(score.right[claimed & member].sum() / member.sum())
     if not member.all():
         figures["strangers matched"] = float(claimed[~member].mean())
     return figures

@@ -9,8 +9,6 @@ import typer
 
 POLICY = Path("privacy.yaml")
 Texts = list[str] | None
-ANSWERS, RATINGS = "Of answers", "Of ratings"
-GENOMES, SYNTHETIC = "Of allele frequencies", "Of a synthetic table"
 
 
 def run(
@@ -50,47 +48,37 @@ def run(
         str | None, typer.Option(help="The column that tells which rows of the release are one person's.")
     ] = None,
     claim: Annotated[
-        str | None,
-        typer.Option(help="The condition that is claimed, \"disease = 'flu'\".", rich_help_panel=ANSWERS),
+        str | None, typer.Option(help="Of answers: the condition that is claimed, \"disease = 'flu'\".")
     ] = None,
-    victims: Annotated[
-        int, typer.Option(min=1, max=1000, help="How many to attack.", rich_help_panel=ANSWERS)
-    ] = 20,
-    title: Annotated[
-        str | None, typer.Option(help="The column of what was rated.", rich_help_panel=RATINGS)
-    ] = None,
-    rating: Annotated[str | None, typer.Option(help="The column of how.", rich_help_panel=RATINGS)] = None,
-    date: Annotated[str | None, typer.Option(help="The column of when.", rich_help_panel=RATINGS)] = None,
+    victims: Annotated[int, typer.Option(min=1, max=1000, help="Of answers: how many to attack.")] = 20,
+    title: Annotated[str | None, typer.Option(help="Of ratings: the column of what was rated.")] = None,
+    rating: Annotated[str | None, typer.Option(help="Of ratings: the column of how.")] = None,
+    date: Annotated[str | None, typer.Option(help="Of ratings: the column of when.")] = None,
     days: Annotated[
-        int | None,
-        typer.Option(min=0, help="By how many days --knows may be off: 14.", rich_help_panel=RATINGS),
+        int | None, typer.Option(min=0, help="Of ratings: by how many days --knows may be off, 14.")
     ] = None,
-    stars: Annotated[
-        str | None, typer.Option(help="By how much ratings may be off: 0.", rich_help_panel=RATINGS)
-    ] = None,
+    stars: Annotated[str | None, typer.Option(help="Of ratings: by how much --knows may be off, 0.")] = None,
     wrong: Annotated[
-        str | None,
-        typer.Option(help="How much of --knows may be wrong: 25%.", rich_help_panel=RATINGS),
+        str | None, typer.Option(help="Of ratings: how much of --knows may be plainly wrong, 25%.")
     ] = None,
     genomes: Annotated[
         str | None,
-        typer.Option(help="People of the study: a row a SNP, a column a person.", rich_help_panel=GENOMES),
+        typer.Option(help="Of allele frequencies: people of the study, a column each."),
     ] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Frequencies without the study.", rich_help_panel=GENOMES)
+        str | None, typer.Option(help="Of allele frequencies: those without the study.")
     ] = None,
     people: Annotated[
-        int | None, typer.Option(min=1, help="How many the study had.", rich_help_panel=GENOMES)
+        int | None, typer.Option(min=1, help="Of allele frequencies: how many the study had.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="What noise in the counts was paid with.", rich_help_panel=GENOMES)
+        str | None, typer.Option(help="Of allele frequencies: what was paid for noise in the counts.")
     ] = None,
     original: Annotated[
-        str | None, typer.Option(help="The people that it was made from.", rich_help_panel=SYNTHETIC)
+        str | None, typer.Option(help="Of a synthetic table: the people that it was made from.")
     ] = None,
     panel: Annotated[
-        str | None,
-        typer.Option(help="People who are not in the data; of frequencies, too.", rich_help_panel=SYNTHETIC),
+        str | None, typer.Option(help="Of these two: people who are not in the data or the study.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:

@@ -19,6 +19,7 @@ from discreet.app.trials.attacked import certificate_of, digest_of
 from discreet.app.trials.request import Request
 from discreet.app.trials.skipping import others_than
 from discreet.app.trials.trial import Trial, judged
+from discreet.attacks.criteria import criteria_of_synthetic
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind, Policy, Role, Table
 from discreet.engines.schema import describe
@@ -51,6 +52,7 @@ def attack_synthetic(request: Request, tell: Tell) -> tuple[Trial, Policy | None
         knowledge=KNOWLEDGE,
         tried=judged(runs, request.bounds),
         skipped=others_than(*FITTING),
+        criteria=criteria_of_synthetic(*(each.findings for each in runs)),
         promise=None if policy is None or policy.promise is None else promise_of(policy),
         assumed=(
             *ASSUMED,

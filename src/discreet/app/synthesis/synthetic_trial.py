@@ -17,6 +17,7 @@ from discreet.app.trials.release_trial import stated
 from discreet.app.trials.skipping import others_than
 from discreet.app.trials.trial import Run, Skipped, Trial, judged
 from discreet.attacks import AttributeInference, Linkability, SinglingOut
+from discreet.attacks.criteria import criteria_of_synthetic
 from discreet.attacks.sweep import sweep
 from discreet.attacks.synthetic_release import compare
 from discreet.belief import Promise
@@ -67,6 +68,7 @@ def try_synthetic(
         knowledge=KNOWLEDGE,
         tried=judged(runs, stated(at_most)),
         skipped=skipped,
+        criteria=criteria_of_synthetic(*(each.findings for each in runs)) if runs else None,
         promise=promise,
         assumed=ASSUMED,
     )

@@ -18,6 +18,7 @@ from discreet.app.trials.bounds import Bound, from_object
 from discreet.app.trials.request import Request
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
+from discreet.engines.sources import split
 
 Certificate = Mapping[str, object]
 
@@ -80,7 +81,10 @@ def attacked(request: Request) -> Attacked:
 
 def certificate_of(path: Path) -> Certificate:
     """What stands beside a published file; nothing where there is no certificate."""
-    beside = path.with_name(f"{path.stem}.certificate.json")
+    file, inner = split(str(path))
+    stem = Path(file).stem
+    own = stem if inner in ("", stem) else f"{stem}.{inner}"
+    beside = Path(file).with_name(f"{own}.certificate.json")
     if not beside.is_file():
         return {}
     try:
@@ -143,8 +147,8 @@ def _bounds(certificate: Certificate) -> tuple[Bound, ...]:
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
+    """The SHA-256 of a file; of a table in one, that of the whole."""
+    with open(split(str(path))[0], "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

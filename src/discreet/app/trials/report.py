@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.anonymity.risk.attackers import THRESHOLD
+from discreet.anonymity.risk.attackers import THRESHOLD, Risks
 from discreet.app.documents import Document, Grid, Paragraph, Part, Section
 from discreet.app.trials.bounds import Bound
 from discreet.app.trials.charts import pictures
@@ -37,7 +37,9 @@ def sections(trial: Trial, *, risks: bool = True) -> tuple[Section, ...]:
     """Verdict, criteria, every attack, what was not run; `risks` where the report has them nowhere else."""
     found = [_verdict(trial)]
     if trial.criteria is not None:
-        found += [_criteria(trial.criteria), *([_risks(trial.criteria)] if risks else [])]
+        found.append(_criteria(trial.criteria))
+        if risks and trial.criteria.risks is not None:
+            found.append(_risks(trial.criteria.risks))
     found += [_attack(tried, trial) for tried in trial.tried]
     return (*found, *_skipped(trial))
 
@@ -97,8 +99,8 @@ def _criteria(found: Criteria) -> Section:
     )
 
 
-def _risks(found: Criteria) -> Section:
-    risks, high = found.risks, percent(float(THRESHOLD))
+def _risks(risks: Risks) -> Section:
+    high = percent(float(THRESHOLD))
     rows = (
         (
             "prosecutor",
