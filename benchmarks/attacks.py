@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 
+from benchmarks import audits
 from discreet.attacks.attack import Findings
 from discreet.attacks.attribute_inference import AttributeInference, ask
 from discreet.attacks.genome_membership import GenomeMembership
@@ -41,6 +42,7 @@ def rows() -> list[tuple[str, str, str]]:
         *_genomes(),
         _population(),
         *_synthetic(),
+        *audits.rows(),
     ]
 
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -186,6 +187,15 @@ def test_the_voter_list_names_everybody_of_a_table_without_names(
     assert found[""]["criteria"]["singling_out"]["share"] == pytest.approx(10 / 11)
     assert found[""]["criteria"]["risk"]["prosecutor_highest"] == 1
     assert found["uniqueness"]["success"] == 1
+
+
+def test_a_table_of_a_database_is_attacked_by_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    duckdb.connect("shop.duckdb").execute("CREATE TABLE four AS SELECT * FROM read_csv('four.csv')").close()
+    found = attacks(capsys, "shop.duckdb#four", *ILLNESS, "--knows", "people.csv", "--victim", "name=Bob")
+    assert claims(found["homogeneity of disease"]) == [("Bob", "disease is Cancer", 1.0)]
+    assert found[""]["sha256"] == hashlib.sha256((folder / "shop.duckdb").read_bytes()).hexdigest()
 
 
 def test_every_attack_is_run_or_named_with_the_reason(
@@ -410,3 +420,68 @@ def test_what_a_curator_cannot_be_attacked_with_is_refused(
         path.write_text(text.replace("{type: category, values: ['yes', 'no']}", "{type: text}"))
     assert discreet("attack", str(path), *words) == 2
     assert told in " ".join(capsys.readouterr().err.split())
+
+
+OVERLAPPING = pa.table(
+    {
+        "age": ["[20, 29]"] * 3 + ["[20, 39]"] * 7 + ["[40, 49]"] * 2,
+        "disease": ["HIV"] * 3 + ["flu"] * 4 + ["gout"] * 3 + ["flu", "gout"],
+    }
+)
+YOUNG = pa.table(
+    {"name": ["Ann", "Ben", "Cid"], "age": ["25", "35", ""], "country": ["Japan", "Chile", "Japan"]}
+)
+OF_AGE = ("overlapping.csv", "--quasi", "age", "--sensitive", "disease", "--knows", "young.csv")
+
+
+@pytest.fixture
+def overlapping(folder: Path) -> Path:
+    pacsv.write_csv(OVERLAPPING, folder / "overlapping.csv")
+    pacsv.write_csv(YOUNG, folder / "young.csv")
+    return folder
+
+
+def test_where_labels_overlap_the_class_that_tells_most_is_found_out(
+    overlapping: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, *OF_AGE, "--victim", "name=Ann")
+    # three of the ten rows that fit Ann are in a class where everybody has HIV
+    homogeneity, guessed = found["homogeneity of disease"], found["class inference of disease"]
+    assert claims(homogeneity) == [("Ann", "disease is HIV", 1.0)]
+    assert guessed["highest"] == 1
+    assert guessed["success"] == pytest.approx(0.4)
+    assert found["linkage"]["highest"] == pytest.approx(1 / 3)
+    assert found["linkage"]["success"] == pytest.approx(1 / 10)
+    assert any("by elimination" in each for each in found[""]["assumed"])
+
+
+def test_who_fits_one_class_is_not_told_of_another(
+    overlapping: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, *OF_AGE, "--victim", "name=Ben")
+    assert found["homogeneity of disease"]["highest"] == 0
+    assert found["class inference of disease"]["highest"] == pytest.approx(4 / 7)
+    assert found["linkage"]["highest"] == pytest.approx(1 / 7)
+
+
+def test_what_is_not_known_rules_nothing_out(overlapping: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = attacks(capsys, *OF_AGE, "--victim", "name=Cid")
+    assert found["homogeneity of disease"]["highest"] == 0
+    assert found["linkage"]["highest"] == pytest.approx(1 / 12)
+
+
+def test_facts_about_some_are_not_used_of_others_who_fit_the_same_class(
+    overlapping: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, *OF_AGE, "--rules-out", "flu if country=Chile")
+    background = found["background knowledge of disease"]
+    assert claims(background) == [("Ben", "disease is gout", 1.0)]
+
+
+def test_classes_that_a_register_does_not_tell_apart_stay_together(
+    overlapping: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = OVERLAPPING.append_column("zip", pa.array(["1"] * 2 + ["2"] + ["1"] * 9))
+    pacsv.write_csv(shown, "overlapping.csv")
+    found = attacks(capsys, *OF_AGE, "--quasi", "age,zip", "--victim", "name=Ann")
+    assert found["linkage"]["highest"] == pytest.approx(1 / 3)

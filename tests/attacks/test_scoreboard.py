@@ -156,6 +156,7 @@ def test_thresholds_trade_people_found_for_strangers_matched() -> None:
 def test_victims_are_called_by_their_names() -> None:
     told = replace(overhear(films()[0], victims=2, known=8), names=("Joe", "Umeko"))
     findings = Scoreboard(days=0, wrong=0).run(films()[0], told)
+    assert told.truth is not None
     assert {finding.victim for finding in findings.victims} == {"Joe", "Umeko"}
     assert {finding.claim for finding in findings.victims} == {
         f"record {each} is theirs" for each in told.truth

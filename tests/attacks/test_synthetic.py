@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.anonymity.risk.discovery import discover
-from discreet.attacks.attack import Findings, clopper_pearson
+from discreet.anonymity.risk.discovery import discover, engine_counting
+from discreet.attacks.attack import Findings
 from discreet.attacks.attribute_inference import AttributeInference, best_constant
-from discreet.attacks.counting import occurrences
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.nearest import MISSING, ONE, Places, closest, insiders, together, votes
 from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.sweep import sweep, telling_sets
 from discreet.attacks.synthetic_release import compare
 from discreet.attacks.worlds.census import KINDS, Census, copied
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind
 from tests.attacks.cases.synthetic import PEOPLE, released
@@ -162,7 +162,7 @@ def test_a_few_who_were_copied_are_found_by_how_near_they_are() -> None:
     data, panel, others = (Census(people=PEOPLE, seed=seed).sample() for seed in (1, 2, 3))
     tenth = pa.concat_tables([copied(data, changed=0).slice(0, PEOPLE // 10), others.slice(PEOPLE // 10)])
     found = AttributeInference(secret="income").run(compare(tenth, data, panel, KINDS))
-    curve = found.series["right, nearest first"]
+    curve = found.series["right by nearness"]
     assert curve[0][1] > 0.9
     assert curve[-1][1] == pytest.approx(found.success)
     assert found.success < 0.25
@@ -194,7 +194,7 @@ def test_an_engine_counts_which_columns_tell_rows_apart() -> None:
     kinds = dict.fromkeys(data.column_names, Kind.CATEGORY)
     release = compare(data, data, data, kinds)
     with engine(data=data) as opened:
-        count = occurrences(opened, "data")
+        count = engine_counting(opened, "data")
         assert telling_sets(release, count) == telling_sets(release)
         pair = next(one for one in discover(["sex", "zip"], count) if len(one.columns) == 2)
     assert pair.distinction == len({(r["sex"], r["zip"]) for r in data.to_pylist()}) / 3_000

@@ -140,13 +140,16 @@ def test_criteria_are_those_of_the_attacks() -> None:
     assert (inference.share, inference.baseline) == pytest.approx((5 / 6, 3 / 6))
     assert inference.learned == pytest.approx(4 / 7)  # flu is half of the release already
     assert "83.3% are guessed rightly, 50%" in inference.sentence
+    assert found.risks is not None
     assert found.risks.prosecutor.highest == 1
     assert found.risks.journalist.success == found.risks.marketer
 
 
 def test_a_register_with_more_people_lowers_the_journalists_risk() -> None:
     crowd = pa.concat_tables([PEOPLE, table("zip | disease\n" + "15555 | flu\n" * 9)])
-    assert criteria(against(RELEASE, crowd), ["disease"]).risks.journalist.highest == pytest.approx(1 / 2)
+    risks = criteria(against(RELEASE, crowd), ["disease"]).risks
+    assert risks is not None
+    assert risks.journalist.highest == pytest.approx(1 / 2)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from discreet.attacks import ATTACKS
-from discreet.attacks.attack import Findings, clopper_pearson
+from discreet.attacks.attack import Findings
+from discreet.core.binomial import clopper_pearson
 from tests.attacks.case import Case
 from tests.attacks.cases import CASES
 from tests.statistical import FALSE_ALARM

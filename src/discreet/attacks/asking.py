@@ -21,8 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from discreet.attacks.attack import Finding, Findings, clopper_pearson, strongest
+from discreet.attacks.attack import Finding, Findings, strongest
 from discreet.belief.odds import logit, sigmoid
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace

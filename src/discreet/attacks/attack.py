@@ -13,10 +13,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scipy.special import betainccinv, betaincinv
-
-from discreet.core.errors import require
-
 Points = tuple[tuple[float, float], ...]
 
 
@@ -84,18 +80,6 @@ def odds_factor(prior: float, posterior: float) -> float:
     if posterior <= prior:
         return 1.0
     return math.inf if posterior == 1 or prior == 0 else posterior * (1 - prior) / (prior * (1 - posterior))
-
-
-def clopper_pearson(hits: int, trials: int, *, miss: float = 0.05) -> tuple[float, float]:
-    """An interval that holds the true probability with 1 - `miss` at least.
-
-    >>> clopper_pearson(0, 10)
-    (0.0, 0.308...)
-    """
-    require(0 <= hits <= trials and trials > 0, "clopper_pearson", "hits", hits, f"between 0 and {trials}")
-    low = float(betaincinv(hits, trials - hits + 1, miss / 2)) if hits else 0.0
-    high = float(betainccinv(hits + 1, trials - hits, miss / 2)) if hits < trials else 1.0
-    return low, high
 
 
 def strongest(victims: Sequence[Finding], most: int = 20) -> tuple[Finding, ...]:

@@ -70,7 +70,7 @@ class BackgroundKnowledge:
         return self._by_facts(sets) if self.facts else self._by_ruling_out(sets)
 
     def _by_facts(self, sets: MatchSets) -> Findings:
-        parts, weights = self._parts(sets)
+        parts, weights = self.parts(sets)
         divided = sets.refined(parts, len(weights))
         kind = np.zeros(len(divided), np.int64)
         kind[divided.group[divided.group >= 0]] = parts[divided.group >= 0]
@@ -97,7 +97,7 @@ class BackgroundKnowledge:
             self, divided, claims, column=self.column, attempted=about, baseline=baseline, supposed=True
         )
 
-    def _parts(self, sets: MatchSets) -> tuple[Integers, Floats]:
+    def parts(self, sets: MatchSets) -> tuple[Integers, Floats]:
         """Which facts are about each known tuple, as a number (0: none), and the weights of values for it."""
         names, known = sets.names(self.column), sets.known
         applies = np.zeros((len(known.tuples), len(self.facts)), np.bool_)

@@ -6,18 +6,19 @@ One statement groups by everything that is asked for, so a file is read once; eq
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from discreet.anonymity.classes import Codes, Integers, Sensitive, Tuples
 from discreet.anonymity.compression import COUNT, natural, text_of
 from discreet.anonymity.grouping import grouped
 from discreet.anonymity.numbering import numbered
-from discreet.anonymity.risk.discovery import Count, Occurrences
 from discreet.core.engine import Publisher
-from discreet.core.errors import RequestError
+from discreet.core.errors import DataError, RequestError
 
 Values = tuple[tuple[str, ...], ...]
 
@@ -38,24 +39,6 @@ def require_columns(engine: Publisher, table: str, wanted: Sequence[str]) -> Non
         )
 
 
-def occurrences(engine: Publisher, table: str) -> Count:
-    """How often the tuples of any columns of a table occur, by the engine's own count."""
-
-    def count(columns: tuple[str, ...]) -> Occurrences:
-        require_columns(engine, table, columns)
-        tuples = (
-            exp.select(exp.Count(this=exp.Star()).as_("times"))
-            .from_(exp.to_identifier(table, quoted=True))
-            .group_by(*(exp.column(name, quoted=True) for name in columns))
-        )
-        often = exp.select("times", exp.Count(this=exp.Star()).as_(COUNT)).from_(tuples.subquery("t"))
-        found = engine.count(often.group_by("times").sql(dialect="duckdb")).secret
-        times, many = (found.column(name).to_numpy().astype(np.int64) for name in ("times", COUNT))
-        return Occurrences(times=times, tuples=many)
-
-    return count
-
-
 def counted(
     engine: Publisher,
     table: str,
@@ -63,12 +46,16 @@ def counted(
     sensitive: Sequence[str] = (),
     *,
     where: Mapping[str, str] | None = None,
+    person: str | None = None,
 ) -> tuple[Values, Tuples]:
     """The values of each column, and the distinct tuples of their places with the sensitive values of each.
 
-    `where` keeps the rows whose columns read so.
+    `where` keeps the rows whose columns read so. Where a column names the `person` of each row people are
+    counted, each once for every sensitive value that they have.
     """
-    require_columns(engine, table, [*columns, *sensitive, *(where or {})])
+    require_columns(engine, table, [*columns, *sensitive, *(where or {}), *([person] if person else [])])
+    if person is not None:
+        return _of_people(engine, table, columns, sensitive, where or {}, person)
     found = engine.count(_statement(table, [*columns, *sensitive], where or {})).secret
     coded = [_coded(found.column(place)) for place in range(len(columns))]
     counts: Integers = found.column(COUNT).to_numpy().astype(np.int64)
@@ -82,11 +69,63 @@ def counted(
     return tuple(values for values, _ in coded), _distinct(rows, [len(values) for values, _ in coded])
 
 
-def _statement(table: str, columns: Sequence[str], where: Mapping[str, str]) -> str:
+def _of_people(
+    engine: Publisher,
+    table: str,
+    columns: Sequence[str],
+    sensitive: Sequence[str],
+    where: Mapping[str, str],
+    person: str,
+) -> tuple[Values, Tuples]:
+    def count(*names: str) -> pa.Table:
+        return engine.count(_statement(table, names, where, person)).secret
+
+    found, everybody = count(*columns), int(count().column(COUNT)[0].as_py())
+    counts: Integers = found.column(COUNT).to_numpy().astype(np.int64)
+    if int(counts.sum()) != everybody:
+        raise DataError(
+            f"attack: rows of {table} that are one person's by {person} differ in what is known of people.",
+            hint="Leave out the columns that change, or count rows without --person.",
+        )
+    coded = [_coded(found.column(place)) for place in range(len(columns))]
+    codes, values = _stacked([each for _, each in coded], len(counts)), tuple(each for each, _ in coded)
+    having = {name: _having(count(*columns, name), values, codes) for name in sensitive}
+    return values, Tuples(codes=codes, counts=counts, sensitive=having)
+
+
+def _having(found: pa.Table, values: Values, codes: Codes) -> Sensitive:
+    """How many people of each tuple have each value of the column that is counted behind the others."""
+    known = [pa.array(each, pa.string()) for each in values]
+    there = [pc.index_in(found.column(j).combine_chunks(), value_set=each) for j, each in enumerate(known)]
+    theirs = _stacked([each.to_numpy(zero_copy_only=False) for each in there], found.num_rows)
+    both = np.concatenate([codes, theirs])
+    sizes = [len(each) for each in values]
+    keys, number = (
+        numbered([both[:, j] for j in range(len(sizes))], sizes) if sizes else (np.zeros(len(both), int), 1)
+    )
+    place = np.zeros(number, np.int64)
+    place[keys[: len(codes)]] = np.arange(len(codes))
+    column = _each(found.column(len(values)), found.column(COUNT).to_numpy().astype(np.int64))
+    owner = place[keys[len(codes) :]]
+    order = np.lexsort((column.values, owner))
+    return replace(
+        column,
+        starts=np.searchsorted(owner[order], np.arange(len(codes) + 1)),
+        values=column.values[order],
+        counts=column.counts[order],
+    )
+
+
+def _statement(
+    table: str, columns: Sequence[str], where: Mapping[str, str], person: str | None = None
+) -> str:
+    one = None if person is None else exp.column(person, quoted=True)
     select = exp.select(
         *(text_of(name).as_(f"c{place}") for place, name in enumerate(columns)),
-        exp.Count(this=exp.Star()).as_(COUNT),
+        exp.Count(this=exp.Star() if one is None else exp.Distinct(expressions=[one])).as_(COUNT),
     ).from_(exp.to_identifier(table, quoted=True))
+    if one is not None:
+        select = select.where(one.copy().is_(exp.null()).not_())
     for name, value in where.items():
         select = select.where(text_of(name).eq(exp.Literal.string(value)))
     by = [exp.Literal.number(place + 1) for place in range(len(columns))]

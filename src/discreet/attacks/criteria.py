@@ -45,12 +45,12 @@ class Criterion:
 
 @dataclass(frozen=True, kw_only=True)
 class Criteria:
-    """The guidance's three, one inference for each sensitive column, and the three attackers."""
+    """The guidance's three, one inference for each sensitive column, and the three attackers of a table."""
 
     singling_out: Criterion
     linkability: Criterion
     inference: tuple[Criterion, ...]
-    risks: Risks
+    risks: Risks | None = None
 
 
 def criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.5) -> Criteria:
@@ -62,6 +62,21 @@ def criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.
         linkability=_linkability(linked),
         inference=tuple(_inference(sets, column, significant) for column in columns),
         risks=risks(sets.as_classes),
+    )
+
+
+def criteria_of_synthetic(singled: Findings, linked: Findings, inferred: Findings) -> Criteria:
+    """The same from the three attacks on a synthetic table, beside what they find of people of a panel."""
+
+    def one(name: str, found: Findings, what: str) -> Criterion:
+        others = f"{_share(found.baseline)} of people who are not in the data, or by one guess for everybody"
+        sentence = f"{_share(found.success)} of the people of the data {what}; {others}."
+        return Criterion(name=name, share=found.success, baseline=found.baseline, sentence=sentence)
+
+    return Criteria(
+        singling_out=one("singling out", singled, "are singled out"),
+        linkability=one("linkability", linked, "are linked from one source to another"),
+        inference=(one("inference", inferred, "have a value that is inferred rightly"),),
     )
 
 

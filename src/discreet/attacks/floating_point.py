@@ -21,9 +21,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings, clopper_pearson
+from discreet.attacks.attack import Finding, Findings
 from discreet.attacks.events import is_fine
 from discreet.attacks.lower_bound import epsilon_lower_bound
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.core.numbers import require_count
 

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
+from discreet.attacks.attack import Finding, Findings, Points, strongest
 from discreet.attacks.genomes import (
     Floats,
     Frequencies,
@@ -49,11 +49,13 @@ from discreet.attacks.genomes import (
     totals,
 )
 from discreet.belief.odds import logit
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import require_probability
 
 Booleans = NDArray[np.bool_]
 FEWEST = 100  # SNPs at which the curve begins
+LEAST_PANEL = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +125,7 @@ class GenomeMembership:
         victims = [
             Finding(
                 victim=name,
-                claim="was in the study",
+                claim="they were in the study",
                 prior=self.prior,
                 posterior=float(posterior[who]),
                 truth=bool(member[who]),
@@ -192,7 +194,7 @@ def _fits(
             f"{snps} frequencies are published, but the reference has {reference.share.size}.",
             hint="Keep the SNPs that both have, in the same order.",
         )
-    for name, genotypes, least in (("candidates", candidates, 1), ("panel", panel, 30)):
+    for name, genotypes, least in (("candidates", candidates, 1), ("panel", panel, LEAST_PANEL)):
         _check_genotypes(name, np.asarray(genotypes), snps, least)
     if np.shape(member) != (len(candidates),) or not np.any(member):
         raise RequestError(

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson
+from discreet.attacks.attack import Finding, Findings, Points
 from discreet.attacks.claims import MOST_VICTIMS, Stated
 from discreet.attacks.nearest import Booleans
+from discreet.core.binomial import clopper_pearson
 
 Floats = NDArray[np.float64]
 ALIKE = 40
@@ -73,7 +74,7 @@ def judged(
             "recall": float((victims.right & claimed).mean()),
             **(figures or {}),
         },
-        series={"right, nearest first": _curve(victims), "right of the panel, nearest first": _curve(panel)},
+        series={"right by nearness": _curve(victims), "right of the panel by nearness": _curve(panel)},
         note=note,
     )
 

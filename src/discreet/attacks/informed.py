@@ -19,8 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.attacks.attack import Finding, Findings, clopper_pearson, strongest
+from discreet.attacks.attack import Finding, Findings, strongest
 from discreet.belief.inference import Likelihood, posterior, uniform
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.core.numbers import Real
 

@@ -5,7 +5,7 @@ Knows       the victim's quasi-identifiers at both times, that the victim is in 
 Learns      the values that both match sets have; often it is one. A value that x rows of the one and y of the
             other have is that of at most min(x, y) people who are in both, and is believed by its part of
             these: the exact share where the overlap holds nobody else, and no more than each release tells
-            where the two are the same.
+            where the two are the same. A person may have several rows: then they are at least the people.
 Score       how many people have the value that is believed most, beside the better of the two releases alone.
 Stopped by  m-invariance of releases that are chained so; differential privacy, whose losses add up. Not by
             k-anonymity, l-diversity or t-closeness of each release.

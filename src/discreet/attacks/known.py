@@ -34,10 +34,14 @@ Naming = Callable[[Integers], list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Register:
-    """A table of the engine; `person` names people, `truth` are sensitive columns that are for scoring."""
+    """A table of the engine; `person` names people, `truth` are sensitive columns that are for scoring.
+
+    Rows are people, unless `unit` is the column by which several of them are one person's.
+    """
 
     table: str
     person: str | None = None
+    unit: str | None = None
     truth: tuple[str, ...] = ()
     victim: Mapping[str, str] | None = None
 
@@ -85,7 +89,9 @@ def from_register(engine: Publisher, register: Register, published: PublishedTab
             hint=f"Name one of its columns {', '.join(published.columns)}; it has {', '.join(there)}.",
         )
     require_columns(engine, register.table, [name for name in (register.person,) if name is not None])
-    values, tuples = counted(engine, register.table, columns, register.truth, where=register.victim)
+    values, tuples = counted(
+        engine, register.table, columns, register.truth, where=register.victim, person=register.unit
+    )
     if not len(tuples):
         raise _nobody(register)
     naming = None if register.person is None else _naming(engine, register, columns, values, tuples)
@@ -104,10 +110,13 @@ def everybody(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> Known:
 def _nobody(register: Register) -> DataError:
     if register.victim is None:
         return DataError(f"attack: {register.table} is empty.", hint="Give one with people.")
-    asked = " and ".join(f"{name}={value}" for name, value in register.victim.items())
-    return DataError(
-        f"attack: nobody in {register.table} has {asked}.", hint="Check how the register writes it."
-    )
+    return nobody_has(register.table, register.victim)
+
+
+def nobody_has(table: str, values: Mapping[str, str]) -> DataError:
+    """What is said of a victim whom a register does not have."""
+    asked = " and ".join(f"{name}={value}" for name, value in values.items())
+    return DataError(f"attack: nobody in {table} has {asked}.", hint="Check how the register writes it.")
 
 
 def _naming(

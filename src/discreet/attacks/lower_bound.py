@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from discreet.attacks.attack import clopper_pearson
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require
 from discreet.core.numbers import require_count, require_probability
 

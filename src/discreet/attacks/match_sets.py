@@ -33,6 +33,16 @@ UNMATCHED = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Overlap:
+    """Where labels overlap: `shown` numbers classes by what they show of the columns that are known; `vague`
+    are known tuples with a cell that says nothing.
+    """
+
+    shown: Integers
+    vague: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class MatchSets:
     """What an attacker has of people: tuple i of `known` has match set `group[i]`, or -1 if no row fits.
 
@@ -44,6 +54,7 @@ class MatchSets:
     group: Integers
     starts: Integers
     members: Integers
+    overlap: Overlap | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -227,7 +238,20 @@ def _by_box(published: PublishedTable, known: Known, sides: Sequence[_Side]) -> 
     group[matched] = ids
     heads = matched[firsts]
     starts, members = listed(found, points[heads], number[heads])
-    return MatchSets(published=published, known=known, group=group, starts=starts, members=kept[members])
+    return MatchSets(
+        published=published,
+        known=known,
+        group=group,
+        starts=starts,
+        members=kept[members],
+        overlap=_overlap(sides),
+    )
+
+
+def _overlap(sides: Sequence[_Side]) -> Overlap:
+    shown = numbered([side.labels for side in sides], [len(side.covering.low) for side in sides])[0]
+    vague = np.any([side.unknown[side.values] for side in sides], axis=0)
+    return Overlap(shown=shown, vague=vague)
 
 
 def _sides(published: PublishedTable, known: Known, columns: Mapping[str, str]) -> list[_Side]:

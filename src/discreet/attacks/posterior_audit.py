@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.attacks.attack import clopper_pearson
 from discreet.attacks.audit import CONFIDENCE, Draw
 from discreet.belief import Promise
 from discreet.belief.inference import Likelihood
 from discreet.belief.odds import logit
 from discreet.belief.wording import at_most, chance
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require
 from discreet.core.numbers import require_count, require_probability
 

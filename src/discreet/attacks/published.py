@@ -26,12 +26,16 @@ from discreet.core.errors import DataError, RequestError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublishedTable:
-    """Class i shows `labels[j][classes.codes[i, j]]` in column j, in `classes.counts[i]` rows."""
+    """Class i shows `labels[j][classes.codes[i, j]]` in column j, in `classes.counts[i]` rows.
+
+    Where `person` names a column, people are counted and not rows.
+    """
 
     columns: tuple[str, ...]
     labels: Values
     classes: Tuples
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    person: str | None = None
 
     @property
     def rows(self) -> int:
@@ -55,8 +59,9 @@ def from_release(
     quasi: Sequence[str],
     sensitive: Sequence[str] = (),
     hierarchies: Mapping[str, Hierarchy] | None = None,
+    person: str | None = None,
 ) -> PublishedTable:
-    """The classes of a release that the engine holds under a name."""
+    """The classes of a release that the engine holds under a name; of people, where it names the `person`."""
     both = [name for name in quasi if name in sensitive]
     if not quasi or both:
         raise RequestError(
@@ -65,16 +70,22 @@ def from_release(
             else "attack: no column of the release is said to be known to an attacker.",
             hint="Name the quasi-identifiers, and beside them the sensitive columns.",
         )
-    labels, classes = counted(engine, table, quasi, sensitive)
+    labels, classes = counted(engine, table, quasi, sensitive, person=person)
     if not len(classes):
         raise DataError(f"attack: the release {table} is empty.", hint="Give a table with rows.")
     return PublishedTable(
-        columns=tuple(quasi), labels=labels, classes=classes, hierarchies=dict(hierarchies or {})
+        columns=tuple(quasi),
+        labels=labels,
+        classes=classes,
+        hierarchies=dict(hierarchies or {}),
+        person=person,
     )
 
 
-def from_recoding(tuples: Tuples, recoding: Recoding, hierarchies: Sequence[Hierarchy]) -> PublishedTable:
-    """The classes that a recoding would publish."""
+def from_recoding(
+    tuples: Tuples, recoding: Recoding, hierarchies: Sequence[Hierarchy], person: str | None = None
+) -> PublishedTable:
+    """The classes that a recoding would publish; of people, where tuples count those."""
     classes, ids = classes_of_recoding(tuples, recoding)
     if not len(classes):
         raise DataError("attack: the recoding publishes nothing.", hint="Ask for less, or suppress less.")
@@ -90,6 +101,7 @@ def from_recoding(tuples: Tuples, recoding: Recoding, hierarchies: Sequence[Hier
             sensitive={name: _as_shown(column) for name, column in classes.sensitive.items()},
         ),
         hierarchies=dict(zip(recoding.columns, hierarchies, strict=True)),
+        person=person,
     )
 
 

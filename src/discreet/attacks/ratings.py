@@ -2,13 +2,13 @@
 
 A table is held as one sorted column: by title, then by day. All ratings of a title within some days are one
 slice of it, found by bisection, so that a rating that an attacker knows of touches no rating that does not
-fit it. People and titles are numbers from 0; a person's number is the place of a record, not a name. Someone
-who rated a title twice is scored for both.
+fit it. People and titles are numbers from 0; a person's number is the place of a record, which the release
+may call by a pseudonym. Someone who rated a title twice is scored for both.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -20,11 +20,12 @@ from discreet.core.numbers import require_count
 Integers = NDArray[np.int64]
 NOBODY = -1
 DAYS = 1 << 20  # more than any calendar has; a day and its title make one sortable number
+STARS = 1 << 15
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ratings:
-    """`person[i]` gave `title[i]` so many `stars[i]` on `day[i]`."""
+    """`person[i]` gave `title[i]` so many `stars[i]` on `day[i]`; records may have `names`."""
 
     person: Integers
     title: Integers
@@ -32,6 +33,7 @@ class Ratings:
     day: Integers
     people: int
     titles: int
+    names: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         require_count(self, "people", self.people)
@@ -41,8 +43,13 @@ class Ratings:
             raise RequestError("The table of ratings is empty.", hint="Give at least one rating.")
         _within(self, "person", 0, self.people)
         _within(self, "title", 0, self.titles)
-        _within(self, "stars", 0, 128)
+        _within(self, "stars", 0, STARS)
         _within(self, "day", 0, DAYS)
+        named = len(self.names) in (0, self.people)
+        require(named, self, "names", f"{len(self.names)} names", "as many as the people, or none")
+
+    def name(self, record: int) -> str:
+        return self.names[record] if self.names else f"{record}"
 
     @cached_property
     def support(self) -> Integers:
@@ -50,11 +57,11 @@ class Ratings:
         return np.bincount(self.title, minlength=self.titles)
 
     @cached_property
-    def by_title(self) -> tuple[Integers, NDArray[np.int32], NDArray[np.int8]]:
+    def by_title(self) -> tuple[Integers, NDArray[np.int32], NDArray[np.int16]]:
         """The sorted keys, and the person and the stars that stand there."""
         keys = self.title * DAYS + self.day
         order = np.argsort(keys, kind="stable")
-        return keys[order], self.person[order].astype(np.int32), self.stars[order].astype(np.int8)
+        return keys[order], self.person[order].astype(np.int32), self.stars[order].astype(np.int16)
 
     @cached_property
     def by_person(self) -> tuple[Integers, Integers]:
@@ -74,29 +81,32 @@ class Ratings:
 class Overheard:
     """What an attacker knows of some people's ratings: `victim[i]` of them said this of `title[i]`.
 
-    `truth` holds each victim's record in the release, or NOBODY for one who is not in it; `names` are theirs,
-    where they have some.
+    `truth` holds each victim's record in the release, or NOBODY for one who is not in it; None where nobody
+    knows. `names` are the victims', where they have some.
     """
 
     victim: Integers
     title: Integers
     stars: Integers
     day: Integers
-    truth: Integers
+    truth: Integers | None
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _columns(self, ("victim", "title", "stars", "day"))
-        object.__setattr__(self, "truth", _whole(self, "truth", self.truth))
-        if not self.victim.size or not self.truth.size:
+        if self.truth is not None:
+            object.__setattr__(self, "truth", _whole(self, "truth", self.truth))
+        if not self.victim.size or not self.victims:
             raise RequestError("Nothing is known of anybody.", hint="Give at least one rating of a victim.")
-        _within(self, "victim", 0, self.truth.size)
-        named = len(self.names) in (0, self.truth.size)
+        _within(self, "victim", 0, self.victims)
+        named = len(self.names) in (0, self.victims)
         require(named, self, "names", f"{len(self.names)} names", "as many as the victims, or none")
 
     @property
     def victims(self) -> int:
-        return self.truth.size
+        if self.truth is not None:
+            return self.truth.size
+        return len(self.names) or int(self.victim.max()) + 1
 
     def name(self, victim: int) -> str:
         return self.names[victim] if self.names else f"victim {victim}"

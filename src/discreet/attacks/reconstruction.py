@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.attacks.asking import Answerer, count
-from discreet.attacks.attack import Findings, clopper_pearson
+from discreet.attacks.attack import Findings
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import require_count, require_probability
 from discreet.core.randomness import Randomness

@@ -9,7 +9,8 @@ Score       a record gains 1 / ln(supp) for each known rating that it holds with
             claimed if no more than the share `wrong` is missing from it, and if it stands out: its
             eccentricity, (best - second) / sigma over all records' scores, must pass 1.5 [NS08]. The success
             is the share of victims in the release whose own record was claimed; beside it stand the share of
-            claims that are right, and the share of strangers to whom some record was given.
+            claims that are right, and the share of strangers to whom some record was given. Where nobody
+            knows whose record is whose, a record counts as right as often as it is believed.
             The posterior is Bayes' rule with ratings taken as independent: where a share b of all records
             fits a known rating, that rating speaks for a record which fits it by (1 - wrong + wrong b) / b,
             and by `wrong` for one that does not.
@@ -31,8 +32,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings, Points, clopper_pearson, strongest
+from discreet.attacks.attack import Finding, Findings, Points, strongest
 from discreet.attacks.ratings import NOBODY, Integers, Overheard, Ratings
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import is_real, require_count, require_nonnegative, require_probability
 
@@ -190,69 +192,91 @@ def _fits(release: Ratings, knowledge: Overheard) -> None:
             f"Overheard.title must be numbers from 0 to {release.titles - 1}, the titles of the release.",
             hint="Leave out what is known of other titles.",
         )
+    if truth is None:
+        return
     if truth.min() < NOBODY or truth.max() >= release.people:
         raise RequestError(
             f"Overheard.truth must be a record from 0 to {release.people - 1}, or {NOBODY} for a stranger."
         )
-
-
-def _findings(attack: Scoreboard, release: Ratings, knowledge: Overheard, found: Standings) -> Findings:
-    member, right = knowledge.truth != NOBODY, found.best == knowledge.truth
-    if not member.any():
+    if (truth == NOBODY).all():
         raise RequestError(
             "No victim is in the release, so there is nobody to find.",
             hint="Give at least one victim with a record.",
         )
-    claimed = attack.claims(knowledge, found)
-    hits, members = int((claimed & right & member).sum()), int(member.sum())
-    prior = attack.present / release.people
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Score:
+    """Who has a record in the release, and how often the best one is it: certain, or taken as believed."""
+
+    member: Booleans
+    right: Floats
+    known: bool
+
+    @classmethod
+    def of(cls, knowledge: Overheard, found: Standings) -> _Score:
+        if knowledge.truth is None:
+            return cls(member=np.ones(found.best.size, np.bool_), right=found.posterior, known=False)
+        right = (found.best == knowledge.truth).astype(np.float64)
+        return cls(member=knowledge.truth != NOBODY, right=right, known=True)
+
+
+def _findings(attack: Scoreboard, release: Ratings, knowledge: Overheard, found: Standings) -> Findings:
+    score, claimed = _Score.of(knowledge, found), attack.claims(knowledge, found)
+    hits, members = float(score.right[claimed & score.member].sum()), int(score.member.sum())
     victims = [
         Finding(
             victim=knowledge.name(int(victim)),
-            claim=f"record {found.best[victim]} is theirs",
-            prior=prior,
+            claim=f"record {release.name(int(found.best[victim]))} is theirs",
+            prior=attack.present / release.people,
             posterior=float(found.posterior[victim]),
-            truth=bool(right[victim]),
+            truth=bool(score.right[victim]) if score.known else None,
         )
         for victim in np.flatnonzero(claimed)
     ]
+    success = hits / members
     return Findings(
         attack=attack.name,
         knows=attack.knows,
         learns=attack.learns,
         stopped_by=attack.stopped_by,
-        success=hits / members,
+        success=success,
         baseline=1 / release.people,
         attempts=members,
-        interval=clopper_pearson(hits, members),
+        interval=clopper_pearson(round(hits), members) if score.known else (success, success),
         victims=strongest(victims),
-        figures=_figures(found, claimed, right, member),
-        series=_curves(found, right, member),
+        figures=_figures(found, claimed, score),
+        series=_curves(found, score),
+        believed=float(found.posterior[claimed].max(initial=0.0)),
     )
 
 
-def _figures(found: Standings, claimed: Booleans, right: Booleans, member: Booleans) -> dict[str, float]:
+def _figures(found: Standings, claimed: Booleans, score: _Score) -> dict[str, float]:
+    member = score.member
     figures = {
-        "best record is right": float(right[member].mean()),
-        "wrong record claimed": float((claimed & ~right)[member].mean()),
+        "record claimed": float(claimed[member].mean()),
+        "best record is right": float(score.right[member].mean()),
+        "wrong record claimed": float((claimed * (1 - score.right))[member].mean()),
         "posterior of the best record": float(found.posterior[member].mean()),
     }
     if claimed.any():
-        figures["precision"] = float(right[claimed].mean())
+        figures["precision"] = float(score.right[claimed].mean())
+        figures["recall"] = float(score.right[claimed & member].sum() / member.sum())
     if not member.all():
         figures["strangers matched"] = float(claimed[~member].mean())
     return figures
 
 
-def _curves(found: Standings, right: Booleans, member: Booleans) -> dict[str, Points]:
+def _curves(found: Standings, score: _Score) -> dict[str, Points]:
     """What each threshold would have found, and how many strangers it would have matched."""
     grid = np.geomspace(0.5, max(1.0, float(found.eccentricity.max())), 40)
 
-    def passed(eccentricity: Floats, out_of: int) -> Points:
-        return tuple((float(at), float((eccentricity > at).sum() / out_of)) for at in grid)
+    def passed(who: Booleans, right: Floats | float = 1.0) -> Points:
+        weight = who * right
+        above = [float(weight[found.eccentricity > at].sum() / who.sum()) for at in grid]
+        return tuple(zip(map(float, grid), above, strict=True))
 
-    curves = {"recognized by threshold": passed(found.eccentricity[member & right], int(member.sum()))}
-    if not member.all():
-        strangers = found.eccentricity[~member]
-        curves["strangers matched by threshold"] = passed(strangers, strangers.size)
+    curves = {"recognized by threshold": passed(score.member, score.right)}
+    if not score.member.all():
+        curves["strangers matched by threshold"] = passed(~score.member)
     return curves

@@ -13,6 +13,7 @@ Stopped by  t-closeness, with a distance by the hierarchy or by the order. Not b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -24,11 +25,25 @@ from discreet.anonymity.classes import Integers
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.hierarchies.labels import number
 from discreet.anonymity.models.counts import at_most
+from discreet.anonymity.recoding import Floats
 from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, findings, right_of
+from discreet.attacks.claims import Claims, Holds, findings, right_of
 from discreet.attacks.match_sets import MatchSets
 from discreet.core.errors import DataError, RequestError, require
 from discreet.core.numbers import keep_fraction
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Common:
+    """What the values of each match set have in common, whether that `tells` anything, and how it reads.
+
+    `holds` says whether it is true, of match sets, that a value belongs to it.
+    """
+
+    tells: NDArray[np.bool_]
+    prior: Floats
+    holds: Holds
+    said: Callable[[int], str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,10 +65,19 @@ class Similarity:
 
     def run(self, sets: MatchSets) -> Findings:
         """Claim what everybody's possible values have in common."""
-        claims = self._ranges(sets) if self.hierarchy is None else self._groups(sets, self.hierarchy)
+        common = self._ranges(sets) if self.hierarchy is None else self._groups(sets, self.hierarchy)
+        about = np.flatnonzero(common.tells & (sets.people > 0))
+        certain = np.ones(len(about))
+        claims = Claims(
+            about=about,
+            prior=common.prior[about],
+            posterior=certain,
+            right=right_of(sets, self.column, about, certain, lambda i, value: common.holds(about[i], value)),
+            said=lambda i: f"{self.column} is {common.said(int(about[i]))}",
+        )
         return findings(self, sets, claims, column=self.column)
 
-    def _groups(self, sets: MatchSets, hierarchy: Hierarchy) -> Claims:
+    def _groups(self, sets: MatchSets, hierarchy: Hierarchy) -> _Common:
         totals, labels = sets.totals(self.column), self._labels(sets, hierarchy)
         entries = sets.counts(self.column)
         level, label = np.full(len(sets), -1), np.zeros(len(sets), np.int64)
@@ -64,22 +88,12 @@ class Similarity:
         for each in range(hierarchy.height + 1):
             part = np.bincount(labels[each], totals, len(hierarchy.labels[each])) / sets.published.rows
             prior[level == each] = part[label[level == each]]
-        about = np.flatnonzero((level >= 0) & (prior < 1) & (sets.people > 0))
         table = np.stack(labels)
-        names = [hierarchy.labels[int(level[i])][int(label[i])] for i in about]
-        certain = np.ones(len(about))
-        return Claims(
-            about=about,
-            prior=prior[about],
-            posterior=certain,
-            right=right_of(
-                sets,
-                self.column,
-                about,
-                certain,
-                lambda i, value: table[level[about[i]], value] == label[about[i]],
-            ),
-            said=lambda i: f"{self.column} is {names[i]}",
+        return _Common(
+            tells=(level >= 0) & (prior < 1),
+            prior=prior,
+            holds=lambda of, value: table[level[of], value] == label[of],
+            said=lambda of: hierarchy.labels[int(level[of])][int(label[of])],
         )
 
     def _labels(self, sets: MatchSets, hierarchy: Hierarchy) -> list[Integers]:
@@ -93,7 +107,7 @@ class Similarity:
             )
         return [codes[places].astype(np.int64) for codes in hierarchy.maps]
 
-    def _ranges(self, sets: MatchSets) -> Claims:
+    def _ranges(self, sets: MatchSets) -> _Common:
         names = sets.names(self.column)
         numbers = [number(name) for name in names]
         if any(each is None for each in numbers):
@@ -107,24 +121,11 @@ class Similarity:
         low, high = _ends(entries.indptr, rank[entries.indices])
         below = np.concatenate([[0], np.cumsum(sets.totals(self.column)[order])])
         within = below[high + 1] - below[low]
-        prior = within / sets.published.rows
-        few = at_most(within, np.full(len(sets), sets.published.rows), self.narrow)
-        about = np.flatnonzero(few & (sets.people > 0))
-        certain = np.ones(len(about))
-        return Claims(
-            about=about,
-            prior=prior[about],
-            posterior=certain,
-            right=right_of(
-                sets,
-                self.column,
-                about,
-                certain,
-                lambda i, value: (low[about[i]] <= rank[value]) & (rank[value] <= high[about[i]]),
-            ),
-            said=lambda i: (
-                f"{self.column} is between {names[order[low[about[i]]]]} and {names[order[high[about[i]]]]}"
-            ),
+        return _Common(
+            tells=at_most(within, np.full(len(sets), sets.published.rows), self.narrow),
+            prior=within / sets.published.rows,
+            holds=lambda of, value: (low[of] <= rank[value]) & (rank[value] <= high[of]),
+            said=lambda of: f"between {names[order[low[of]]]} and {names[order[high[of]]]}",
         )
 
 

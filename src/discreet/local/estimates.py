@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainccinv, betaincinv, ndtri
+from scipy.special import ndtri
 
 from discreet.core.errors import require
 from discreet.core.numbers import require_probability
 from discreet.local.forms import Counts
-from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mechanisms.sampling import Floats
 
 if TYPE_CHECKING:
     from discreet.local.operator import Frequencies
@@ -112,12 +112,3 @@ class MeanEstimate:
 def figure(value: float, error: float, confidence: float) -> Figure:
     reach = -float(ndtri((1 - confidence) / 2)) * error
     return Figure(value=value, error=error, low=value - reach, high=value + reach)
-
-
-def clopper_pearson(hits: Integers, trials: int, confidence: float) -> Intervals:
-    """Intervals of the probability of each of many events, from how often each happened."""
-    miss = (1 - confidence) / 2
-    with np.errstate(invalid="ignore"):
-        low = np.where(hits > 0, betaincinv(hits, trials - hits + 1, miss), 0.0)
-        high = np.where(hits < trials, betainccinv(hits + 1, trials - hits, miss), 1.0)
-    return Intervals(low, high)

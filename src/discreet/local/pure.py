@@ -17,8 +17,9 @@ from typing import Protocol, Self
 import numpy as np
 
 from discreet.belief.breaches import Mask
+from discreet.core.binomial import clopper_pearson
 from discreet.core.numbers import Real, require_count
-from discreet.local.estimates import Intervals, clopper_pearson
+from discreet.local.estimates import Intervals
 from discreet.local.forms import Counts, Reports
 from discreet.local.operator import Frequencies
 from discreet.local.simplex import project
@@ -66,7 +67,7 @@ class Pure(Frequencies, Protocol):
         return project(self.raw(counts))
 
     def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        low, high = clopper_pearson(self.supports(counts), counts.clients, confidence)
+        low, high = clopper_pearson(self.supports(counts), counts.clients, miss=1 - confidence)
         return Intervals((low - self.q) / (self.p - self.q), (high - self.q) / (self.p - self.q))
 
     def spread(self, counts: Counts, weights: Floats) -> float:

@@ -44,10 +44,42 @@ def run(
     quasi: Annotated[str | None, typer.Option(help="What attackers may know: a,b,c.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="What they want to know: a,b.")] = None,
     hierarchy: Annotated[Texts, typer.Option(help="COLUMN=FILE, in ARX's format.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="The column that tells which rows of the release are one person's.")
+    ] = None,
     claim: Annotated[
         str | None, typer.Option(help="Of answers: the condition that is claimed, \"disease = 'flu'\".")
     ] = None,
     victims: Annotated[int, typer.Option(min=1, max=1000, help="Of answers: how many to attack.")] = 20,
+    title: Annotated[str | None, typer.Option(help="Of ratings: the column of what was rated.")] = None,
+    rating: Annotated[str | None, typer.Option(help="Of ratings: the column of how.")] = None,
+    date: Annotated[str | None, typer.Option(help="Of ratings: the column of when.")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=0, help="Of ratings: by how many days --knows may be off, 14.")
+    ] = None,
+    stars: Annotated[str | None, typer.Option(help="Of ratings: by how much --knows may be off, 0.")] = None,
+    wrong: Annotated[
+        str | None, typer.Option(help="Of ratings: how much of --knows may be plainly wrong, 25%.")
+    ] = None,
+    genomes: Annotated[
+        str | None,
+        typer.Option(help="Of allele frequencies: people of the study, a column each."),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Of allele frequencies: those without the study.")
+    ] = None,
+    people: Annotated[
+        int | None, typer.Option(min=1, help="Of allele frequencies: how many the study had.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Of allele frequencies: what was paid for noise in the counts.")
+    ] = None,
+    original: Annotated[
+        str | None, typer.Option(help="Of a synthetic table: the people that it was made from.")
+    ] = None,
+    panel: Annotated[
+        str | None, typer.Option(help="Of these two: people who are not in the data or the study.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """What an attacker finds out; exit code 4 if a bound that was set is broken.
@@ -73,8 +105,21 @@ def run(
             base_rates=base_rate or (),
             at_most=at_most,
             posterior=posterior,
+            person=person,
             claim=claim,
             victims=victims,
+            title=title,
+            rating=rating,
+            date=date,
+            days=days,
+            stars=stars,
+            wrong=wrong,
+            genomes=genomes,
+            reference=reference,
+            people=people,
+            epsilon=epsilon,
+            original=original,
+            panel=panel,
         ),
         report=report,
         as_json=as_json,

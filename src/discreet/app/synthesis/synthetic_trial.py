@@ -6,6 +6,7 @@ find without anybody's data. So a panel is needed, and without one no attack fit
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,18 +14,20 @@ import pyarrow as pa
 
 from discreet.app.synthesis.synthesizing import Synthetic
 from discreet.app.trials.release_trial import stated
-from discreet.app.trials.table_attacks import of_another_kind
+from discreet.app.trials.skipping import others_than
 from discreet.app.trials.trial import Run, Skipped, Trial, judged
-from discreet.attacks import ATTACKS, AttributeInference, Linkability, SinglingOut
+from discreet.attacks import AttributeInference, Linkability, SinglingOut
+from discreet.attacks.criteria import criteria_of_synthetic
 from discreet.attacks.sweep import sweep
 from discreet.attacks.synthetic_release import compare
 from discreet.belief import Promise
-from discreet.core.policy import Table
+from discreet.core.policy import Kind, Table
 from discreet.engines.connection import quoted
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.mining.synthesis import Plan
 
 FITTING = (SinglingOut, Linkability, AttributeInference)
+KNOWLEDGE = "some columns of everybody"
 NO_PANEL = "nobody is known who is not in the data: name such people with --panel"
 ASSUMED = (
     "Attackers have the synthetic table and know some columns of a person; which columns was chosen on half "
@@ -45,33 +48,41 @@ class People:
     def read(cls, plan: Plan, table: Table, panel: Path) -> People:
         """The columns that are synthesized, of both."""
         names = [each.name for each in plan.schema.attributes]
-        original, others = (_rows_of(table, source, names) for source in (table.source, str(panel)))
-        return cls(original=original, panel=others)
+        others = table.model_copy(update={"source": str(panel)})
+        return cls(original=rows_of(table, names), panel=rows_of(others, names))
 
 
 def try_synthetic(
     found: Synthetic, table: Table, people: People | None, *, at_most: float | None, promise: Promise
 ) -> Trial:
     """Run what fits on rows that are not written yet."""
-    runs: list[Run] = []
-    skipped = [Skipped(name=each.name, why=of_another_kind(each)) for each in ATTACKS if each not in FITTING]
+    runs: tuple[Run, ...] = ()
+    skipped = others_than(*FITTING)
     if people is None:
-        skipped += [Skipped(name=each.name, why=NO_PANEL) for each in FITTING]
+        skipped += tuple(Skipped(name=each.name, why=NO_PANEL) for each in FITTING)
     else:
         names = [each.name for each in found.plan.schema.attributes]
-        kinds = {name: table.columns[name].type for name in names}
-        release = compare(found.table.select(names), people.original, people.panel, kinds)
-        runs = [Run(findings=findings) for findings in sweep(release)]
+        runs = swept(found.table, people, {name: table.columns[name].type for name in names})
     return Trial(
         subject=f"the synthetic table of {found.plan.table}",
-        knowledge="some columns of everybody",
+        knowledge=KNOWLEDGE,
         tried=judged(runs, stated(at_most)),
-        skipped=tuple(skipped),
+        skipped=skipped,
+        criteria=criteria_of_synthetic(*(each.findings for each in runs)) if runs else None,
         promise=promise,
         assumed=ASSUMED,
     )
 
 
-def _rows_of(table: Table, source: str, names: list[str]) -> pa.Table:
-    with DuckDBPublisher({"rows": table.model_copy(update={"source": source})}) as engine:
+def swept(
+    rows: pa.Table, people: People, kinds: Mapping[str, Kind], secrets: Sequence[str] = ()
+) -> tuple[Run, ...]:
+    """The three attacks, each with the columns for which it finds most; `secrets` are what is inferred."""
+    release = compare(rows.select(list(kinds)), people.original, people.panel, kinds)
+    return tuple(Run(findings=findings) for findings in sweep(release, secrets=secrets))
+
+
+def rows_of(table: Table, names: Sequence[str]) -> pa.Table:
+    """Some columns of a table as it is."""
+    with DuckDBPublisher({"rows": table}) as engine:
         return engine.count(f"SELECT {', '.join(map(quoted, names))} FROM {quoted('rows')}").secret

@@ -18,6 +18,7 @@ from discreet.app.trials.bounds import Bound, from_object
 from discreet.app.trials.request import Request
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
+from discreet.engines.sources import split
 
 Certificate = Mapping[str, object]
 
@@ -33,6 +34,7 @@ class Attacked:
     sensitive: tuple[str, ...]
     policy: Policy | None = None
     original: str | None = None
+    person: str | None = None
     bounds: tuple[Bound, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -55,12 +57,14 @@ def attacked(request: Request) -> Attacked:
             f"attack: nothing says which columns of {path.name} an attacker may know.",
             hint="Name them with --quasi a,b and the secret ones with --sensitive c, or give the --policy.",
         )
+    person = request.person or _person(policy, original, table)
+    _require_in_one(request, person, table, path)
     for name in (*quasi, *sensitive):
         if name not in table.columns:
             raise RequestError(
                 f"attack: {path.name} has no column {name}.", hint=f"It has {', '.join(table.columns)}."
             )
-    digest = _digest(path)
+    digest = digest_of(path)
     return Attacked(
         path=path,
         sha256=digest,
@@ -69,14 +73,18 @@ def attacked(request: Request) -> Attacked:
         sensitive=sensitive,
         policy=policy,
         original=original,
+        person=person if person in table.columns else None,
         bounds=_bounds(certificate),
-        remarks=_remarks(digest, certificate),
+        remarks=(*_remarks(digest, certificate), *_unit(policy, original, certificate, person, table)),
     )
 
 
 def certificate_of(path: Path) -> Certificate:
     """What stands beside a published file; nothing where there is no certificate."""
-    beside = path.with_name(f"{path.stem}.certificate.json")
+    file, inner = split(str(path))
+    stem = Path(file).stem
+    own = stem if inner in ("", stem) else f"{stem}.{inner}"
+    beside = Path(file).with_name(f"{own}.certificate.json")
     if not beside.is_file():
         return {}
     try:
@@ -138,8 +146,9 @@ def _bounds(certificate: Certificate) -> tuple[Bound, ...]:
     return tuple(from_object(entry) for entry in entries) if isinstance(entries, list) else ()
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file; of a table in one, that of the whole."""
+    with open(split(str(path))[0], "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -149,6 +158,38 @@ def _remarks(digest: str, certificate: Certificate) -> tuple[str, ...]:
         remarks.append("The certificate beside the release is of a file with other content.")
     if certificate.get("forced"):
         remarks.append("It was published although a bound was broken, as its certificate says.")
-    if certificate.get("unit") == "person":
-        remarks.append("Rows are counted, and people of this table may have several of them.")
     return tuple(remarks)
+
+
+def _person(policy: Policy | None, original: str | None, table: Table) -> str | None:
+    """The person column of the original, where the release has it, as pseudonyms say."""
+    if policy is None or original is None:
+        return None
+    named = policy.tables[original].person_column
+    return named if named in table.columns else None
+
+
+def _require_in_one(request: Request, person: str | None, table: Table, path: Path) -> None:
+    """Refuse a person column that neither the release nor the register has."""
+    register = {} if request.knows is None else table_of_file(request.knows, {}).columns
+    if person is not None and person not in table.columns and person not in register:
+        raise RequestError(
+            f"attack: neither {path.name} nor a register has a column {person}.",
+            hint=f"{path.name} has {', '.join(table.columns)}.",
+        )
+
+
+def _unit(
+    policy: Policy | None, original: str | None, certificate: Certificate, person: str | None, table: Table
+) -> tuple[str, ...]:
+    """What was counted, where a person may have several rows."""
+    if person in table.columns:
+        return (f"People are counted, not rows: rows with the same {person} are one person's.",)
+    declared = None if policy is None or original is None else policy.tables[original]
+    several = declared is not None and declared.person_column is not None and declared.rows_per_person != 1
+    if several or certificate.get("unit") == "person":
+        return (
+            "Rows are counted, and people may have several of them: nothing in the release says which rows "
+            "are one person's.",
+        )
+    return ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import altair as alt
 
@@ -15,6 +16,10 @@ from discreet.belief.wording import percent
 SHOWN, LONGEST = 8, 46
 WIDTH = 480
 GRID = "#EEF1F4"
+COLOURS = (BLUE, SUSPECTED, FAINT)
+EXPECTED = "expected "
+SHARES = alt.Axis(format="%", gridColor=GRID, domain=False, ticks=False, tickCount=5)
+UNIT = alt.Scale(domain=[0, 1])
 
 
 def pictures(tried: Tried) -> list[Picture]:
@@ -24,7 +29,7 @@ def pictures(tried: Tried) -> list[Picture]:
     learned = [each for each in findings.victims if each.posterior != each.prior]
     if learned:
         found.append(_beliefs(learned[:SHOWN], tried))
-    found += [_curve(name, points) for name, points in findings.series.items() if len(points) > 1]
+    found += _curves(findings.series)
     return found or [_success(findings)]
 
 
@@ -77,27 +82,71 @@ def _cap(most: float) -> list[alt.Chart]:
     return [data.mark_rule(color=INK, strokeDash=[5, 3], strokeWidth=1.5).encode(x="share:Q")]
 
 
-def _curve(name: str, points: Points) -> Picture:
-    """A series is called by what it has over what: share of people by match set."""
-    over, _, size_of = name.partition(" by ")
-    values = [{"size": size, "share": share} for size, share in points]
-    axis = alt.Axis(format="%", gridColor=GRID, domain=False, ticks=False, tickCount=5)
+@dataclass(frozen=True, kw_only=True)
+class _Over:
+    """What a curve runs over: how the axis is called, and how it is drawn."""
+
+    title: str
+    steps: bool = False
+    share: bool = False
+
+    @property
+    def x(self) -> alt.X:
+        axis = alt.Axis(format="~%" if self.share else "~s", grid=False, tickCount=6, labelOverlap=True)
+        scale = alt.Scale(domain=[0, 1]) if self.share else alt.Scale(type="log", nice=False)
+        return alt.X("at:Q", title=self.title, scale=scale, axis=axis)
+
+    def said(self, at: float) -> str:
+        return percent(at) if self.share else f"{at:,.3g}" if at < 1000 else f"{at:,.0f}"
+
+
+OVER = {
+    "match set": _Over(title="rows that may be the person's, at most", steps=True),
+    "crowd": _Over(title="people with the same values, at most", steps=True),
+    "threshold": _Over(title="eccentricity that the best record must pass"),
+    "SNPs": _Over(title="SNPs that are published"),
+    "nearness": _Over(title="share of people, those with the nearest rows first", share=True),
+}
+
+
+def _curves(series: Mapping[str, Points]) -> list[Picture]:
+    """A series is called by what it has over what, as "share of people by match set"; a picture for each."""
+    found: dict[str, dict[str, Points]] = {}
+    for name, points in series.items():
+        what, _, over = name.partition(" by ")
+        if len(points) > 1:
+            found.setdefault(over, {})[what] = points
+    return [_curve(OVER[over], curves) for over, curves in found.items()]
+
+
+def _curve(over: _Over, curves: Mapping[str, Points]) -> Picture:
+    values = [
+        {"what": what, "at": at, "share": share} for what, points in curves.items() for at, share in points
+    ]
+    names = list(curves)
+    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=300) if len(names) > 1 else None
+    dashes = [[4, 3] if name.startswith(EXPECTED) else [1, 0] for name in names]
+    plain = [name.removeprefix(EXPECTED) for name in names]
+    colours = [COLOURS[sorted(set(plain), key=plain.index).index(each)] for each in plain]
     chart = (
         alt.Chart(alt.Data(values=values))
-        .mark_line(color=BLUE, interpolate="step-after", strokeWidth=2, point=alt.OverlayMarkDef(color=BLUE))
+        .mark_line(interpolate="step-after" if over.steps else "linear", strokeWidth=2, point=over.steps)
         .encode(
-            x=alt.X(
-                "size:Q",
-                title=f"{size_of or 'number'} of at most",
-                scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(format="~s", grid=False, values=[size for size, _ in points]),
-            ),
-            y=alt.Y("share:Q", title=over, axis=axis, scale=alt.Scale(domain=[0, 1])),
+            x=over.x,
+            y=alt.Y("share:Q", title=names[0] if len(names) == 1 else "share", axis=SHARES, scale=UNIT),
+            color=alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
+            strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
         )
         .properties(width=WIDTH, height=180)
     )
-    said = ", ".join(f"{percent(share)} up to {size:g}" for size, share in points[:3])
-    return Picture(svg=as_svg(styled(chart)), caption=f"{name[:1].upper()}{name[1:]}: {said} …")
+    said = "; ".join(f"{what} {_told(over, points)}" for what, points in curves.items())
+    return Picture(svg=as_svg(styled(chart)), caption=f"{said[:1].upper()}{said[1:]}.")
+
+
+def _told(over: _Over, points: Points) -> str:
+    """The ends of a curve, and its middle."""
+    chosen = sorted({0, len(points) // 2, len(points) - 1})
+    return ", ".join(f"{percent(points[i][1])} at {over.said(points[i][0])}" for i in chosen)
 
 
 def _success(findings: Findings) -> Picture:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from discreet.accounting.ledger import Ledger
 from discreet.app.curator import Curator
 from discreet.app.trials.answerer import CuratorAnswerer
-from discreet.app.trials.table_attacks import ON_COLUMNS, ON_PAIRS, ON_PEOPLE, of_another_kind
+from discreet.app.trials.skipping import of_another_kind
 from discreet.app.trials.trial import Run, Skipped
 from discreet.app.trials.victims import Target
 from discreet.attacks import (
@@ -48,7 +48,6 @@ PEOPLE, PER_PERSON = 16, 6
 NEARLY_ALL = Fraction(999_999_999, 1_000_000_000)
 ANOTHER = Fraction(1, 10**7)
 ANALYST = "attacker"
-OF_TABLES = "it attacks a published table: name its file"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,9 +105,7 @@ def attack_curator(
     for attack in ATTACKS:
         runner = ON_ANSWERS.get(attack)
         if runner is None:
-            of_tables = attack in (*ON_PEOPLE, *ON_COLUMNS, *ON_PAIRS)
-            why = OF_TABLES if of_tables else of_another_kind(attack)
-            skipped.append(Skipped(name=attack.name, why=why))
+            skipped.append(Skipped(name=attack.name, why=of_another_kind(attack)))
             continue
         tell(f"attacking: {attack.name}")
         try:

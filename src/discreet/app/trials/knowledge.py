@@ -24,6 +24,7 @@ from discreet.app.trials.reading import matched
 from discreet.app.trials.request import Request
 from discreet.app.trials.table_attacks import Scene
 from discreet.attacks import Fact
+from discreet.attacks.counting import columns_of
 from discreet.attacks.known import Known, Register, everybody, from_register
 from discreet.attacks.match_sets import MatchSets, from_classes
 from discreet.attacks.published import PublishedTable, from_release
@@ -32,9 +33,11 @@ from discreet.core.policy import Column, Role, Table
 from discreet.engines.publishing import DuckDBPublisher
 
 VICTIM = "the victim"
-PICKS = (
-    "They take each of the rows that fit a person for that person's with the same probability. Where labels "
-    "overlap, who knows everybody can rule some of these rows out, and may believe more than is told here."
+PICKS = "They take each of the rows that fit a person for that person's with the same probability."
+OVERLAP = (
+    "Labels overlap here, so several classes may fit a person. The most that is learned of one person is "
+    "what an attacker learns who finds out, by elimination, which of them is the person's: nobody who knows "
+    "quasi-identifiers learns more. How often guesses are right is told of attackers who do not."
 )
 
 
@@ -75,7 +78,13 @@ def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
         earlier=earlier,
         everyone=request.victim is None,
     )
-    return Stage(scene=scene, knowledge=knowledge, assumed=(*assumed, PICKS, *_said(facts)), unread=unread)
+    return Stage(
+        scene=scene, knowledge=knowledge, assumed=(*assumed, *_picks(sets), *_said(facts)), unread=unread
+    )
+
+
+def _picks(sets: MatchSets) -> tuple[str, ...]:
+    return (PICKS,) if sets.overlap is None else (PICKS, OVERLAP)
 
 
 def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[str, pa.Table]]:
@@ -94,7 +103,8 @@ def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[s
 
 
 def _published(engine: DuckDBPublisher, name: str, about: Attacked) -> PublishedTable:
-    return from_release(engine, name, quasi=about.quasi, sensitive=about.sensitive)
+    person = about.person if about.person in columns_of(engine, name) else None
+    return from_release(engine, name, quasi=about.quasi, sensitive=about.sensitive, person=person)
 
 
 def _earlier_name(request: Request) -> str:
@@ -162,7 +172,13 @@ def _register(
     name = _register_name(request)
     columns = table_of_file(Path(request.knows or ""), {}).columns
     truth = tuple(each for each in about.sensitive if each in columns)
-    register = Register(table=name, person=_person(columns), truth=truth, victim=request.victim_values)
+    register = Register(
+        table=name,
+        person=person_of(columns),
+        unit=request.person if request.person in columns else None,
+        truth=truth,
+        victim=request.victim_values,
+    )
     known = from_register(engine, register, published, *_others(request, facts))
     whom = "" if request.victim is None else f", and of it {request.victim}"
     shared = ", ".join(known.columns)
@@ -174,7 +190,7 @@ def _register(
     return known, f"{name} with {shared}{whom}", ("The people of the register are in the release.", scored)
 
 
-def _person(columns: Mapping[str, Column]) -> str | None:
+def person_of(columns: Mapping[str, Column]) -> str | None:
     """The column that names people: the first that is called like a name, or like another identifier."""
     named = [name for name in columns if likely_role(name) is Role.IDENTIFIER]
     return next((name for name in named if "name" in name.lower()), next(iter(named), None))

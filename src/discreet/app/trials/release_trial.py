@@ -26,7 +26,7 @@ from discreet.attacks.criteria import criteria
 from discreet.attacks.known import everybody
 from discreet.attacks.match_sets import match, told
 from discreet.attacks.published import PublishedTable, from_recoding, from_release
-from discreet.core.errors import DataError, RequestError
+from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.publishing import DuckDBPublisher
 
@@ -48,7 +48,7 @@ def try_release(
     release: Release, policy: Policy, *, at_most: float | None = None, others: Iterable[Path] = ()
 ) -> Trial:
     """Run what fits on a release that is not written yet."""
-    published = from_recoding(release.tuples, release.as_read, release.hierarchies)
+    published = from_recoding(release.tuples, release.as_read, release.hierarchies, release.subject.person)
     known = everybody(release.tuples, release.hierarchies)
     apart = release.goal.method in APART
     sets = match(published, known) if apart else told(published, known, _own(release))
@@ -72,7 +72,7 @@ def try_release(
         assumed=(
             *ASSUMED,
             *(() if apart else (OVERLAP,)),
-            *(f"They have the release {name}, too." for name in tables),
+            *(_told_of(name, table, release) for name, table in tables.items()),
             *_left_aside(release, entries),
         ),
     )
@@ -108,22 +108,26 @@ def _others(
 ) -> dict[str, PublishedTable]:
     """Other releases of the same table: those that are named, and those that are still there."""
     files = {str(path.absolute()): path.name for path in named}
-    if release.subject.person is None:
-        files |= {file: each.name for each in entries if (file := _file(each, release))}
+    files |= {file: each.name for each in entries if (file := _file(each, release))}
     often = Counter(files.values())
     names = {file: name if often[name] == 1 else file for file, name in files.items()}
     return {name: _read(name, file, release) for file, name in names.items()}
 
 
+def _told_of(name: str, table: PublishedTable, release: Release) -> str:
+    several = release.subject.person is not None and table.person is None
+    rows = " Of it rows are counted, as it does not show which of them are one person's." if several else ""
+    return f"They have the release {name}, too.{rows}"
+
+
 def _left_aside(release: Release, entries: Iterable[OpenRelease]) -> list[str]:
     """Releases of the same table that could not be laid over this one."""
-    if release.subject.person is not None:
-        why = "people of the table have several rows"
-    else:
-        why = "its file is not where it was written, or lacks a column"
-        entries = [each for each in entries if _file(each, release) is None]
-    names = dict.fromkeys(each.name for each in entries)
-    return [f"What the release {name} tells besides was not tried: {why}." for name in names]
+    names = dict.fromkeys(each.name for each in entries if _file(each, release) is None)
+    return [
+        f"What the release {name} tells besides was not tried: its file is not where it was written, or "
+        "lacks a column."
+        for name in names
+    ]
 
 
 def _file(entry: OpenRelease, release: Release) -> str | None:
@@ -145,15 +149,15 @@ def _read(name: str, file: str, release: Release) -> PublishedTable:
     lacking = [name for name in release.subject.quasi if name not in table.columns]
     if lacking:
         raise RequestError(f"{name} has no column {lacking[0]}.", hint="Name another release of the table.")
-    if release.subject.person is not None:
-        raise DataError(
-            f"anonymize: people of {release.name} have several rows, so releases of it cannot be compared "
-            "person by person.",
-            hint="Leave out --with.",
-        )
     sensitive = [name for name in release.subject.sensitive if name in table.columns]
     hierarchies = {each.name: each for each in release.hierarchies}
+    person = release.subject.person if release.subject.person in table.columns else None
     with DuckDBPublisher({name: table}) as engine:
         return from_release(
-            engine, name, quasi=release.subject.quasi, sensitive=sensitive, hierarchies=hierarchies
+            engine,
+            name,
+            quasi=release.subject.quasi,
+            sensitive=sensitive,
+            hierarchies=hierarchies,
+            person=person,
         )

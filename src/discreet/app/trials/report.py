@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.anonymity.risk.attackers import THRESHOLD
+from discreet.anonymity.risk.attackers import THRESHOLD, Risks
 from discreet.app.documents import Document, Grid, Paragraph, Part, Section
 from discreet.app.trials.bounds import Bound
 from discreet.app.trials.charts import pictures
@@ -37,7 +37,9 @@ def sections(trial: Trial, *, risks: bool = True) -> tuple[Section, ...]:
     """Verdict, criteria, every attack, what was not run; `risks` where the report has them nowhere else."""
     found = [_verdict(trial)]
     if trial.criteria is not None:
-        found += [_criteria(trial.criteria), *([_risks(trial.criteria)] if risks else [])]
+        found.append(_criteria(trial.criteria))
+        if risks and trial.criteria.risks is not None:
+            found.append(_risks(trial.criteria.risks))
     found += [_attack(tried, trial) for tried in trial.tried]
     return (*found, *_skipped(trial))
 
@@ -58,7 +60,7 @@ def _verdict(trial: Trial) -> Section:
     rows = tuple(
         (
             tried.name,
-            f"{(score := scored(tried)).right} {score.beside}".rstrip(),
+            f"{(score := scored(tried)).right} {_bracketed(score.beside)}".rstrip(),
             score.guessing,
             learned(tried),
             "; ".join(f"{bound.said}: {_verb(bound, tried)}" for bound in tried.bounds) or "–",
@@ -74,6 +76,10 @@ def _verdict(trial: Trial) -> Section:
             *(Paragraph(text=line) for line in legend(trial)),
         ),
     )
+
+
+def _bracketed(beside: str) -> str:
+    return beside if not beside or beside.startswith("of ") else f"({beside})"
 
 
 def _kept(bound: Bound, tried: Tried) -> str:
@@ -93,8 +99,8 @@ def _criteria(found: Criteria) -> Section:
     )
 
 
-def _risks(found: Criteria) -> Section:
-    risks, high = found.risks, percent(float(THRESHOLD))
+def _risks(risks: Risks) -> Section:
+    high = percent(float(THRESHOLD))
     rows = (
         (
             "prosecutor",
@@ -155,7 +161,13 @@ SHARES = (
     "unique",
     "confident",
     "certain",
-    "guesses",
+    "guess",
+    "right",
+    "panel",
+    "strangers",
+    "power",
+    "false positives",
+    "allows",
 )
 
 

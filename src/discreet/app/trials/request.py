@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.app.listed import listed
+from discreet.app.trials.bounds import Bound
 from discreet.attacks import Fact
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
@@ -33,15 +35,28 @@ class Request:
     at_most: str | None = None
     posterior: str | None = None
     claim: str | None = None
+    person: str | None = None
+    title: str | None = None
+    rating: str | None = None
+    date: str | None = None
+    days: int | None = None
+    stars: str | None = None
+    wrong: str | None = None
+    genomes: str | None = None
+    reference: str | None = None
+    panel: str | None = None
+    people: int | None = None
+    epsilon: str | None = None
+    original: str | None = None
     victims: int = 40
 
     @property
     def quasi_names(self) -> tuple[str, ...]:
-        return _names(self.quasi)
+        return listed(self.quasi)
 
     @property
     def sensitive_names(self) -> tuple[str, ...]:
-        return _names(self.sensitive)
+        return listed(self.sensitive)
 
     @property
     def hierarchy_files(self) -> dict[str, str]:
@@ -64,13 +79,13 @@ class Request:
         return dict(_pair("--victim", each) for each in self.victim.split(","))
 
     @property
-    def cap(self) -> tuple[float, str] | None:
-        """The most that any attack may come to believe, and the option that says so."""
+    def bounds(self) -> tuple[Bound, ...]:
+        """The most that any attack may come to believe, by the option that says so."""
         given = {"--at-most": self.at_most, "--posterior": self.posterior}
         said = [(option, text) for option, text in given.items() if text is not None]
         if len(said) > 1:
             raise RequestError("--at-most and --posterior say the same.", hint="Give one of them.")
-        return (parse_probability(said[0][0], said[0][1]), said[0][0]) if said else None
+        return tuple(Bound(most=parse_probability(option, text), by=option) for option, text in said)
 
     def facts(self, sensitive: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
         """What is known of the values of sensitive columns."""
@@ -109,10 +124,6 @@ def _fact(option: str, text: str, times: float, sensitive: Sequence[str]) -> tup
         )
     conditions = dict(_pair(option, each) for each in where.split(",")) if where else {}
     return column, Fact(value=value.strip(), times=times, where=conditions)
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

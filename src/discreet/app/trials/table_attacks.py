@@ -11,36 +11,34 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.anonymity.classes import Integers
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.hierarchies.labels import number
+from discreet.app.trials.skipping import of_another_kind
 from discreet.app.trials.trial import Run, Skipped
 from discreet.attacks import (
     ATTACKS,
-    Averaging,
     BackgroundKnowledge,
     Birthday,
     ClassInference,
-    Differencing,
     Fact,
-    FloatingPoint,
     Homogeneity,
-    InformedAdversary,
     Intersection,
     Linkage,
-    Reconstruction,
     Similarity,
     Skewness,
-    Tracker,
     Uniqueness,
 )
+from discreet.attacks.attack import Findings
 from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.overlap import apart, strongest_of
 from discreet.core.errors import DataError
 
 RULED_OUT = 1
 ALONE = "there is but one release: name an earlier one with --with"
-OF_ANSWERS = "it attacks answers: name a policy.yaml in the release's place"
 NO_COLUMN = "the release has no sensitive column"
 SEVERAL = "people have several values of {column}, so ruling some out leaves no belief in another"
+UNITS = "of one release people are counted, and of the other rows"
 
 Outcome = Run | Skipped
 
@@ -91,15 +89,18 @@ def _outcomes(attack: type[Any], scene: Scene) -> Iterator[Outcome]:
     elif attack in ON_PAIRS:
         yield from _on_pairs(attack, scene)
     else:
-        yield Skipped(name=attack.name, why=OF_ANSWERS if attack in ON_ANSWERS else of_another_kind(attack))
+        yield Skipped(name=attack.name, why=of_another_kind(attack))
 
 
-def of_another_kind(attack: type[Any]) -> str:
-    return f"it attacks another kind of release; its attacker knows {attack.knows}"
+def _found(scene: Scene, attack: Any, parts: Integers | None = None) -> Findings:
+    """What an attack finds, and where labels overlap the most that is believed by who is told classes."""
+    found: Findings = attack.run(scene.sets)
+    told = apart(scene.sets, parts)
+    return found if told is None else strongest_of(found, attack.run(told))
 
 
 def _linkage(scene: Scene) -> Outcome:
-    return Run(findings=Linkage().run(scene.sets))
+    return Run(findings=_found(scene, Linkage()))
 
 
 def _uniqueness(scene: Scene) -> Outcome:
@@ -110,7 +111,7 @@ def _uniqueness(scene: Scene) -> Outcome:
 
 
 def _homogeneity(scene: Scene, column: str) -> Outcome:
-    return Run(findings=Homogeneity(column=column).run(scene.sets), column=column)
+    return Run(findings=_found(scene, Homogeneity(column=column)), column=column)
 
 
 def _background(scene: Scene, column: str) -> Outcome:
@@ -119,7 +120,8 @@ def _background(scene: Scene, column: str) -> Outcome:
     attack = BackgroundKnowledge(
         column=column, facts=scene.facts.get(column, ()), ruled_out=scene.ruled_out.get(column, RULED_OUT)
     )
-    return Run(findings=attack.run(scene.sets), column=column)
+    parts = attack.parts(scene.sets)[0] if attack.facts else None
+    return Run(findings=_found(scene, attack, parts), column=column)
 
 
 def _similarity(scene: Scene, column: str) -> Outcome:
@@ -128,17 +130,17 @@ def _similarity(scene: Scene, column: str) -> Outcome:
         why = f"nothing says which values of {column} mean much the same: give a hierarchy of it"
         return Skipped(name=Similarity.name, why=why)
     try:
-        return Run(findings=Similarity(column=column, hierarchy=hierarchy).run(scene.sets), column=column)
+        return Run(findings=_found(scene, Similarity(column=column, hierarchy=hierarchy)), column=column)
     except DataError as error:
         return Skipped(name=Similarity.name, why=error.message.removeprefix("attack: ").rstrip("."))
 
 
 def _skewness(scene: Scene, column: str) -> Outcome:
-    return Run(findings=Skewness(column=column).run(scene.sets), column=column)
+    return Run(findings=_found(scene, Skewness(column=column)), column=column)
 
 
 def _class_inference(scene: Scene, column: str) -> Outcome:
-    return Run(findings=ClassInference(column=column).run(scene.sets), column=column)
+    return Run(findings=_found(scene, ClassInference(column=column)), column=column)
 
 
 def _on_pairs(attack: type[Any], scene: Scene) -> Iterator[Outcome]:
@@ -155,6 +157,8 @@ def _on_pair(attack: type[Any], scene: Scene, earlier: MatchSets, column: str) -
         return Skipped(name=attack.name, why=f"the earlier release has no column {column}")
     if scene.several(column):
         return Skipped(name=attack.name, why=SEVERAL.format(column=column))
+    if attack is Birthday and (earlier.published.person is None) != (scene.sets.published.person is None):
+        return Skipped(name=attack.name, why=UNITS)
     if attack is Birthday and earlier.published.columns != scene.sets.published.columns:
         return Skipped(name=attack.name, why="the two releases do not have the same quasi-identifiers")
     return Run(findings=attack(column=column).run(earlier, scene.sets), column=column)
@@ -169,4 +173,3 @@ ON_COLUMNS: dict[type[Any], Callable[[Scene, str], Outcome]] = {
     ClassInference: _class_inference,
 }
 ON_PAIRS = (Intersection, Birthday)
-ON_ANSWERS = (Differencing, Averaging, Tracker, Reconstruction, InformedAdversary, FloatingPoint)

@@ -7,6 +7,7 @@ import math
 from rich.console import Console
 from rich.table import Table
 
+from discreet.anonymity.risk.attackers import Risks
 from discreet.app.trials.trial import Trial, Tried
 from discreet.app.trials.verdicts import learned, legend, on_release, scored, verdict
 from discreet.attacks.attack import Finding
@@ -73,16 +74,19 @@ def _criteria(found: Criteria) -> dict[str, object]:
         learned = {} if each.learned is None else {"learned": each.learned}
         return {"share": each.share, "baseline": each.baseline, "sentence": each.sentence, **learned}
 
-    risks = found.risks
     return {
         "singling_out": one(found.singling_out),
         "linkability": one(found.linkability),
         "inference": {each.name.removeprefix("inference of "): one(each) for each in found.inference},
-        "risk": {
-            "prosecutor_highest": risks.prosecutor.highest,
-            "journalist_highest": risks.journalist.highest,
-            "marketer": risks.marketer,
-        },
+        "risk": None if found.risks is None else _risk(found.risks),
+    }
+
+
+def _risk(risks: Risks) -> dict[str, float]:
+    return {
+        "prosecutor_highest": risks.prosecutor.highest,
+        "journalist_highest": risks.journalist.highest,
+        "marketer": risks.marketer,
     }
 
 
@@ -149,6 +153,8 @@ def _criteria_table(found: Criteria) -> Table:
     for each in (found.singling_out, found.linkability, *found.inference):
         table.add_row(each.name, percent(each.share), percent(each.baseline))
     risks = found.risks
+    if risks is None:
+        return table
     table.add_row("")
     table.add_row("prosecutor, highest", percent(risks.prosecutor.highest), "")
     table.add_row("journalist, highest", percent(risks.journalist.highest), "")

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.attacks.genome_membership import LEAST_PANEL
 from discreet.attacks.genomes import Floats, Frequencies, Genotypes
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
@@ -76,7 +77,7 @@ class Study:
         for name in ("people", "snps", "members"):
             require_count(self, name, getattr(self, name))
         require_count(self, "outsiders", self.outsiders, least=0)
-        require_count(self, "panel", self.panel, least=30)
+        require_count(self, "panel", self.panel, least=LEAST_PANEL)
         require(self.members <= self.people, self, "members", self.members, "at most the people of the study")
         if self.reference is not None:
             require_count(self, "reference", self.reference)
@@ -84,7 +85,7 @@ class Study:
     def sequence(self) -> Sequenced:
         draw = np.random.Generator(np.random.PCG64(self.seed))
         share = draw.uniform(0.05, 0.95, self.snps)
-        candidates = _genotypes(self.members + self.outsiders, share, draw)
+        candidates = drawn(self.members + self.outsiders, share, draw)
         unseen = draw.binomial(2 * (self.people - self.members), share)
         counts = candidates[: self.members].sum(axis=0, dtype=np.int64) + unseen
         return Sequenced(
@@ -93,7 +94,7 @@ class Study:
             reference=self._refer(share, draw),
             candidates=candidates,
             member=np.arange(len(candidates)) < self.members,
-            panel=_genotypes(self.panel, share, draw),
+            panel=drawn(self.panel, share, draw),
         )
 
     def _refer(self, share: Floats, draw: np.random.Generator) -> Frequencies:
@@ -103,12 +104,12 @@ class Study:
         return Frequencies(share=counted, people=self.reference)
 
 
-def _genotypes(people: int, share: Floats, draw: np.random.Generator) -> Genotypes:
-    """Copies of each allele: two with the square of its share, none with the square of the other's."""
+def drawn(people: int, share: Floats, draw: np.random.Generator) -> Genotypes:
+    """People's copies of each allele: two with the square of its share, none by the square of the other's."""
     two, some = (share**2).astype(np.float32), (1 - (1 - share) ** 2).astype(np.float32)
-    drawn = np.empty((people, share.size), np.int8)
+    copies = np.empty((people, share.size), np.int8)
     for start in range(0, people, ROWS):
-        rows = drawn[start : start + ROWS]
+        rows = copies[start : start + ROWS]
         chance = draw.random(rows.shape, np.float32)
         np.add(chance < two, chance < some, out=rows, dtype=np.int8)
-    return drawn
+    return copies

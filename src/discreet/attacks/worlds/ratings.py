@@ -52,16 +52,19 @@ class Service:
         merit, mood = draw.normal(0, 0.5, self.titles), draw.normal(3.6, 0.4, everybody)
         liked = mood[person] + merit[title] + draw.normal(0, 0.9, person.size)
         stars = np.clip(np.rint(liked), 1, 5).astype(np.int64)
-        columns = {"person": person, "title": title, "stars": stars, "day": day}
         cut = int(np.searchsorted(person, self.people))
-        released = {name: column[:cut] for name, column in columns.items()}
-        others = {name: column[cut:] for name, column in columns.items()} | {
-            "person": person[cut:] - self.people
-        }
-        return (
-            Ratings(**released, people=self.people, titles=self.titles),
-            Ratings(**others, people=self.strangers, titles=self.titles),
-        )
+
+        def part(rows: slice, first: int, people: int) -> Ratings:
+            return Ratings(
+                person=person[rows] - first,
+                title=title[rows],
+                stars=stars[rows],
+                day=day[rows],
+                people=people,
+                titles=self.titles,
+            )
+
+        return part(slice(cut), 0, self.people), part(slice(cut, None), self.people, self.strangers)
 
     def _pairs(self, everybody: int, draw: np.random.Generator) -> tuple[Integers, Integers]:
         """Who rated what, sorted by person: a title that is drawn twice is rated once."""

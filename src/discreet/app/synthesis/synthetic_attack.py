@@ -1,0 +1,99 @@
+"""The trial of a synthetic table that is a file, whoever made it: beside the people that it was made from,
+and a panel of people who were not among them.
+
+Original    --original; or the policy's table that the certificate beside the file names, or --table.
+Columns     those that all three have and that are no identifiers; their kinds are the policy's, or the file's
+            own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from discreet.app.drafting.roles import likely_role
+from discreet.app.policies import load, promise_of
+from discreet.app.publishing.subjects import table_of_file
+from discreet.app.synthesis.synthetic_trial import ASSUMED, FITTING, KNOWLEDGE, People, rows_of, swept
+from discreet.app.trials.attacked import certificate_of, digest_of
+from discreet.app.trials.request import Request
+from discreet.app.trials.skipping import others_than
+from discreet.app.trials.trial import Trial, judged
+from discreet.attacks.criteria import criteria_of_synthetic
+from discreet.core.errors import RequestError
+from discreet.core.policy import Kind, Policy, Role, Table
+from discreet.engines.schema import describe
+
+Tell = Callable[[str], None]
+
+
+def attack_synthetic(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
+    """Single out, link and infer people of the original, beside those of the panel."""
+    if request.panel is None:
+        raise RequestError(
+            "attack: nobody is known who is not in the data, to tell what is found of anybody.",
+            hint="Name a table of such people with --panel.",
+        )
+    path, policy = Path(request.release), None if request.policy is None else load(request.policy)
+    made, panel = table_of_file(path, {}), table_of_file(request.panel, {})
+    original, called = _original(request, policy, path)
+    kinds = _kinds(request, made, original, panel)
+    for name in request.sensitive_names:
+        if name not in kinds:
+            raise RequestError(
+                f"attack: {name} is not in all three tables.", hint=f"They share {', '.join(kinds)}."
+            )
+    tell("reading the tables")
+    rows, people, others = (rows_of(each, list(kinds)) for each in (made, original, panel))
+    tell("attacking")
+    runs = swept(rows, People(original=people, panel=others), kinds, request.sensitive_names)
+    trial = Trial(
+        subject=path.name,
+        knowledge=KNOWLEDGE,
+        tried=judged(runs, request.bounds),
+        skipped=others_than(*FITTING),
+        criteria=criteria_of_synthetic(*(each.findings for each in runs)),
+        promise=None if policy is None or policy.promise is None else promise_of(policy),
+        assumed=(
+            *ASSUMED,
+            f"{called} are the people of the data, {Path(request.panel).name} is the panel; compared are "
+            f"{', '.join(kinds)}.",
+        ),
+        sha256=digest_of(path),
+    )
+    return trial, policy
+
+
+def _original(request: Request, policy: Policy | None, path: Path) -> tuple[Table, str]:
+    """The people that it was made from, and how they are called."""
+    if request.original is not None:
+        return table_of_file(request.original, {}), Path(request.original).name
+    named = request.table or certificate_of(path).get("table")
+    if policy is None or named not in policy.tables:
+        raise RequestError(
+            f"attack: nothing says which people {path.name} was made from.",
+            hint="Name their table with --original, or the --policy and its --table.",
+        )
+    return policy.tables[str(named)], str(named)
+
+
+def _kinds(request: Request, made: Table, original: Table, panel: Table) -> dict[str, Kind]:
+    """The columns that are compared, with the kinds that the policy or else the file says."""
+    said = describe(Path(request.release))
+    shared = {
+        name: kind or Kind.TEXT
+        for name, kind in said
+        if all(name in each.columns for each in (made, original, panel)) and not _identifies(name, original)
+    }
+    if len(shared) < 2:
+        raise RequestError(
+            "attack: the synthetic table, the people of the data and the panel do not share two columns.",
+            hint="Attack a table with the columns of the people that it was made from.",
+        )
+    if request.original is not None:
+        return shared
+    return {name: original.columns[name].type for name in shared}
+
+
+def _identifies(name: str, original: Table) -> bool:
+    return original.columns[name].role is Role.IDENTIFIER or likely_role(name) is Role.IDENTIFIER

@@ -1,0 +1,77 @@
+"""The trial of a curator's answers: victims are chosen from the real table, and attacked by asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from discreet.app.policies import load, promise_of
+from discreet.app.trials.bounds import Bound
+from discreet.app.trials.curator_attacks import ON_ANSWERS, PEOPLE, Asking, attack_curator
+from discreet.app.trials.request import Request
+from discreet.app.trials.trial import Trial, judged
+from discreet.app.trials.victims import table_to_attack, target
+from discreet.attacks import FloatingPoint
+from discreet.belief import Promise
+from discreet.belief.odds import highest
+from discreet.belief.wording import percent
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.store import prepare
+
+ROUNDING = 1 + 1e-9
+EVEN = 0.5
+MEMORY = ":memory:"
+
+Tell = Callable[[str], None]
+
+
+def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
+    """Every attack that fits something which answers: its policy is what was named."""
+    policy = load(Path(request.release))
+    promise = promise_of(policy)
+    name = table_to_attack(policy, request.table)
+    with DuckDBPublisher({name: policy.tables[name]}) as publisher:
+        tell("choosing victims")
+        aim = target(
+            publisher,
+            name,
+            policy.tables[name],
+            claim=request.claim,
+            victim=request.victim_values,
+            number=request.victims,
+        )
+    scratch = policy.model_copy(update={"ledger": MEMORY, "store": MEMORY, "analysts": {}})
+    with DuckDB.open(prepare(scratch, None, progress=tell)) as engine:
+        asking = Asking(policy=scratch, promise=promise, engine=engine, target=aim, random=Randomness())
+        runs, skipped = attack_curator(asking, tell)
+    bounds = (*_promised(promise), *request.bounds)
+    trial = Trial(
+        subject=f"the answers about {name} under {Path(request.release).name}",
+        knowledge=f"what only one person of {name} is, and the mechanism; the claim is {aim.claim}",
+        tried=judged(runs, bounds),
+        skipped=skipped,
+        promise=None,
+        assumed=(
+            f"{len(aim.victims)} people were attacked one by one, each with the whole budget of the promise, "
+            "as if nothing had been asked before. Nothing was charged: the ledger was one in memory.",
+            f"Attackers believe the claim with {percent(promise.prior)} beforehand, as the promise has it.",
+            f"Reconstruction is tried on {min(PEOPLE, len(aim.victims))} of them.",
+        ),
+    )
+    return trial, policy
+
+
+def _promised(promise: Promise) -> list[Bound]:
+    """What the promise allows for the prior that each attack begins with."""
+    # a claim about a value, under a promise about presence, may move by twice the loss
+    loss = promise.loss * (2 if promise.secret is Relation.PRESENCE else 1)
+    by = f"the promise {percent(promise.prior)} → {percent(promise.posterior)}"
+    return [
+        Bound(attack=attack.name, most=min(1.0, highest(prior, loss) * ROUNDING), by=by)
+        for attack in ON_ANSWERS
+        for prior in [EVEN if attack is FloatingPoint else promise.prior]
+    ]

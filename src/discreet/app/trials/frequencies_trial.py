@@ -1,0 +1,185 @@
+"""The trial of published allele frequencies: can it be told from them who was in the study?
+
+People      --genomes are people of the study, a column each; the claim that they were in it is true.
+Panel       people of the same origin who were not in it. Half of them say where the statistic stands for such
+            people, the others how often they are taken for members; where they are few, all do the first.
+            Without a panel, people are drawn by the reference's frequencies, SNPs apart from one another.
+Noise       --epsilon says that the counts were published with discrete Laplace noise, `epsilon` for a person
+            over all SNPs; the noise is counted in, and what epsilon allows is the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.app.publishing.subjects import table_of_file
+from discreet.app.trials.attacked import digest_of
+from discreet.app.trials.bounds import Bound
+from discreet.app.trials.request import Request
+from discreet.app.trials.skipping import others_than
+from discreet.app.trials.trial import Run, Trial, judged
+from discreet.attacks import GenomeMembership
+from discreet.attacks.attack import Findings
+from discreet.attacks.genome_membership import LEAST_PANEL
+from discreet.attacks.genomes import Frequencies, Genotypes
+from discreet.attacks.genotyped import Genomes, Shares, read_genomes, read_shares, shared_snps
+from discreet.attacks.worlds.genomes import drawn
+from discreet.belief.odds import highest
+from discreet.belief.wording import number, percent
+from discreet.core.errors import RequestError
+from discreet.core.numbers import parse_number
+from discreet.core.policy import Kind, Policy
+from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.schema import describe
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+DRAWN = 400
+ROUNDING = 1 + 1e-9
+NUMBERS = (Kind.INTEGER, Kind.DECIMAL)
+STATISTICS = (GenomeMembership(), GenomeMembership(statistic="homer"))
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Study:
+    """What was published, who is asked about, and people who were not in the study."""
+
+    published: Frequencies
+    reference: Frequencies
+    members: Genotypes
+    names: tuple[str, ...]
+    outsiders: Genotypes
+    panel: Genotypes
+    assumed: tuple[str, ...]
+
+
+def attack_frequencies(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
+    """Judge everybody by both statistics."""
+    for option, given in (("--genomes", request.genomes), ("--reference", request.reference)):
+        if given is None:
+            raise RequestError(
+                f"attack: {option} is missing: frequencies are attacked with genomes and a reference.",
+                hint=f"Add {option} FILE, with a row for each SNP.",
+            )
+    tell("reading frequencies and genomes")
+    study = _read(request)
+    tell("judging who was in the study")
+    runs = [Run(findings=_judged(attack, study)) for attack in STATISTICS]
+    path = Path(request.release)
+    trial = Trial(
+        subject=path.name,
+        knowledge=f"the genomes of {len(study.names):,} people, over {study.published.share.size:,} SNPs",
+        tried=judged(runs, (*_allowed(study.published), *request.bounds)),
+        skipped=others_than(GenomeMembership),
+        assumed=study.assumed,
+        sha256=digest_of(path),
+    )
+    return trial, None
+
+
+def _judged(attack: GenomeMembership, study: _Study) -> Findings:
+    candidates = np.concatenate([study.members, study.outsiders])
+    member = np.arange(len(candidates)) < len(study.members)
+    others = [f"outsider {who + 1}" for who in range(len(study.outsiders))]
+    return attack.run(
+        study.published,
+        study.reference,
+        candidates=candidates,
+        member=member,
+        panel=study.panel,
+        names=[*study.names, *others],
+    )
+
+
+def _allowed(published: Frequencies) -> tuple[Bound, ...]:
+    if published.epsilon is None:
+        return ()
+    by = f"epsilon {number(float(published.epsilon))} over all SNPs"
+    most = min(1.0, highest(STATISTICS[0].prior, float(published.epsilon)) * ROUNDING)
+    return (Bound(most=most, by=by),)
+
+
+def _read(request: Request) -> _Study:
+    asked = [("", request.release), ("the reference ", request.reference), ("the genomes ", request.genomes)]
+    asked += [("the panel ", request.panel)] if request.panel is not None else []
+    files = {f"{called}{Path(file or '').name}": file or "" for called, file in asked}
+    release, standard, genomes, *others = files
+    with DuckDBPublisher({name: table_of_file(file, {}) for name, file in files.items()}) as engine:
+        shares, standing = (read_shares(engine, name, _numbers(files[name])) for name in (release, standard))
+        people = read_genomes(engine, genomes)
+        panel = next((read_genomes(engine, name) for name in others), None)
+    snps = shared_snps(shares, standing, people, *(() if panel is None else (panel,)))
+    reference = Frequencies(share=standing.of(snps), people=standing.people)
+    chosen = people if request.victim is None else people.only(_victim(request))
+    outside, judging, said = _outside(panel, reference, snps)
+    return _Study(
+        published=_published(request, shares, snps),
+        reference=reference,
+        members=chosen.of(snps),
+        names=chosen.names,
+        outsiders=outside,
+        panel=judging,
+        assumed=(*said, *_assumed(shares, standing, snps)),
+    )
+
+
+def _numbers(file: str) -> list[str]:
+    return [name for name, kind in describe(Path(file)) if kind in NUMBERS]
+
+
+def _victim(request: Request) -> str:
+    values = request.victim_values or {}
+    if list(values) != ["name"]:
+        raise RequestError(
+            "attack: a person of --genomes is named by the column.", hint="Write --victim name=COLUMN."
+        )
+    return values["name"]
+
+
+def _published(request: Request, shares: Shares, snps: pa.Array) -> Frequencies:
+    people = request.people or shares.people
+    if people is None:
+        raise RequestError(
+            f"attack: nothing says how many people {shares.table} is about.",
+            hint="Add --people N, or a column people.",
+        )
+    share = shares.of(snps)
+    if request.epsilon is None:
+        return Frequencies(share=share, people=people)
+    epsilon = Fraction(parse_number("--epsilon", request.epsilon))
+    noise = DiscreteLaplace(epsilon=epsilon, sensitivity=2 * len(shares.snps)).variance
+    return Frequencies(share=share, people=people, noise=noise, epsilon=epsilon)
+
+
+def _outside(
+    panel: Genomes | None, reference: Frequencies, snps: pa.Array
+) -> tuple[Genotypes, Genotypes, tuple[str, ...]]:
+    """Outsiders to be judged, people by whom it is judged, and what is assumed of them."""
+    if panel is None:
+        made = drawn(DRAWN, reference.inside, np.random.Generator(np.random.Philox(0)))
+        said = (
+            f"No --panel was given: {DRAWN} people were drawn by the reference's frequencies, their SNPs "
+            "apart from one another. Of real people who were not in the study, more may be taken for "
+            "members.",
+        )
+        return made[:0], made, said
+    people = panel.of(snps)
+    if len(people) < 2 * LEAST_PANEL:
+        return people[:0], people, ("All of the panel says what is usual, as it is small.",)
+    said = ("Every other person of the panel says what is usual; the others are judged like members.",)
+    return people[1::2], people[::2], said
+
+
+def _assumed(shares: Shares, standing: Shares, snps: pa.Array) -> list[str]:
+    said = [f"Beforehand attackers give it {percent(STATISTICS[0].prior)} that somebody was in the study."]
+    if standing.people is None:
+        said.append("The reference is taken to be exact, as it does not say how many people it is of.")
+    if len(snps) < len(shares.snps):
+        said.append(f"{len(shares.snps) - len(snps):,} SNPs were left out, which not every table has whole.")
+    return said

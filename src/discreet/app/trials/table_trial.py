@@ -1,0 +1,43 @@
+"""The trial of a published file: people are matched with rows, and every attack on tables is run on that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from discreet.app.policies import promise_of
+from discreet.app.trials.attacked import attacked
+from discreet.app.trials.knowledge import sources, staged
+from discreet.app.trials.request import Request
+from discreet.app.trials.table_attacks import attack_table
+from discreet.app.trials.trial import Trial, judged
+from discreet.attacks.criteria import criteria
+from discreet.core.policy import Policy
+from discreet.engines.publishing import DuckDBPublisher
+
+Tell = Callable[[str], None]
+
+
+def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
+    """Every attack that fits a published table."""
+    about = attacked(request)
+    tables, frames = sources(request, about)
+    tell("matching people and rows")
+    with DuckDBPublisher(tables, frames) as engine:
+        stage = staged(engine, request, about)
+        tell("attacking")
+        runs, skipped = attack_table(stage.scene)
+        found = criteria(stage.scene.sets, stage.scene.columns)
+    bounds = (*about.bounds, *request.bounds)
+    policy = about.policy
+    trial = Trial(
+        subject=about.path.name,
+        knowledge=stage.knowledge,
+        tried=judged(runs, bounds),
+        skipped=skipped,
+        criteria=found,
+        promise=None if policy is None or policy.promise is None else promise_of(policy),
+        assumed=(*stage.assumed, *about.remarks),
+        unread=stage.unread,
+        sha256=about.sha256,
+    )
+    return trial, policy

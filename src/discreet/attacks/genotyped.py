@@ -1,0 +1,148 @@
+"""Allele frequencies and genotypes, read from tables of an engine that have a row for each SNP.
+
+Frequencies  the first column is the SNP's name, `frequency` (or the only other number) the allele's share,
+             `people`, where there is such a column, how many people it was counted in.
+Genotypes    the first column is the SNP's name; every other column is a person: 0, 1 or 2 copies of the
+             allele that the frequencies are of.
+
+Tables are put side by side by the names of SNPs; SNPs that a table lacks, or that were not read in somebody,
+are left out of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from discreet.attacks.counting import columns_of
+from discreet.attacks.genomes import Floats, Genotypes
+from discreet.core.engine import Publisher
+from discreet.core.errors import DataError, RequestError
+
+FREQUENCY, PEOPLE = "frequency", "people"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shares:
+    """The shares of named SNPs, and the number of people that they are of, where the table says it."""
+
+    table: str
+    snps: pa.Array
+    share: Floats
+    people: int | None
+
+    def of(self, snps: pa.Array) -> Floats:
+        return np.asarray(self.share[_places(snps, self.snps)])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Genomes:
+    """People by name, and their copies: a row for each SNP."""
+
+    table: str
+    snps: pa.Array
+    names: tuple[str, ...]
+    copies: Genotypes
+
+    def of(self, snps: pa.Array) -> Genotypes:
+        """A row for each person, over some SNPs."""
+        return np.ascontiguousarray(self.copies[_places(snps, self.snps)].T)
+
+    def only(self, name: str) -> Genomes:
+        """One of them."""
+        if name not in self.names:
+            raise RequestError(
+                f"attack: {self.table} has no column {name}, so nobody of that name.",
+                hint="Name one of its people.",
+            )
+        at = self.names.index(name)
+        return Genomes(table=self.table, snps=self.snps, names=(name,), copies=self.copies[:, at : at + 1])
+
+
+def read_shares(engine: Publisher, table: str, numbers: Sequence[str]) -> Shares:
+    """Frequencies; `numbers` are the columns of the table that hold numbers."""
+    snp, *others = columns_of(engine, table)
+    shares = [name for name in others if name in numbers and name != PEOPLE]
+    if FREQUENCY not in others and len(shares) != 1:
+        raise RequestError(
+            f"attack: nothing says which column of {table} is the frequency.",
+            hint=f"Give a row for each SNP: its name first, then a column {FREQUENCY}.",
+        )
+    wanted = [FREQUENCY if FREQUENCY in others else shares[0], *(name for name in others if name == PEOPLE)]
+    found = _rows(engine, table, snp, wanted, "double")
+    people = found.column(2).to_numpy() if len(wanted) > 1 else np.zeros(0)
+    return Shares(
+        table=table,
+        snps=_names(found, table),
+        share=np.asarray(found.column(1).to_numpy(), np.float64),
+        people=round(float(np.median(people))) if people.size else None,
+    )
+
+
+def read_genomes(engine: Publisher, table: str) -> Genomes:
+    """Genotypes; SNPs that were not read in somebody are left out."""
+    snp, *names = columns_of(engine, table)
+    if not names:
+        raise RequestError(
+            f"attack: {table} has no people.",
+            hint="Give a row for each SNP: its name first, then a column for each person, with 0, 1 or 2.",
+        )
+    found = _rows(engine, table, snp, names, "double")
+    snps = _names(found, table)
+    copies = np.empty((found.num_rows, len(names)), np.int8)
+    for place in range(len(names)):
+        column = found.column(place + 1).to_numpy()
+        if not np.isin(column, (0, 1, 2)).all():
+            raise DataError(
+                f"attack: column {names[place]} of {table} has something else than 0, 1 and 2.",
+                hint="A genotype is how many copies of the allele a person has.",
+            )
+        copies[:, place] = column
+    return Genomes(table=table, snps=snps, names=tuple(names), copies=copies)
+
+
+def shared_snps(first: Shares, *others: Shares | Genomes) -> pa.Array:
+    """The SNPs that all tables have, in the order of the first."""
+    snps = first.snps
+    for other in others:
+        snps = snps.filter(pc.is_in(snps, value_set=other.snps))
+        if not len(snps):
+            raise RequestError(
+                f"attack: {other.table} has no SNP of {first.table}.",
+                hint="The first column of each names its SNPs; write them alike.",
+            )
+    return snps
+
+
+def _rows(engine: Publisher, table: str, snp: str, columns: Sequence[str], kind: str) -> pa.Table:
+    """The SNPs that are whole: no number of theirs is missing or is none."""
+    numbers = [
+        exp.TryCast(this=exp.column(name, quoted=True), to=exp.DataType.build(kind)).as_(f"c{place}")
+        for place, name in enumerate(columns)
+    ]
+    select = exp.select(exp.cast(exp.column(snp, quoted=True), "text").as_("snp"), *numbers)
+    found = engine.count(select.from_(exp.to_identifier(table, quoted=True)).sql(dialect="duckdb")).secret
+    whole = found.drop_null()
+    if not whole.num_rows:
+        raise DataError(
+            f"attack: {table} has no SNP with a number in every column.",
+            hint="Give a row for each SNP: its name first, numbers after it.",
+        )
+    return whole
+
+
+def _names(found: pa.Table, table: str) -> pa.Array:
+    names = found.column("snp").combine_chunks()
+    if len(names.unique()) != len(names):
+        raise DataError(f"attack: {table} has a SNP twice.", hint="Give one row for each.")
+    return names
+
+
+def _places(wanted: pa.Array, there: pa.Array) -> NDArray[np.int64]:
+    return np.asarray(pc.index_in(wanted, value_set=there).to_numpy(zero_copy_only=False), np.int64)

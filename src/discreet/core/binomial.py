@@ -1,0 +1,43 @@
+"""How likely something is, from how often it happened: the interval of Clopper and Pearson.
+
+It is the set of probabilities that the count does not reject on either side at `miss / 2`, by the binomial
+law itself. So it holds the true one with 1 - `miss` at least, whatever that is and however few trials there
+are. Its ends are quantiles of beta laws.
+"""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from discreet.core.errors import require
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@overload
+def clopper_pearson(hits: int, trials: int, *, miss: float = 0.05) -> tuple[float, float]: ...
+
+
+@overload
+def clopper_pearson(hits: Integers, trials: int, *, miss: float = 0.05) -> tuple[Floats, Floats]: ...
+
+
+def clopper_pearson(hits: int | Integers, trials: int, *, miss: float = 0.05) -> tuple[Any, Any]:
+    """Intervals that hold the probability of an event, of each of many events, with 1 - `miss` at least.
+
+    >>> clopper_pearson(0, 10)
+    (0.0, 0.308...)
+    """
+    counts = np.asarray(hits)
+    within = trials > 0 and bool(((counts >= 0) & (counts <= trials)).all())
+    require(within, "clopper_pearson", "hits", hits, f"between 0 and {trials}")
+    with np.errstate(invalid="ignore"):
+        low = scipy.special.betaincinv(counts, trials - counts + 1, miss / 2)
+        high = scipy.special.betainccinv(counts + 1, trials - counts, miss / 2)
+    ends = np.where(counts > 0, low, 0.0), np.where(counts < trials, high, 1.0)
+    return ends if counts.ndim else (float(ends[0]), float(ends[1]))
