@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scipy.special import betainccinv, betaincinv
+import scipy
 
 from discreet.core.errors import require
 
@@ -93,8 +93,8 @@ def clopper_pearson(hits: int, trials: int, *, miss: float = 0.05) -> tuple[floa
     (0.0, 0.308...)
     """
     require(0 <= hits <= trials and trials > 0, "clopper_pearson", "hits", hits, f"between 0 and {trials}")
-    low = float(betaincinv(hits, trials - hits + 1, miss / 2)) if hits else 0.0
-    high = float(betainccinv(hits + 1, trials - hits, miss / 2)) if hits < trials else 1.0
+    low = float(scipy.special.betaincinv(hits, trials - hits + 1, miss / 2)) if hits else 0.0
+    high = float(scipy.special.betainccinv(hits + 1, trials - hits, miss / 2)) if hits < trials else 1.0
     return low, high
 
 

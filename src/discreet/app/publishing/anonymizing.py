@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from discreet.app.commands.progress import spinner
-from discreet.app.publishing import checking, listed_view, private_view
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
@@ -93,6 +92,8 @@ def _at_most(request: Request) -> float | None:
 
 
 def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:
+    from discreet.app.publishing import private_view  # this and the next two: nothing else here needs them
+
     if request.output is None:
         raise RequestError(
             "anonymize: a private release is charged when it is made, so it must be kept.",
@@ -124,6 +125,8 @@ def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> 
             "anonymize: a private release is not searched for; its levels are declared.",
             hint="Leave --minimal and --top out.",
         )
+    from discreet.app.publishing import listed_view
+
     with spinner() as tell:
         found = anonymizer(request, named, tell)
         listed = found.minimal(named.name) if top is None else found.best(named.name, top)
@@ -132,6 +135,8 @@ def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> 
 
 
 def _check(request: Request, named: Named, *, as_json: bool) -> None:
+    from discreet.app.publishing import checking
+
     found = checking.check(named, models_of(request.models, named), unit=request.unit)
     if as_json:
         print(json.dumps(found.as_object()))
