@@ -14,7 +14,7 @@ from pathlib import Path
 
 from discreet.anonymity.hierarchies.dates import Dates
 from discreet.anonymity.hierarchies.drafts import day, draft
-from discreet.anonymity.hierarchies.export import as_csv, as_sql, as_table
+from discreet.anonymity.hierarchies.export import as_csv, as_table
 from discreet.anonymity.hierarchies.flat import Flat
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
 from discreet.anonymity.hierarchies.intervals import Intervals
@@ -115,7 +115,6 @@ __all__ = [
     "Spec",
     "Tree",
     "as_csv",
-    "as_sql",
     "as_table",
     "draft",
     "listed",
