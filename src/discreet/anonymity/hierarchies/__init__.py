@@ -84,7 +84,13 @@ def _without_domain(name: str) -> RequestError:
 
 
 def _mask(name: str, entry: HierarchyEntry, column: Column) -> Spec:
-    return Mask(name=name, side=entry.mask or Side.RIGHT, alphabet=entry.alphabet, length=entry.length)
+    return Mask(
+        name=name,
+        side=entry.mask or Side.RIGHT,
+        alphabet=entry.alphabet,
+        length=entry.length,
+        values=column.values or (),
+    )
 
 
 def _order(name: str, entry: HierarchyEntry, column: Column) -> Spec:

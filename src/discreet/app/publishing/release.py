@@ -21,7 +21,7 @@ from discreet.anonymity.risk.discovery import Identifying, discover, engine_coun
 from discreet.anonymity.search import Found
 from discreet.anonymity.writing import Statement, distinct, publishing
 from discreet.app.publishing.counted import Counted
-from discreet.app.publishing.exposure import of_values, warnings
+from discreet.app.publishing.exposure import of_lengths, of_values, warnings
 from discreet.app.publishing.goals import Method
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Kind, Role, Table
@@ -74,7 +74,11 @@ class Release(Counted):
     @property
     def warnings(self) -> list[str]:
         """What a custodian should think of before it is published."""
-        return [*warnings(self.table, self.columns), *of_values(self.goal.models, self.several)]
+        return [
+            *warnings(self.table, self.columns),
+            *of_values(self.goal.models, self.several),
+            *of_lengths(self.hierarchies, self.recoding),
+        ]
 
     @property
     def unit(self) -> str:
@@ -113,6 +117,13 @@ class Release(Counted):
         if self.recoding.levels is not None:
             return f"{self.recoding.levels[place]} of {self.hierarchies[place].height}"
         return "by class"
+
+    def certified(self, place: int) -> str:
+        """The same without what the policy does not tell: how many levels there are may be of the data."""
+        if self.recoding.levels is None or self.subject.quasi[place] in self.centred:
+            return self.how(place)
+        level = f"level {self.recoding.levels[place]}"
+        return f"{level} of {self.hierarchies[place].height}" if self.hierarchies[place].declared else level
 
     def write(self, path: str | Path) -> None:
         """The published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
