@@ -138,6 +138,13 @@ def _check(request: Request, named: Named, *, as_json: bool) -> None:
     from discreet.app.publishing import checking
 
     found = checking.check(named, models_of(request.models, named), unit=request.unit)
+    _warn(
+        [
+            f"Rows lack a value of {name}, which is judged as a value of its own: an attacker who rules it "
+            "out is left with fewer."
+            for name in found.lacking
+        ]
+    )
     if as_json:
         print(json.dumps(found.as_object()))
     else:
