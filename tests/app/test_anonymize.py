@@ -556,6 +556,7 @@ def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) 
     [
         ("31 32 33 34", "warning: age is a number without bounds, so its digits are masked"),
         ("31 32 33 abc", "warning: age is read as text, because some of its values are no numbers."),
+        ("5 05 17 31", "warning: age is read as text, because some of its numbers are written as 05"),
     ],
 )
 def test_numbers_of_a_plain_file_that_are_treated_as_text_are_warned_of(

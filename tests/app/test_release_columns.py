@@ -331,6 +331,19 @@ def test_a_release_is_not_written_over_another_table_of_the_policy(
     assert (folder / "others.csv").read_text() == "a\n1\n"
 
 
+def test_columns_that_nobody_gave_a_role_are_named_before_they_leave(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "privacy.yaml").write_text(POLICY.replace("note:    {role: other}", "message: {}"))
+    path = folder / "people.csv"
+    path.write_text(path.read_text().replace("note", "message", 1))
+    assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+    assert "warning: message is published without change" in capsys.readouterr().err
+    (folder / "privacy.yaml").write_text(POLICY.replace("note: ", "message: "))
+    assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+    assert "published without change" not in capsys.readouterr().err
+
+
 LACKING = [(f"person {i}", 30, "13053", ("flu", "")[i % 2], "n0") for i in range(20)]
 """One class with one disease, and rows without any."""
 

@@ -94,7 +94,7 @@ def for_guarantee(*, epsilon: Real, delta: Real, beta: Real | None = None) -> Sa
         if high > LARGEST_K:
             raise RequestError(
                 f"(epsilon {float(epsilon):g}, delta {float(delta):g}) needs classes above {LARGEST_K:,}.",
-                hint="Use a larger epsilon or delta.",
+                hint="Use a larger delta, or a smaller epsilon, which needs smaller classes.",
             )
     while high - low > 1:  # a larger k only leaves out more of the output, so delta does not rise
         middle = (low + high) // 2

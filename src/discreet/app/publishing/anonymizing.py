@@ -15,14 +15,11 @@ from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.door import PRIVATE
 from discreet.app.publishing.exposure import warnings
 from discreet.app.publishing.options import Request, anonymizer, private, wanted
-from discreet.app.publishing.release import Release
-from discreet.app.publishing.releasing import publish
-from discreet.app.publishing.report import report, write_report
+from discreet.app.publishing.releasing import publish, tried
+from discreet.app.publishing.report import write_report
 from discreet.app.publishing.subjects import Named, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
 from discreet.app.trials import view as attack_view
-from discreet.app.trials.release_trial import stated, try_release
-from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
 from discreet.engines.publishing import Target
@@ -66,29 +63,18 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
     with spinner() as tell:
         release = anonymizer(request, named, tell).fit(named.name).release
         tell("attacking it")
-        trial = _tried(request, release, named)
-        trial.refuse(forced=request.force)
+        at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
+        trial = tried(release, at_most=at_most, others=request.others, force=request.force)
         written = []
         if request.output is not None:
             tell("writing")
-            document = report(release, trial)  # what can fail comes before anything is published
-            bounds = stated(_at_most(request))
-            written = publish(release, named.policy, request.output, trial=trial, stated=bounds)
-            written.append(write_report(document, request.output))
+            written = publish(release, request.output, trial, at_most=at_most)
     _warn(release.warnings)
     if as_json:
         files = {"files": [str(path) for path in written]}
         print(json.dumps(anonymize_view.as_object(release) | {"trial": attack_view.as_object(trial)} | files))
     else:
         anonymize_view.show(Console(), release, written, trial)
-
-
-def _tried(request: Request, release: Release, named: Named) -> Trial:
-    return try_release(release, named.policy, at_most=_at_most(request), others=request.others)
-
-
-def _at_most(request: Request) -> float | None:
-    return None if request.at_most is None else parse_probability("--at-most", request.at_most)
 
 
 def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:

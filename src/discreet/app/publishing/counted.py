@@ -51,6 +51,7 @@ class Counted:
     `missing` counts those who are no part of it, because a value is missing where the policy suppresses that.
     """
 
+    policy: Policy
     name: str
     table: Table
     subject: Subject
@@ -102,6 +103,7 @@ def counted(
         dropped = any(column.missing is Missing.SUPPRESS for column in declared.columns.values())
         missing = missed(engine, found, tuples) if dropped else 0
     return Counted(
+        policy=policy,
         name=name,
         table=declared,
         subject=subject,

@@ -91,10 +91,19 @@ def _is_masked(label: str) -> bool:
 
 
 def warnings(table: Table, columns: Sequence[str]) -> list[str]:
-    """One sentence for each column that is shown as it is and may be known to others."""
-    return [
+    """One sentence for each column that is shown as it is and may be known to others, one for the rest."""
+    known = [
         f"{column} is published as it is, and its name says that others may know it of a person: consider "
         "role: quasi."
         for column in columns
         if table.columns[column].role is Role.OTHER and likely_role(column) is Role.QUASI
+    ]
+    others = [column for column in undeclared(table, columns) if likely_role(column) is not Role.QUASI]
+    if not others:
+        return known
+    names, are = ", ".join(others), "is" if len(others) == 1 else "are"
+    return [
+        *known,
+        f"{names} {are} published without change, as nobody said what is in there: give role: sensitive, "
+        "quasi or identifier in a policy, or role: other where it tells of nobody.",
     ]
