@@ -129,3 +129,10 @@ def test_guarantees_that_mean_nothing_are_refused(epsilon: float, delta: float, 
 def test_a_guarantee_that_needs_huge_classes_is_refused_with_a_way_out() -> None:
     with pytest.raises(RequestError, match="larger epsilon or delta"):
         for_guarantee(epsilon=15, delta=1e-9)
+
+
+def test_an_epsilon_that_needs_classes_too_large_is_told_to_be_smaller() -> None:
+    with pytest.raises(RequestError) as refused:
+        for_guarantee(epsilon=15, delta=1e-6)
+    assert "smaller epsilon" in refused.value.hint
+    assert for_guarantee(epsilon=2, delta=1e-6).k < for_guarantee(epsilon=4, delta=1e-6).k

@@ -183,6 +183,25 @@ def test_the_certificate_holds_parameters_and_no_results(folder: Path) -> None:
     assert "anonymous" not in text
 
 
+def test_a_certificate_does_not_tell_how_long_the_longest_code_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def certified() -> str:
+        assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+        told = json.loads((folder / "release.certificate.json").read_text())
+        return str(told["columns"]["zipcode"]["published"])
+
+    long = ("person 60", 25, "130001234", "flu", "n0")
+    write_people(folder, [*ROWS, long])
+    level = certified()
+    assert level.startswith("level ")
+    assert " of " not in level
+    assert "Codes of zipcode differ in length" in capsys.readouterr().err
+    (folder / "privacy.yaml").write_text(POLICY.replace("{mask: right}", "{mask: right, length: 9}"))
+    assert certified().endswith(" of 9")
+    assert "differ in length" not in capsys.readouterr().err
+
+
 def test_the_report_says_whose_it_is_and_fetches_nothing(folder: Path) -> None:
     assert publish(folder, "-k", "5", "--suppress", "10%") == 0
     page = (folder / "release.report.html").read_text()
@@ -537,6 +556,7 @@ def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) 
     [
         ("31 32 33 34", "warning: age is a number without bounds, so its digits are masked"),
         ("31 32 33 abc", "warning: age is read as text, because some of its values are no numbers."),
+        ("5 05 17 31", "warning: age is read as text, because some of its numbers are written as 05"),
     ],
 )
 def test_numbers_of_a_plain_file_that_are_treated_as_text_are_warned_of(

@@ -329,3 +329,57 @@ def test_a_release_is_not_written_over_another_table_of_the_policy(
     assert publish(folder, "-k", "5", "--suppress", "10%", name="others.csv") == 2
     assert "is the table others of the policy" in " ".join(capsys.readouterr().err.split())
     assert (folder / "others.csv").read_text() == "a\n1\n"
+
+
+def test_columns_that_nobody_gave_a_role_are_named_before_they_leave(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "privacy.yaml").write_text(POLICY.replace("note:    {role: other}", "message: {}"))
+    path = folder / "people.csv"
+    path.write_text(path.read_text().replace("note", "message", 1))
+    assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+    assert "warning: message is published without change" in capsys.readouterr().err
+    (folder / "privacy.yaml").write_text(POLICY.replace("note: ", "message: "))
+    assert publish(folder, "-k", "5", "--suppress", "10%") == 0
+    assert "published without change" not in capsys.readouterr().err
+
+
+LACKING = [(f"person {i}", 30, "13053", ("flu", "")[i % 2], "n0") for i in range(20)]
+"""One class with one disease, and rows without any."""
+
+
+@pytest.mark.parametrize("options", [("--l-diversity", "disease:2:distinct"), ("--posterior", "60%")])
+def test_a_missing_sensitive_value_counts_as_one_only_where_the_policy_says_so(
+    folder: Path, options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_people(folder, LACKING)
+    assert publish(folder, *options) == 2
+    assert "no value in the sensitive column disease" in " ".join(capsys.readouterr().err.split())
+    declared = POLICY.replace("{role: sensitive}", "{role: sensitive, missing: category}")
+    (folder / "privacy.yaml").write_text(declared)
+    assert publish(folder, *options) == 0
+    (folder / "privacy.yaml").write_text(declared.replace("sensitive, missing: category", "sensitive"))
+    assert publish(folder, "-k", "5") == 0, "no model is about the disease"
+
+
+def test_rows_without_a_sensitive_value_are_left_out_where_the_policy_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_people(folder, [*LACKING, *(("person", 30, "13053", "cancer", "n0") for _ in range(10))])
+    declared = POLICY.replace("{role: sensitive}", "{role: sensitive, missing: suppress}")
+    (folder / "privacy.yaml").write_text(declared)
+    assert publish(folder, "--l-diversity", "disease:2:distinct", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    published = (folder / "release.csv").read_text().splitlines()[1:]
+    assert (len(published), told["missing"]) == (20, 10)
+    assert {row.split(",")[2] for row in published} == {"flu", "cancer"}
+    assert publish(folder, "--l-diversity", "disease:3:distinct") == 4
+
+
+def test_a_check_says_that_missing_values_are_judged_as_a_value(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_people(folder, LACKING)
+    request = ("anonymize", str(folder / "people.csv"), "--quasi", "age,zipcode", "--sensitive", "disease")
+    assert discreet(*request, "--check", "--l-diversity", "disease:2:distinct") == 0
+    assert "Rows lack a value of disease" in " ".join(capsys.readouterr().err.split())

@@ -28,6 +28,7 @@ from tests.app.test_anonymize import HEAD, POLICY, ROWS, write_people
 from tests.app.test_promise import discreet
 
 PROMISE = "promise: {prior: 1%, posterior: 5%}\n"
+WRITTEN = ("mine", "theirs")
 LISTED = ["--l-diversity", "disease:2:probabilistic", "--suppress", "30%"]
 
 
@@ -271,3 +272,22 @@ def test_a_class_that_only_its_people_can_be_in_is_found_out(
     assert discreet("anonymize", str(tmp_path / "t.csv"), *words, "-o", str(tmp_path / "r.csv")) == 4
     assert "homogeneity of disease comes to believe 100%" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "r.csv").exists()
+
+
+def test_the_library_writes_what_the_command_writes_and_refuses_what_it_refuses(folder: Path) -> None:
+    policy = folder / "privacy.yaml"
+    release = Anonymizer(policy, models=[KAnonymity(k=5)], suppress="10%").fit("people").release
+    with pytest.raises(UnmetError, match="comes to believe"):
+        release.write(folder / "mine.csv", at_most=0.01)
+    assert not list(folder.glob("mine*"))
+    written = release.write(folder / "mine.csv", at_most=0.01, force=True)
+    assert {path.name for path in written} == {"mine.csv", "mine.certificate.json", "mine.report.html"}
+    assert json.loads((folder / "mine.certificate.json").read_text())["forced"]
+    assert publish(folder, "-k", "5", "--suppress", "10%", name="theirs.csv") == 0
+    again = release.write(folder / "mine.csv")
+    assert (folder / "mine.csv").read_text() == (folder / "theirs.csv").read_text()
+    mine, theirs = (
+        json.loads((folder / f"{name}.certificate.json").read_text()) for name in ("mine", "theirs")
+    )
+    assert mine | {"file": ""} == theirs | {"file": ""}
+    assert all(path.exists() for path in again)

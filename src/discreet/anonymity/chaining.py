@@ -13,7 +13,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.anonymity.classes import Tuples
-from discreet.anonymity.compression import COUNT, Combinations, Subject, text_of, with_column
+from discreet.anonymity.compression import (
+    COUNT,
+    Combinations,
+    Subject,
+    rows_that_count,
+    text_of,
+    with_column,
+)
 from discreet.anonymity.grouping import classes_of_recoding
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models.m_invariance import NEW, signatures
@@ -43,7 +50,7 @@ def chained(
             on=exp.EQ(this=exp.cast(person.copy(), "text"), expression=exp.column(PERSON, table="s")),
             join_type="left",
         )
-        .where(person.copy().is_(exp.null()).not_())
+        .where(*rows_that_count(subject, "c"))
         .group_by(*(exp.Literal.number(place + 1) for place in range(len(quasi) + 1)))
     )
     counted = engine.count(text.sql(dialect="duckdb"), {SIGNATURES: earlier}).secret
@@ -71,7 +78,7 @@ def remembered(
         .distinct()
         .from_(_rows(subject))
         .join(exp.alias_(exp.to_table(RECODING), "r", table=True), on=matching(subject))
-        .where(person.copy().is_(exp.null()).not_())
+        .where(*rows_that_count(subject, "c"))
     ).sql(dialect="duckdb")
     sql = (
         f"WITH now AS ({now}) SELECT * FROM now UNION ALL "

@@ -4,6 +4,7 @@ The unit    what is counted and protected: a row, or the person that a column na
             rows is one person, so a class of five visits by one patient is a class of one. That needs every
             person to have the same quasi-identifiers in all rows; a table where they differ is refused for
             the custodian to decide.
+Missing     a row without a value of a column that is `required` is no part of the table.
 Population  where there is one, its tuples are counted too. Those that no row of the table has are kept with a
             count of 0: after generalization they may share a class with rows of the table.
 """
@@ -28,13 +29,24 @@ MISSING = exp.Literal.string("")
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is to be published: a table of the engine, its quasi-identifiers and sensitive columns."""
+    """What is to be published: a table of the engine, its quasi-identifiers and sensitive columns.
+
+    Rows count that have a value of all columns that are `required`.
+    """
 
     table: str
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...] = ()
     person: str | None = None
     population: str | None = None
+    required: tuple[str, ...] = ()
+
+
+def rows_that_count(subject: Subject, table: str | None = None) -> list[exp.Expr]:
+    """What a row meets that is part of the table."""
+    person = [] if subject.person is None else [exp.column(subject.person, table=table, quoted=True)]
+    known: list[exp.Expr] = [each.is_(exp.null()).not_() for each in person]
+    return known + [exp.NEQ(this=text_of(name, table), expression=MISSING) for name in subject.required]
 
 
 def text_of(name: str, table: str | None = None) -> exp.Expr:
@@ -50,8 +62,8 @@ def counting(subject: Subject, columns: Sequence[str], table: str | None = None)
         *(text_of(name).as_(f"c{place}") for place, name in enumerate(columns)),
         exp.Count(this=unit).as_(COUNT),
     ).from_(exp.to_identifier(table or subject.table, quoted=True))
-    if not whole:
-        select = select.where(exp.column(subject.person or "", quoted=True).is_(exp.null()).not_())
+    if table is None:
+        select = select.where(*rows_that_count(subject))
     grouped = select.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
     return grouped.sql(dialect="duckdb")
 
@@ -121,10 +133,11 @@ def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hiera
     return Tuples(codes=codes, counts=counts, sensitive=sensitive, population=population)
 
 
-def missed(found: Combinations, hierarchies: Sequence[Hierarchy]) -> int:
-    """How many units `compress` leaves out, for a value that its hierarchy has no place for."""
-    total = int(found.table.column(COUNT).to_numpy().sum())
-    return total - int(_read(found.table, hierarchies)[1].sum())
+def missed(engine: Publisher, found: Combinations, tuples: Tuples) -> int:
+    """How many units are no part of the tuples, for a value that they lack."""
+    everybody = replace(found.subject, required=())
+    total = engine.count(counting(everybody, ())).secret
+    return int(total.column(COUNT)[0].as_py()) - tuples.rows
 
 
 def with_column(tuples: Tuples, name: str, counted: pa.Table, hierarchies: Sequence[Hierarchy]) -> Tuples:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from discreet.anonymity.classes import Integers
 from discreet.core.errors import RequestError, require
@@ -94,7 +94,7 @@ def for_guarantee(*, epsilon: Real, delta: Real, beta: Real | None = None) -> Sa
         if high > LARGEST_K:
             raise RequestError(
                 f"(epsilon {float(epsilon):g}, delta {float(delta):g}) needs classes above {LARGEST_K:,}.",
-                hint="Use a larger epsilon or delta.",
+                hint="Use a larger delta, or a smaller epsilon, which needs smaller classes.",
             )
     while high - low > 1:  # a larger k only leaves out more of the output, so delta does not rise
         middle = (low + high) // 2
@@ -108,11 +108,11 @@ def least_delta(epsilon: Fraction, beta: Fraction, k: int) -> float:
     rate, chance = float(epsilon), float(beta)
     gamma = 1 - (1 - chance) * math.exp(-rate)
     divergence = gamma * math.log(gamma / chance) + (1 - gamma) * math.log((1 - gamma) / (1 - chance))
-    best, first = 0.0, k
+    tail, best, first = scipy.stats.binom.sf, 0.0, k
     while -first * divergence > math.log(max(best, 1e-300)):
         n = np.arange(first, first + BLOCK)
         from_here = np.maximum(k, np.floor(gamma * n) + 1) - 1
-        more, fewer = binom.sf(from_here, n, chance), binom.sf(from_here, n - 1, chance)
+        more, fewer = tail(from_here, n, chance), tail(from_here, n - 1, chance)
         best = max(best, float(np.max(more * (1 + COVER) - math.exp(rate) * fewer)))
         first += BLOCK
     return min(1.0, max(best, 1e-300))

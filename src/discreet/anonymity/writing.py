@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.anonymity.classes import Codes, Tuples
-from discreet.anonymity.compression import COUNT, MISSING, Subject, text_of
+from discreet.anonymity.compression import COUNT, MISSING, Subject, rows_that_count, text_of
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.recoding import Recoding
 
@@ -103,8 +103,7 @@ def _counted(subject: Subject, columns: Sequence[str]) -> exp.Select:
         *(exp.column(name, quoted=True) for name in columns),
         exp.Count(this=exp.Star()).as_(COUNT, quoted=True),
     ).from_(exp.to_identifier(subject.table, quoted=True))
-    if subject.person is not None:
-        select = select.where(exp.column(subject.person, quoted=True).is_(exp.null()).not_())
+    select = select.where(*rows_that_count(subject))
     return select.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns))))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import altair as alt
 
 from discreet.app.answers import Answer
-from discreet.app.charts import BLUE, FAINT, INK, styled
+from discreet.app.charts import styled
+from discreet.app.colours import BLUE, FAINT, INK
 from discreet.belief.wording import number
 from discreet.core.errors import RequestError
 

@@ -1,6 +1,6 @@
 """Pictures, drawn by Altair and rendered offline.
 
-Colours are those of Okabe & Ito, which people with any colour vision tell apart; text says what colour says.
+Text says what colour says.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import altair as alt
 import numpy as np
 import vl_convert
 
+from discreet.app.colours import FAINT, INK, OTHERS, SUSPECTED
 from discreet.belief import Promise, belief, wording
 from discreet.core.errors import RequestError
 
-SUSPECTED, BLUE, OTHERS, INK, FAINT = "#D55E00", "#0072B2", "#C9CED6", "#1F2933", "#7B8794"
 PERSON = "M0,-1a.34,.34 0 1 1 -.001,0zM-.52,1v-.75a.52,.5 0 0 1 1.04,0v.75z"
 
 
@@ -33,11 +33,6 @@ def save(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart, path: Path) -> 
     except OSError as error:
         reason = error.strerror or "the system refuses"
         raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
-
-
-def as_svg(chart: alt.Chart | alt.LayerChart) -> str:
-    """A chart as SVG text, to stand in a page."""
-    return vl_convert.vegalite_to_svg(chart.to_json())
 
 
 def _people(share: float, title: str, subtitle: str) -> alt.LayerChart:

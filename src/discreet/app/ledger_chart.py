@@ -9,7 +9,7 @@ import altair as alt
 
 from discreet.accounting.entries import OpenRelease
 from discreet.accounting.ledger import Ledger
-from discreet.app.charts import FAINT, INK, SUSPECTED
+from discreet.app.colours import FAINT, INK, SUSPECTED
 from discreet.belief import Promise, wording
 
 WIDTH, HEIGHT = 560, 300

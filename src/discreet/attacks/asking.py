@@ -18,8 +18,8 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from discreet.attacks.attack import Finding, Findings, strongest
 from discreet.belief.odds import logit, sigmoid
@@ -142,8 +142,9 @@ def _log_mass(noise: Noise, answers: int, z: int) -> float:
     rate = float(noise.rate)
     k = np.arange(min(LARGEST, math.ceil(NEGLIGIBLE / rate) + 2 * answers))
     ways = _log_ways(k, answers) + _log_ways(k + abs(z), answers)
-    return float(logsumexp(ways - rate * (2 * k + abs(z))))
+    return float(scipy.special.logsumexp(ways - rate * (2 * k + abs(z))))
 
 
 def _log_ways(k: NDArray[np.int64], parts: int) -> NDArray[np.float64]:
-    return np.asarray(gammaln(k + parts) - gammaln(k + 1) - gammaln(parts))
+    log_gamma = scipy.special.gammaln
+    return np.asarray(log_gamma(k + parts) - log_gamma(k + 1) - log_gamma(parts))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from discreet.attacks.asking import Answerer, Noise, Victim, count, require_victims, score
 from discreet.attacks.attack import Findings
@@ -78,7 +78,7 @@ class Averaging:
             loss = float(np.sum(2 * drawn - 1)) / (2 * float(self.noise.variance))
         else:
             loss = float(self.noise.rate) * float(np.sum(np.abs(drawn) - np.abs(drawn - 1)))
-        return float(expit(logit(self.prior) + loss))
+        return float(scipy.special.expit(logit(self.prior) + loss))
 
 
 def expected_posterior(mechanism: DiscreteLaplace, *, prior: Real, answers: int, counts: int = 2) -> float:
@@ -95,5 +95,5 @@ def expected_posterior(mechanism: DiscreteLaplace, *, prior: Real, answers: int,
 
     draws, rate = answers * counts, float(mechanism.rate)
     on_its_side = np.arange(draws + 1)
-    posterior = expit(logit(prior) + rate * (2 * on_its_side - draws))
-    return float(binom.pmf(on_its_side, draws, expit(rate)) @ posterior)
+    posterior = scipy.special.expit(logit(prior) + rate * (2 * on_its_side - draws))
+    return float(binom.pmf(on_its_side, draws, scipy.special.expit(rate)) @ posterior)

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from discreet.attacks.attack import Finding, Findings, Points, strongest
 from discreet.attacks.genomes import (
@@ -121,7 +121,7 @@ class GenomeMembership:
         members = int(member.sum())
         hits = int((final[member] > quantile(rate)).sum())
         shift = max(gained, 0.0)
-        posterior = expit(logit(self.prior) + shift * final - shift**2 / 2)
+        posterior = scipy.special.expit(logit(self.prior) + shift * final - shift**2 / 2)
         victims = [
             Finding(
                 victim=name,

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count, require_nonnegative, require_probability
@@ -91,7 +91,7 @@ def expected_shift(published: Frequencies, reference: Frequencies, snps: int | N
 
 def expected_power(shift: float, false_positives: float) -> float:
     """The share of members above the quantile that `false_positives` of the others pass."""
-    return float(ndtr(shift - quantile(false_positives)))
+    return float(scipy.special.ndtr(shift - quantile(false_positives)))
 
 
 def most_power(epsilon: Real, false_positives: float) -> float:
@@ -141,4 +141,4 @@ def _variances(published: Frequencies, reference: Frequencies) -> tuple[Floats, 
 
 def quantile(rate: float) -> float:
     """What a standard normal passes with probability `rate`."""
-    return -float(ndtri(rate))
+    return -float(scipy.special.ndtri(rate))

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from discreet.attacks.audit import CONFIDENCE, Draw
 from discreet.belief import Promise
@@ -93,7 +93,7 @@ def after(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
     array([0.01, 0.5 ])
     """
     require_probability("after", "prior", prior)
-    return np.asarray(expit(logit(prior) + losses))
+    return np.asarray(scipy.special.expit(logit(prior) + losses))
 
 
 def realized(

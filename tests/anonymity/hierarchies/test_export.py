@@ -16,12 +16,12 @@ from discreet.anonymity.hierarchies import (
     Hierarchy,
     Mask,
     as_csv,
-    as_sql,
     as_table,
     listed,
     read_csv,
     with_missing,
 )
+from discreet.anonymity.hierarchies.in_sql import as_sql
 from discreet.core.errors import InvalidParameterError
 
 ODD = with_missing(

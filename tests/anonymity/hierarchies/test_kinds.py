@@ -28,6 +28,7 @@ from discreet.anonymity.hierarchies import (
     read,
     read_csv,
     spec,
+    with_missing,
 )
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchies import Alphabet, HierarchyEntry, Period, Side
@@ -163,6 +164,24 @@ def test_masks_cost_what_the_same_hierarchy_costs_as_a_list() -> None:
     assert masked.labels == same.labels
     for mine, theirs in zip(masked.shares, same.shares, strict=True):
         assert mine == pytest.approx(theirs, rel=1e-12)
+
+
+def test_declared_codes_decide_what_a_mask_stands_for() -> None:
+    declared = ("13053", "13068", "14850", "14853")
+    zipcodes = Mask(name="zip", values=declared).over(["13053"])
+    assert zipcodes.size == 4
+    shares = {level: zipcodes.shares[level][zipcodes.maps[level][0]] for level in range(6)}
+    assert shares == {0: 1 / 4, 1: 1 / 4, 2: 1 / 2, 3: 1 / 2, 4: 1, 5: 1}
+
+
+def test_levels_follow_from_the_policy_only_where_it_declares_length_or_values() -> None:
+    codes = ["1305", "13068"]
+    assert Mask(name="zip", length=7).over(codes).declared
+    assert Mask(name="zip", values=("13068", "1305")).over(["1305"]).declared
+    assert Mask(name="zip", values=("1305",), length=6).over(codes).declared
+    assert not Mask(name="zip").over(codes).declared
+    assert not Mask(name="zip", values=("1305",)).over(codes).declared
+    assert not with_missing(Mask(name="zip").over(codes)).declared
 
 
 def test_short_codes_meet_long_ones_where_the_mask_reaches_them() -> None:

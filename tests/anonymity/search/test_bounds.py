@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.search import OBJECTIVES, Objective
+from discreet.anonymity.search.exploration import Exploration
 from discreet.anonymity.search.lattice import Floats, Levels, down, up
 from discreet.anonymity.search.objectives import LOSS
-from discreet.anonymity.search.survey import Survey
 from tests.anonymity.search.worlds import World, worlds
 
 ROUNDING = 1e-9
@@ -28,9 +28,9 @@ class Claim:
     above: float
 
 
-def claims(world: World, objective: Objective, suppress: Fraction) -> tuple[Survey, dict[Levels, Claim]]:
+def claims(world: World, objective: Objective, suppress: Fraction) -> tuple[Exploration, dict[Levels, Claim]]:
     """Every valid node."""
-    survey = Survey.of(
+    exploration = Exploration.of(
         world.tuples,
         world.hierarchies,
         [KAnonymity(k=2)],
@@ -38,22 +38,22 @@ def claims(world: World, objective: Objective, suppress: Fraction) -> tuple[Surv
         objective=objective,
         weights=None,
     )
-    scale, found = survey.scale, {}
-    for node in map(survey.lattice.levels, range(survey.lattice.size)):
-        outcome = survey.check(node)
+    scale, found = exploration.scale, {}
+    for node in map(exploration.lattice.levels, range(exploration.lattice.size)):
+        outcome = exploration.check(node)
         if outcome.view is not None:
             below, above = scale.below(outcome.view), scale.above(outcome.view)
             found[node] = Claim(score=outcome.score, below=below, above=above)
-    return survey, found
+    return exploration, found
 
 
 @given(worlds(), st.sampled_from(OBJECTIVES), st.fractions(0, 1))
 def test_no_node_scores_below_a_bound(world: World, objective: Objective, suppress: Fraction) -> None:
-    survey, found = claims(world, objective, suppress)
-    scores = np.full(survey.lattice.shape, np.inf)
+    exploration, found = claims(world, objective, suppress)
+    scores = np.full(exploration.lattice.shape, np.inf)
     for node, claim in found.items():
         scores[node] = claim.score + ROUNDING * (1 + abs(claim.score))
-    assert (survey.scale.bounds() <= scores).all()
+    assert (exploration.scale.bounds() <= scores).all()
     for node, claim in found.items():
         assert (claim.below <= scores[down(node)]).all()
         assert (claim.above <= scores[up(node)]).all()
@@ -61,6 +61,6 @@ def test_no_node_scores_below_a_bound(world: World, objective: Objective, suppre
 
 @given(worlds())
 def test_the_bound_of_the_loss_is_the_loss_where_nothing_is_suppressed(world: World) -> None:
-    survey, found = claims(world, LOSS, Fraction(0))
-    bounds = survey.scale.bounds()
+    exploration, found = claims(world, LOSS, Fraction(0))
+    bounds = exploration.scale.bounds()
     assert all(abs(bounds[node] - claim.score) < ROUNDING for node, claim in found.items())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from discreet.anonymity.hierarchies.dates import Dates
 from discreet.anonymity.hierarchies.drafts import day, draft
-from discreet.anonymity.hierarchies.export import as_csv, as_sql, as_table
+from discreet.anonymity.hierarchies.export import as_csv, as_table
 from discreet.anonymity.hierarchies.flat import Flat
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
 from discreet.anonymity.hierarchies.intervals import Intervals
@@ -84,7 +84,13 @@ def _without_domain(name: str) -> RequestError:
 
 
 def _mask(name: str, entry: HierarchyEntry, column: Column) -> Spec:
-    return Mask(name=name, side=entry.mask or Side.RIGHT, alphabet=entry.alphabet, length=entry.length)
+    return Mask(
+        name=name,
+        side=entry.mask or Side.RIGHT,
+        alphabet=entry.alphabet,
+        length=entry.length,
+        values=column.values or (),
+    )
 
 
 def _order(name: str, entry: HierarchyEntry, column: Column) -> Spec:
@@ -115,7 +121,6 @@ __all__ = [
     "Spec",
     "Tree",
     "as_csv",
-    "as_sql",
     "as_table",
     "draft",
     "listed",

@@ -34,6 +34,7 @@ class Hierarchy:
 
     `labels[level]` names the labels of a level, `maps[level][value]` is the place of a value's label there;
     level 0 is the values themselves. `shares` as above; `size` is how many values the domain has (ARX's H).
+    `declared` says that its levels follow from the policy alone; else how many there are tells of the data.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Hierarchy:
     maps: tuple[Codes, ...]
     shares: tuple[Floats, ...]
     size: float
+    declared: bool = True
 
     def __post_init__(self) -> None:
         if len(self.labels[-1]) > 1:
@@ -110,6 +112,7 @@ def keyed(
     *,
     size: float,
     topped: bool = True,
+    declared: bool = True,
 ) -> Hierarchy:
     """The hierarchy over a domain that is not listed: a key for each value, a label and a share for each key.
 
@@ -127,7 +130,14 @@ def keyed(
         labels.append((TOP,))
         maps.append(np.zeros(len(values), np.int32))
         shares.append(np.ones(1))
-    return Hierarchy(name=name, labels=tuple(labels), maps=tuple(maps), shares=tuple(shares), size=size)
+    return Hierarchy(
+        name=name,
+        labels=tuple(labels),
+        maps=tuple(maps),
+        shares=tuple(shares),
+        size=size,
+        declared=declared,
+    )
 
 
 def places(keys: Sequence[Key], distinct: Sequence[Key]) -> Codes:

@@ -1,17 +1,19 @@
 """Codes that lose a character a level: 13053 → 1305* → 130** → 13*** → 1**** → *.
 
 Codes of different lengths share the levels of the longest: a shorter one stays as it is until the mask
-reaches it, so A1, A12 and A12.9 meet at A1***. A share is the part of all codes of the full length over the
-alphabet that a mask stands for; a code of which nothing is masked is one of them.
+reaches it, so A1, A12 and A12.9 meet at A1***. A share is the part of the declared values that a mask stands
+for; where none are declared, of all codes of the full length over the alphabet, and a code of which nothing
+is masked is one of them. Where neither length nor values are declared, labels are as long as the longest code
+in the data, and there are as many levels.
 """
 
 from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy, keyed
+from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy, keyed, listed
 from discreet.anonymity.hierarchies.spec import refuse
 from discreet.core.hierarchies import LONGEST_CODE, Alphabet, Side
 
@@ -27,16 +29,34 @@ EXAMPLES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
-    """Characters are masked from one side; alphabet and length are those of the values if not given."""
+    """Characters are masked from one side; alphabet and length are those of the values if not given.
+
+    `values` are those that the policy declares; they count for shares, in the data or not.
+    """
 
     name: str
     side: Side = Side.RIGHT
     alphabet: Alphabet | None = None
     length: int | None = None
+    values: tuple[str, ...] = ()
 
     def over(self, values: Iterable[str]) -> Hierarchy:
         ordered = sorted(set(values))
-        refuse(self.name, len(self.uncovered(ordered)))
+        refuse(self.name, len(self.uncovered([*self.values, *ordered])))
+        return self._over_listed(ordered) if self.values else self._over_all(ordered)
+
+    def _over_listed(self, present: Sequence[str]) -> Hierarchy:
+        """A list of the declared values, and of those that are there besides."""
+        codes = list(dict.fromkeys((*self.values, *present)))
+        longest = max(map(len, self.values))
+        length = self.length or max(map(len, codes))
+        masks = [
+            (code, *(self._masked(code, kept, length) for kept in range(length - 1, 0, -1)), TOP)
+            for code in codes
+        ]
+        return replace(listed(self.name, masks), declared=self.length is not None or length == longest)
+
+    def _over_all(self, ordered: Sequence[str]) -> Hierarchy:
         length = self.length or max(map(len, ordered), default=1)
         alphabet = float(self._letters(ordered))
         size = alphabet**length
@@ -48,7 +68,7 @@ class Mask:
             ([self._masked(value, kept, length) for value in ordered], describe)
             for kept in range(length - 1, 0, -1)
         ]
-        return keyed(self.name, ordered, levels, size=size)
+        return keyed(self.name, ordered, levels, size=size, declared=self.length is not None)
 
     def uncovered(self, values: Iterable[str]) -> tuple[str, ...]:
         longest = self.length or LONGEST_CODE
@@ -62,7 +82,9 @@ class Mask:
         )
 
     def domain(self) -> tuple[str, ...]:
-        """Codes to show it with; they are made up."""
+        """Codes to show it with: the declared ones, else made up."""
+        if self.values:
+            return self.values
         letters = CHARACTERS[self.alphabet or Alphabet.DIGITS]
         length, few = self.length or 5, letters[:2]
         codes = [f"{place:b}"[-length:].rjust(length, "0") for place in range(EXAMPLES)]

@@ -73,6 +73,7 @@ def with_missing(hierarchy: Hierarchy) -> Hierarchy:
         maps=(*maps, np.zeros(len(labels[0]), np.int32)),
         shares=(*shares, np.ones(1)),
         size=size,
+        declared=hierarchy.declared,
     )
 
 

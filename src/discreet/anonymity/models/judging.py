@@ -28,13 +28,15 @@ def judge_all(classes: Classes, models: Sequence[Model], standing: Verdicts | No
     Models about the whole table speak last, of what the others leave, and again until none leaves out more:
     an average that a table meets may be broken by leaving out one of its large classes.
     """
-    kept = np.ones(len(classes), np.bool_) if standing is None else standing
+    kept = standing
     averages: list[TableModel] = []
     for model in models:
         if _is_of_tables(model):
             averages.append(model)
         else:
-            kept = kept & model.judge(classes)
+            kept = model.judge(classes) if kept is None else kept & model.judge(classes)
+    if kept is None:
+        kept = np.ones(len(classes), np.bool_)
     before = -1
     while averages and before != (before := int(kept.sum())):
         for average in averages:

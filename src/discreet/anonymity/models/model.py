@@ -12,6 +12,9 @@ a search may prune, and are tested by brute force:
 A model about the whole table, an average, is met by what is left after all other models have spoken; it
 says by `keep` which of the classes that still stand may be published. `judging.judge_all` has the order.
 
+A missing sensitive value is judged like any other, as a value of its own. That is right only where it says
+something: so it is asked of the policy (`missing: category` or `suppress`) before any model sees it.
+
 Ties are decided exactly, in integers or in logarithms with a proof, never by a rounded float. Thresholds are
 fractions: a float stands for the decimal that it prints as, so that 0.3 is 3/10.
 """

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from discreet.anonymity.search.exploration import Exploration
 from discreet.anonymity.search.lattice import Levels
-from discreet.anonymity.search.survey import Survey
 
 REMEMBERED = 2048  # hopeless nodes, the latest
 ROOM = 0.15
@@ -26,33 +26,33 @@ Place = tuple[bool, float, Levels]
 """Where a node stands among those to go on from: valid ones first, the best of them."""
 
 
-def dive(survey: Survey) -> None:
-    """Leave the best that is found until time runs out in the survey."""
-    _Dive(survey).run()
+def dive(exploration: Exploration) -> None:
+    """Leave the best that is found until time runs out in the exploration."""
+    _Dive(exploration).run()
 
 
 class _Dive:
     """Nodes that were judged and not yet gone on from, and what rules out others."""
 
-    def __init__(self, survey: Survey) -> None:
-        self._survey = survey
+    def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
         self._waiting: list[Place] = []
         self._seen: set[Levels] = set()
-        self._hopeless = np.full((REMEMBERED, len(survey.lattice.shape)), -1, np.int16)
+        self._hopeless = np.full((REMEMBERED, len(exploration.lattice.shape)), -1, np.int16)
         self._ruled_out = 0
         self._room = 0.0
 
     def run(self) -> None:
-        start = self._judged(self._survey.lattice.top)
+        start = self._judged(self._exploration.lattice.top)
         if start is not None:
             self._waiting = [start]
-            self._room = ROOM * abs(start[1]) / max(1, self._survey.judge.limit) if not start[0] else 0.0
-        while self._waiting and not self._survey.over:
+            self._room = ROOM * abs(start[1]) / max(1, self._exploration.judge.limit) if not start[0] else 0.0
+        while self._waiting and not self._exploration.over:
             self._descend(heapq.heappop(self._waiting))
 
     def _descend(self, place: Place | None) -> None:
         while place is not None:
-            self._survey.report(lambda: len(self._waiting))
+            self._exploration.report(lambda: len(self._waiting))
             found = [self._judged(child) for child in self._children(place[2])]
             places = sorted(one for one in found if one is not None)
             place = places.pop(0) if places and not places[0][0] else None
@@ -63,13 +63,18 @@ class _Dive:
         """Those that were not seen, while there is time."""
         for j, level in enumerate(node):
             child = (*node[:j], level - 1, *node[j + 1 :])
-            if level and child not in self._seen and not self._survey.over and not self._is_hopeless(child):
+            if (
+                level
+                and child not in self._seen
+                and not self._exploration.over
+                and not self._is_hopeless(child)
+            ):
                 yield child
 
     def _judged(self, node: Levels) -> Place | None:
         """Where the node stands, if nodes below it may be valid."""
         self._seen.add(node)
-        outcome = self._survey.check(node)
+        outcome = self._exploration.check(node)
         if outcome.hopeless:
             self._hopeless[self._ruled_out % REMEMBERED] = node
             self._ruled_out += 1

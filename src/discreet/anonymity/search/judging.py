@@ -58,15 +58,20 @@ class Judge:
     def judge(self, classes: Classes) -> Verdict:
         if self._minding and self._minded(classes):
             return Verdict(suppressed=0, hopeless=True)
-        suppressed, kept = 0, classes.sizes > 0
-        certain = kept
+        suppressed, kept = 0, classes.sizes > 0 if classes.population is not None else None
+        certain: Verdicts | None = None
         for models, hopeless in self._panels:
             kept = judge_all(classes, models, kept)
             suppressed = suppressed_rows(classes.sizes, kept)
             if suppressed > self.limit:
                 return Verdict(suppressed=suppressed, hopeless=hopeless)
             certain = kept if models is self._sure else certain
-        return Verdict(suppressed=suppressed, kept=kept, certain=certain)
+        every = classes.sizes > 0
+        return Verdict(
+            suppressed=suppressed,
+            kept=every if kept is None else kept,
+            certain=every if certain is None else certain,
+        )
 
     def _minded(self, classes: Classes) -> bool:
         """Finer classes of one without rows have none either, so what is rejected here is so below."""

@@ -16,11 +16,11 @@ import numpy as np
 from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import Model
+from discreet.anonymity.search.exploration import Exploration
 from discreet.anonymity.search.lattice import Levels, Truths, down, up
 from discreet.anonymity.search.objectives import LOSS, Objective
 from discreet.anonymity.search.optimal import PROVABLE
 from discreet.anonymity.search.solution import Found, Progress
-from discreet.anonymity.search.survey import Survey
 from discreet.core.errors import RequestError
 
 
@@ -36,7 +36,7 @@ def minimal(
     progress: Progress | None = None,
 ) -> Found:
     """Every minimal node, best first; proven to be all, unless `seconds` run out first."""
-    survey = Survey.of(
+    exploration = Exploration.of(
         tuples,
         hierarchies,
         models,
@@ -46,43 +46,43 @@ def minimal(
         seconds=seconds,
         progress=progress,
     )
-    if survey.lattice.size > PROVABLE:
+    if exploration.lattice.size > PROVABLE:
         raise RequestError(
-            f"The hierarchies have {survey.lattice.size:,} generalizations; minimal ones are listed among at "
-            f"most {PROVABLE:,}.",
+            f"The hierarchies have {exploration.lattice.size:,} generalizations; minimal ones are listed "
+            f"among at most {PROVABLE:,}.",
             hint="Leave out levels or columns, or ask for the best generalization alone.",
         )
-    return _Census(survey).run()
+    return _Census(exploration).run()
 
 
 class _Census:
-    """A survey that comes to know of every node whether it is valid."""
+    """An exploration that comes to know of every node whether it is valid."""
 
-    def __init__(self, survey: Survey) -> None:
-        self._survey = survey
-        self._lattice = survey.lattice
-        self._known: Truths = np.zeros(survey.lattice.shape, np.bool_)
-        self._valid: Truths = np.zeros(survey.lattice.shape, np.bool_)
+    def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
+        self._lattice = exploration.lattice
+        self._known: Truths = np.zeros(exploration.lattice.shape, np.bool_)
+        self._valid: Truths = np.zeros(exploration.lattice.shape, np.bool_)
 
     def run(self) -> Found:
         proven = self._judge_all()
         valid = int(self._valid.sum())
         least = np.flatnonzero(self._lattice.minimal(self._valid.reshape(-1))).tolist()
-        judged = self._survey.checked
-        self._survey.top = max(1, len(least))
+        judged = self._exploration.checked
+        self._exploration.top = max(1, len(least))
         for place in least:
-            self._survey.check(self._lattice.levels(place))
-        self._survey.checked = judged
-        return self._survey.found(proven=proven, valid=valid if proven else None)
+            self._exploration.check(self._lattice.levels(place))
+        self._exploration.checked = judged
+        return self._exploration.found(proven=proven, valid=valid if proven else None)
 
     def _judge_all(self) -> bool:
         """Whether all are known in time."""
-        decide = self._bisect if self._survey.judge.monotone else self._judge
-        for node in self._lattice.walk(self._survey.tables.order):
+        decide = self._bisect if self._exploration.judge.monotone else self._judge
+        for node in self._lattice.walk(self._exploration.tables.order):
             if not self._known[node]:
-                if self._survey.over:
+                if self._exploration.over:
                     return False
-                self._survey.report(self._left)
+                self._exploration.report(self._left)
                 decide(node)
         return True
 
@@ -99,7 +99,7 @@ class _Census:
     def _path(self, node: Levels) -> list[Levels]:
         """From a node upwards while nothing is known, the column that is rolled up last first."""
         path = [node]
-        for j in reversed(self._survey.tables.order):
+        for j in reversed(self._exploration.tables.order):
             while path[-1][j] < self._lattice.top[j]:
                 higher = (*path[-1][:j], path[-1][j] + 1, *path[-1][j + 1 :])
                 if self._known[higher]:
@@ -108,11 +108,11 @@ class _Census:
         return path
 
     def _judge(self, node: Levels) -> bool:
-        _, verdict = self._survey.verdict(node)
+        _, verdict = self._exploration.verdict(node)
         valid = verdict.kept is not None
         self._known[node] = True
         self._valid[node] = valid
-        if self._survey.judge.monotone and valid:
+        if self._exploration.judge.monotone and valid:
             self._known[up(node)] = self._valid[up(node)] = True
         elif verdict.hopeless:
             self._known[down(node)] = True

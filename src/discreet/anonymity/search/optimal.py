@@ -22,11 +22,11 @@ import numpy as np
 from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import Model
+from discreet.anonymity.search.exploration import Exploration, Outcome
 from discreet.anonymity.search.heuristic import dive
 from discreet.anonymity.search.lattice import Floats, Levels, down, up
 from discreet.anonymity.search.objectives import LOSS, Objective
 from discreet.anonymity.search.solution import Found, Progress
-from discreet.anonymity.search.survey import Outcome, Survey
 
 PROVABLE = 4_000_000
 """The most nodes of a lattice for which bounds are held; larger ones are searched by `heuristic`."""
@@ -54,7 +54,7 @@ def search(
 
     Proven best, unless `seconds` run out first or the lattice is too large to prove anything.
     """
-    survey = Survey.of(
+    exploration = Exploration.of(
         tuples,
         hierarchies,
         models,
@@ -65,27 +65,27 @@ def search(
         seconds=seconds,
         progress=progress,
     )
-    if survey.lattice.size > PROVABLE:
-        survey.deadline = min(survey.deadline, time.monotonic() + SECONDS)
-        dive(survey)
-        return survey.found(proven=False)
-    proven = _Bounded(survey).run()
-    return survey.found(proven=proven)
+    if exploration.lattice.size > PROVABLE:
+        exploration.deadline = min(exploration.deadline, time.monotonic() + SECONDS)
+        dive(exploration)
+        return exploration.found(proven=False)
+    proven = _Bounded(exploration).run()
+    return exploration.found(proven=proven)
 
 
 class _Bounded:
-    """A survey with a bound for every node."""
+    """An exploration with a bound for every node."""
 
-    def __init__(self, survey: Survey) -> None:
-        self._survey = survey
-        self._lattice = survey.lattice
-        self._bounds: Floats = np.ascontiguousarray(survey.scale.bounds())
+    def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
+        self._lattice = exploration.lattice
+        self._bounds: Floats = np.ascontiguousarray(exploration.scale.bounds())
         self._flat = self._bounds.reshape(-1)
 
     def run(self) -> bool:
         """Whether every node was judged or ruled out in time."""
-        survey = self._survey
-        if survey.judge.tells:
+        exploration = self._exploration
+        if exploration.judge.tells:
             self._descend()
             order = np.argsort(-self._lattice.below, kind="stable")
         else:
@@ -94,17 +94,17 @@ class _Bounded:
         for place in order[self._flat[order] < reach].tolist():
             bound = self._flat[place]
             if bound < reach and (bound < cutoff or self._decides(place, cutoff)):
-                if survey.over:
+                if exploration.over:
                     return False
-                survey.report(self._left)
+                exploration.report(self._left)
                 self._check(self._lattice.levels(place))
                 cutoff, reach = self._limits()
         return True
 
     def _limits(self) -> tuple[float, float]:
         """Below which bound a node is live, and below which it may be judged for those below it."""
-        cutoff = self._survey.cutoff
-        return cutoff, cutoff + BEYOND * abs(cutoff) if self._survey.judge.tells else cutoff
+        cutoff = self._exploration.cutoff
+        return cutoff, cutoff + BEYOND * abs(cutoff) if self._exploration.judge.tells else cutoff
 
     def _decides(self, place: int, cutoff: float) -> bool:
         """Whether a node that is not live itself could rule out many that are."""
@@ -112,7 +112,7 @@ class _Bounded:
         return int(np.count_nonzero(below < cutoff)) >= MANY
 
     def _left(self) -> int:
-        return int((self._flat < self._survey.cutoff).sum())
+        return int((self._flat < self._exploration.cutoff).sum())
 
     def _descend(self) -> None:
         node: Levels | None = self._lattice.top if self._check(self._lattice.top).valid else None
@@ -124,22 +124,22 @@ class _Bounded:
         return sorted(children, key=lambda child: float(self._bounds[child]))
 
     def _improves(self, node: Levels) -> bool:
-        before = self._survey.cutoff
+        before = self._exploration.cutoff
         return (
             self._bounds[node] < before
-            and not self._survey.over
+            and not self._exploration.over
             and self._check(node).valid
-            and (self._survey.cutoff < before or before == np.inf)
+            and (self._exploration.cutoff < before or before == np.inf)
         )
 
     def _check(self, node: Levels) -> Outcome:
-        outcome = self._survey.check(node)
+        outcome = self._exploration.check(node)
         self._bounds[node] = np.inf
         if outcome.hopeless:
             self._bounds[down(node)] = np.inf
         elif outcome.view is not None:
             lower = self._bounds[down(node)]
-            np.maximum(lower, self._survey.scale.below(outcome.view), out=lower)
-            if self._survey.scale.above(outcome.view) >= self._survey.cutoff:
+            np.maximum(lower, self._exploration.scale.below(outcome.view), out=lower)
+            if self._exploration.scale.above(outcome.view) >= self._exploration.cutoff:
                 self._bounds[up(node)] = np.inf
         return outcome

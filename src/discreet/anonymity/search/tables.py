@@ -96,10 +96,11 @@ class Tables:
         self.bottom = Table(
             keys=keys, sizes=tuples.counts, sensitive=tuples.sensitive, population=tuples.population
         )
+        self._passing = _arrays(self.bottom)
         self._room = min(max(LEAST_KEPT, 4 * self.bottom.bytes), MOST_KEPT)
 
     def at(self, levels: Sequence[int]) -> Table:
-        """The classes of a node."""
+        """The classes of a node; where its last column is coarser, only until the next is asked for."""
         return self._at(_without_zeros(tuple([levels[j] for j in self.order])))
 
     def partition(self, levels: Sequence[int]) -> tuple[Integers, Codes]:
@@ -129,8 +130,9 @@ class Tables:
         before, level = wanted[:-1], wanted[-1]
         low, table = self._source(before, level)
         inverse = np.empty(len(table), np.int32) if self._traced else self._inverse
-        made = self._rolled_up(table, self.columns[self.order[len(before)]], low, level, inverse)
-        return made if len(wanted) == len(self.columns) else self._keep(wanted, made)
+        column, last = self.columns[self.order[len(before)]], len(wanted) == len(self.columns)
+        made = self._rolled_up(table, column, low, level, inverse, self._passing if last else None)
+        return made if last else self._keep(wanted, made)
 
     def _source(self, before: Levels, level: int) -> tuple[int, Table]:
         """The table to roll up from, and the level that its last column has."""
@@ -140,10 +142,18 @@ class Tables:
                 return low, kept
         return 0, self._at(_without_zeros(before))
 
-    def _rolled_up(self, table: Table, column: Column, low: int, high: int, inverse: Codes) -> Table:
-        keys, sizes = np.empty(table.keys.shape, np.int64), np.empty(len(table), np.int64)
+    def _rolled_up(
+        self,
+        table: Table,
+        column: Column,
+        low: int,
+        high: int,
+        inverse: Codes,
+        room: tuple[Integers, Integers] | None = None,
+    ) -> Table:
+        keys, sizes = _arrays(table) if room is None else room
         labels, made = column.climb(low, high), (keys, sizes, inverse)
-        if keys.ndim > 1:
+        if table.keys.ndim > 1:
             size = roll_up_wide(table.keys, table.sizes, column.field, labels, *made)
         else:
             # only a first table, and one whose stems change, has to be brought into order
@@ -165,6 +175,11 @@ class Tables:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.bytes
         return kept
+
+
+def _arrays(table: Table) -> tuple[Integers, Integers]:
+    """Room for the keys and sizes of what is made from a table."""
+    return np.empty(table.keys.shape, np.int64), np.empty(len(table), np.int64)
 
 
 def _trimmed(part: Integers) -> Integers:

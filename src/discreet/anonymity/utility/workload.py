@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.extents import extents_of
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
-from discreet.anonymity.recoding import Floats, Recoding
+from discreet.anonymity.recoding import Extents, Floats, Recoding
 from discreet.core.numbers import require_count
 from discreet.core.randomness import Randomness
 
@@ -92,18 +92,14 @@ def workload_error(
 ) -> WorkloadError:
     """The errors of a workload, one query against all tuples at a time."""
     extents = extents_of(recoding, hierarchies)
+    codes, shown = np.asfortranarray(tuples.codes), np.asfortranarray(recoding.codes)
     errors = np.empty(len(workload))
     for number, query in enumerate(workload):
-        rows = _rows(tuples, query)
-        truth, estimate = rows.astype(float), np.where(recoding.kept, rows, 0).astype(float)
+        rows = _rows(tuples, query).astype(float)
+        truth, estimate = rows, np.where(recoding.kept, rows, 0.0)
         for j, inside in query.sets.items():
-            truth = truth * inside[tuples.codes[:, j]]
-            extent = extents[j]
-            by_place = np.empty(len(inside))
-            by_place[extent.order] = inside
-            before = np.concatenate([[0.0], np.cumsum(by_place)])
-            part = (before[extent.high] - before[extent.low]) / np.maximum(extent.high - extent.low, 1)
-            estimate = estimate * part[recoding.codes[:, j]]
+            truth = truth * inside[codes[:, j]]
+            estimate = estimate * _part(extents[j], inside)[shown[:, j]]
         errors[number] = _relative(float(estimate.sum()), float(truth.sum()), tuples.rows)
     return WorkloadError(
         queries=len(errors),
@@ -111,6 +107,15 @@ def workload_error(
         median=float(np.median(errors)),
         worst=float(errors.max()),
     )
+
+
+def _part(extent: Extents, inside: NDArray[np.bool_]) -> Floats:
+    """The part of the values of each label that count."""
+    by_place = np.empty(len(inside))
+    by_place[extent.order] = inside
+    before = np.concatenate([[0.0], np.cumsum(by_place)])
+    counted = before[extent.high] - before[extent.low]
+    return np.asarray(counted / np.maximum(extent.high - extent.low, 1))
 
 
 def _relative(estimate: float, truth: float, rows: int) -> float:

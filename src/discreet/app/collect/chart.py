@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from discreet.app.charts import BLUE, FAINT, INK, styled
+from discreet.app.charts import styled
 from discreet.app.collect.estimating import Estimated, figures
+from discreet.app.colours import BLUE, FAINT, INK
 from discreet.belief.wording import at_most, percent
 from discreet.core.errors import RequestError
 from discreet.local.estimates import MeanEstimate

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from discreet.anonymity.hierarchies import as_csv, as_sql
+from discreet.anonymity.hierarchies import as_csv
 from discreet.anonymity.hierarchies.export import rows
+from discreet.anonymity.hierarchies.in_sql import as_sql
 from discreet.app.hierarchy_view import show
 from discreet.app.policies import load
 from discreet.app.shown_hierarchy import Shown, find

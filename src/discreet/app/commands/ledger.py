@@ -21,12 +21,13 @@ from discreet.belief import Belief
 from discreet.belief.wording import number
 from discreet.core.guarantees import PureDP
 
+POLICY = Path("privacy.yaml")
 SHOWN = 50
 STYLES = {State.RESERVED: "dim", State.SETTLED: "", State.FAULTED: "red", State.ORPHANED: "yellow"}
 
 
 def run(
-    policy: Annotated[Path, typer.Option(help="The policy whose ledger it is.")] = Path("privacy.yaml"),
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy whose ledger it is.")] = POLICY,
     analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked and may spend.")] = None,
     clear: Annotated[
         str | None, typer.Option(metavar="ANALYST", help="Let an analyst ask again after a fault.")

@@ -25,7 +25,7 @@ from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Found, Objective
 from discreet.anonymity.search.objectives import Loss
 from discreet.app.policies import load
-from discreet.app.publishing.counted import Counted, counted
+from discreet.app.publishing.counted import Counted, counted, require_values
 from discreet.app.publishing.exposure import require_declared
 from discreet.app.publishing.frames import named
 from discreet.app.publishing.goals import Goal, Method, share_of
@@ -129,10 +129,13 @@ class Anonymizer:
             shown=shown,
             tell=self._tell,
         )
+        sensitive, declared = found.tuples.sensitive, self.policy.tables[name]
+        require_values(declared, sensitive, found.goal.models)
         if self._posterior is None:
             return found
-        seen = {each: held for each, held in found.tuples.sensitive.items() if each != EARLIER}
+        seen = {each: held for each, held in sensitive.items() if each != EARLIER}
         capping = tuple(of_posterior(self._posterior, seen))
+        require_values(declared, sensitive, capping)
         models = (*found.goal.models, *capping)
         return replace(found, goal=replace(found.goal, models=models, capping=capping))
 

@@ -9,21 +9,17 @@ import typer
 from rich.console import Console
 
 from discreet.app.commands.progress import spinner
-from discreet.app.publishing import checking, listed_view, private_view
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.door import PRIVATE
 from discreet.app.publishing.exposure import warnings
 from discreet.app.publishing.options import Request, anonymizer, private, wanted
-from discreet.app.publishing.release import Release
-from discreet.app.publishing.releasing import publish
-from discreet.app.publishing.report import report, write_report
+from discreet.app.publishing.releasing import publish, tried
+from discreet.app.publishing.report import write_report
 from discreet.app.publishing.subjects import Named, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
 from discreet.app.trials import view as attack_view
-from discreet.app.trials.release_trial import stated, try_release
-from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
 from discreet.engines.publishing import Target
@@ -67,15 +63,12 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
     with spinner() as tell:
         release = anonymizer(request, named, tell).fit(named.name).release
         tell("attacking it")
-        trial = _tried(request, release, named)
-        trial.refuse(forced=request.force)
+        at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
+        trial = tried(release, at_most=at_most, others=request.others, force=request.force)
         written = []
         if request.output is not None:
             tell("writing")
-            document = report(release, trial)  # what can fail comes before anything is published
-            bounds = stated(_at_most(request))
-            written = publish(release, named.policy, request.output, trial=trial, stated=bounds)
-            written.append(write_report(document, request.output))
+            written = publish(release, request.output, trial, at_most=at_most)
     _warn(release.warnings)
     if as_json:
         files = {"files": [str(path) for path in written]}
@@ -84,15 +77,9 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
         anonymize_view.show(Console(), release, written, trial)
 
 
-def _tried(request: Request, release: Release, named: Named) -> Trial:
-    return try_release(release, named.policy, at_most=_at_most(request), others=request.others)
-
-
-def _at_most(request: Request) -> float | None:
-    return None if request.at_most is None else parse_probability("--at-most", request.at_most)
-
-
 def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:
+    from discreet.app.publishing import private_view  # this and the next two: nothing else here needs them
+
     if request.output is None:
         raise RequestError(
             "anonymize: a private release is charged when it is made, so it must be kept.",
@@ -124,6 +111,8 @@ def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> 
             "anonymize: a private release is not searched for; its levels are declared.",
             hint="Leave --minimal and --top out.",
         )
+    from discreet.app.publishing import listed_view
+
     with spinner() as tell:
         found = anonymizer(request, named, tell)
         listed = found.minimal(named.name) if top is None else found.best(named.name, top)
@@ -132,7 +121,16 @@ def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> 
 
 
 def _check(request: Request, named: Named, *, as_json: bool) -> None:
+    from discreet.app.publishing import checking
+
     found = checking.check(named, models_of(request.models, named), unit=request.unit)
+    _warn(
+        [
+            f"Rows lack a value of {name}, which is judged as a value of its own: an attacker who rules it "
+            "out is left with fewer."
+            for name in found.lacking
+        ]
+    )
     if as_json:
         print(json.dumps(found.as_object()))
     else:

@@ -106,11 +106,10 @@ def _column(release: Release, name: str) -> dict[str, object]:
         return {"role": role.value, "published": "as keyed pseudonyms"}
     if role is not Role.QUASI:
         return {"role": role.value, "published": "as it is"}
-    how = release.how(release.subject.quasi.index(name))
     missing = release.table.columns[name].missing
     return {
         "role": role.value,
-        "published": f"level {how}" if release.recoding.levels is not None else how,
+        "published": release.certified(release.subject.quasi.index(name)),
         "hierarchy": release.table.columns[name].hierarchy or name,
         "missing": None if missing is None else missing.value,
     }

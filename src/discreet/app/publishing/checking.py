@@ -17,7 +17,7 @@ from rich.text import Text
 from discreet.anonymity.classes import Classes, Tuples
 from discreet.anonymity.compression import combine, compress
 from discreet.anonymity.grouping import grouped
-from discreet.anonymity.hierarchies import Flat, Hierarchy, spec_of
+from discreet.anonymity.hierarchies import MISSING, Flat, Hierarchy, spec_of
 from discreet.anonymity.models import Measured, Worst, strongest, worst
 from discreet.app.publishing.counted import subject_of
 from discreet.app.publishing.subjects import Named
@@ -74,6 +74,9 @@ class Checked:
     labels: tuple[dict[str, str], ...]
     """The quasi-identifiers of the worst class of each verdict."""
 
+    lacking: tuple[str, ...] = ()
+    """The sensitive columns that rows lack a value of, which is judged as one of its own."""
+
     @property
     def holds(self) -> bool:
         return all(each.holds for _, each in self.verdicts)
@@ -118,6 +121,7 @@ def check(named: Named, models: Sequence[Measured], *, unit: str | None = None) 
         rows=tuples.rows,
         classes=classes,
         verdicts=tuple(found),
+        lacking=tuple(name for name, each in tuples.sensitive.items() if MISSING in each.names),
         labels=tuple(_labels(tuples, flat, place) for place in places),
         strongest=tuple(_all_strongest(classes, named)),
     )

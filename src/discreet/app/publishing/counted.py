@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from discreet.anonymity.chaining import EARLIER, chained
-from discreet.anonymity.classes import Tuples
+from discreet.anonymity.classes import Sensitive, Tuples
 from discreet.anonymity.compression import Combinations, Subject, combine, compress, missed
-from discreet.anonymity.hierarchies import Hierarchy, Spec, over_column, spec_of
+from discreet.anonymity.hierarchies import MISSING, Hierarchy, Spec, over_column, spec_of
 from discreet.anonymity.hierarchies.labels import number
 from discreet.anonymity.models import MInvariance, Model
 from discreet.anonymity.writing import repeated
@@ -51,6 +51,7 @@ class Counted:
     `missing` counts those who are no part of it, because a value is missing where the policy suppresses that.
     """
 
+    policy: Policy
     name: str
     table: Table
     subject: Subject
@@ -81,6 +82,7 @@ def counted(
     """Have the engine count the table; refuses columns to be `shown` that look like identifiers."""
     declared = policy.tables[name]
     subject = subject_of(name, declared, goal.models, unit=unit, population=population)
+    subject = replace(subject, required=_required(declared, subject.quasi))
     _require_people(subject, goal)
     for each, frame in frames.items():
         require_columns(policy.tables[each], frame)
@@ -98,8 +100,10 @@ def counted(
         if goal.earlier is not None:
             tuples = chained(engine, found, tuples, list(hierarchies), goal.earlier)
             goal = replace(goal, models=tuple(map(_following, goal.models)))
-    dropped = any(declared.columns[each].missing is Missing.SUPPRESS for each in subject.quasi)
+        dropped = any(column.missing is Missing.SUPPRESS for column in declared.columns.values())
+        missing = missed(engine, found, tuples) if dropped else 0
     return Counted(
+        policy=policy,
         name=name,
         table=declared,
         subject=subject,
@@ -108,7 +112,7 @@ def counted(
         hierarchies=hierarchies,
         sources=sources,
         state=state,
-        missing=missed(found, hierarchies) if dropped else 0,
+        missing=missing,
     )
 
 
@@ -153,6 +157,30 @@ def subject_of(
         person=person,
         population=population,
     )
+
+
+def _required(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
+    """The columns that no row may lack; hierarchies see to those of quasi-identifiers."""
+    return tuple(
+        name
+        for name, column in table.columns.items()
+        if column.missing is Missing.SUPPRESS and name not in quasi and column.role is not Role.IDENTIFIER
+    )
+
+
+def require_values(table: Table, sensitive: Mapping[str, Sensitive], models: Sequence[Model]) -> None:
+    """Refuse models of a column that rows lack a value of, where nobody said what that means.
+
+    Taken for a value it would count towards diversity, and an attacker who rules it out is left with fewer.
+    """
+    for name in dict.fromkeys(model.column for model in models if model.column is not None):
+        if table.columns[name].missing is None and MISSING in sensitive[name].names:
+            raise DataError(
+                f"anonymize: some rows have no value in the sensitive column {name}, and no policy says what "
+                "becomes of them.",
+                hint="Add missing: category (it counts as a value of its own) or missing: suppress to the "
+                "column in a policy.",
+            )
 
 
 def hierarchies_of(

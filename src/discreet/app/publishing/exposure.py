@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+import numpy as np
+
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.hierarchy import TOP
+from discreet.anonymity.hierarchies.mask import MASK
 from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
+from discreet.anonymity.recoding import Recoding
 from discreet.app.drafting.identifiers import PATTERNS, by_content
 from discreet.app.drafting.roles import likely_role
 from discreet.core.errors import DataError, RequestError
@@ -66,11 +72,38 @@ def of_values(models: Iterable[Model], columns: Collection[str]) -> list[str]:
     ]
 
 
-def warnings(table: Table, columns: Sequence[str]) -> list[str]:
-    """One sentence for each column that is shown as it is and may be known to others."""
+def of_lengths(hierarchies: Sequence[Hierarchy], recoding: Recoding) -> list[str]:
+    """One sentence for each column of codes whose labels tell how long the longest one is."""
+    shown = [np.unique(recoding.codes[recoding.kept, place]) for place in range(len(hierarchies))]
     return [
+        f"Codes of {each.name} differ in length and the policy declares none, so masked labels are as long "
+        "as the longest code, whoever has it: add length to its hierarchy."
+        for place, each in enumerate(hierarchies)
+        if not each.declared
+        and len(set(map(len, each.values))) > 1
+        and any(_is_masked(recoding.labels[place][code]) for code in shown[place].tolist())
+    ]
+
+
+def _is_masked(label: str) -> bool:
+    """In part: of a label that says nothing no length can be read."""
+    return MASK in label and label != TOP
+
+
+def warnings(table: Table, columns: Sequence[str]) -> list[str]:
+    """One sentence for each column that is shown as it is and may be known to others, one for the rest."""
+    known = [
         f"{column} is published as it is, and its name says that others may know it of a person: consider "
         "role: quasi."
         for column in columns
         if table.columns[column].role is Role.OTHER and likely_role(column) is Role.QUASI
+    ]
+    others = [column for column in undeclared(table, columns) if likely_role(column) is not Role.QUASI]
+    if not others:
+        return known
+    names, are = ", ".join(others), "is" if len(others) == 1 else "are"
+    return [
+        *known,
+        f"{names} {are} published without change, as nobody said what is in there: give role: sensitive, "
+        "quasi or identifier in a policy, or role: other where it tells of nobody.",
     ]

@@ -1,7 +1,8 @@
 """What a custodian is told of a file that no policy describes: quasi-identifiers that are made coarser badly.
 
 Nobody said what the bounds of a number are, so without a hierarchy its characters are masked, 34 to 3*. That
-is safe and seldom useful. A column of numbers with a word among them is text to whoever reads the file.
+is safe and seldom useful. A column of numbers with a word among them, or with some that begin with 0, is text
+to whoever reads the file.
 """
 
 from __future__ import annotations
@@ -36,4 +37,5 @@ def _told(schema: Schema, plain: dict[str, Kind | None]) -> Iterator[tuple[str, 
             yield name, f"{name} is a date without bounds, so its characters are masked."
         # a file that says itself that all of them are text is taken at its word
         elif numbers.get(name, 0) > MOSTLY and (schema.guessed or numbers[name] < 1):
-            yield name, f"{name} is read as text, because some of its values are no numbers."
+            wrong = "values are no numbers" if numbers[name] < 1 else "numbers are written as 05"
+            yield name, f"{name} is read as text, because some of its {wrong}."

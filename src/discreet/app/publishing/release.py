@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from discreet.anonymity.risk.discovery import Identifying, discover, engine_coun
 from discreet.anonymity.search import Found
 from discreet.anonymity.writing import Statement, distinct, publishing
 from discreet.app.publishing.counted import Counted
-from discreet.app.publishing.exposure import of_values, warnings
+from discreet.app.publishing.exposure import of_lengths, of_values, warnings
 from discreet.app.publishing.goals import Method
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Kind, Role, Table
@@ -74,7 +74,11 @@ class Release(Counted):
     @property
     def warnings(self) -> list[str]:
         """What a custodian should think of before it is published."""
-        return [*warnings(self.table, self.columns), *of_values(self.goal.models, self.several)]
+        return [
+            *warnings(self.table, self.columns),
+            *of_values(self.goal.models, self.several),
+            *of_lengths(self.hierarchies, self.recoding),
+        ]
 
     @property
     def unit(self) -> str:
@@ -114,8 +118,33 @@ class Release(Counted):
             return f"{self.recoding.levels[place]} of {self.hierarchies[place].height}"
         return "by class"
 
-    def write(self, path: str | Path) -> None:
-        """The published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
+    def certified(self, place: int) -> str:
+        """The same without what the policy does not tell: how many levels there are may be of the data."""
+        if self.recoding.levels is None or self.subject.quasi[place] in self.centred:
+            return self.how(place)
+        level = f"level {self.recoding.levels[place]}"
+        return f"{level} of {self.hierarchies[place].height}" if self.hierarchies[place].declared else level
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        at_most: float | None = None,
+        others: Sequence[Path] = (),
+        force: bool = False,
+    ) -> list[Path]:
+        """Attack it; where no bound is broken, publish it with certificate, report and a ledger's entry.
+
+        `at_most` is what any attack may come to believe, `others` are releases that attackers have, too. With
+        `force` it is published though a bound is broken, which the certificate says. Returns the files.
+        """
+        from discreet.app.publishing.releasing import publish, tried  # which know what a release is
+
+        trial = tried(self, at_most=at_most, others=others, force=force)
+        return publish(self, Path(path), trial, at_most=at_most)
+
+    def write_rows(self, path: str | Path) -> None:
+        """The published rows as a Parquet or CSV file, or as a table of a DuckDB file, and nothing beside."""
         target = Target.of(path)
         self.sources.require_elsewhere(target)
         with arriving(target) as file, self._unchanged() as engine:
@@ -147,18 +176,22 @@ class Release(Counted):
         with self._unchanged() as engine:
             return discover(names, engine_counting(engine, self.subject.table), most=1)
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self, *, force: bool = False) -> pa.Table:
+        """The published rows, where no attack breaks a bound; no ledger knows of them until it is written."""
+        from discreet.app.publishing.releasing import tried
+
+        tried(self, force=force)
         with self._unchanged() as engine:
             made = self._statement(engine)
             return engine.count(made.sql, made.lent).secret
 
-    def to_pandas(self) -> Any:
-        return self.to_arrow().to_pandas()
+    def to_pandas(self, *, force: bool = False) -> Any:
+        return self.to_arrow(force=force).to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self, *, force: bool = False) -> Any:
         import polars as pl  # an optional companion
 
-        return pl.from_arrow(self.to_arrow())
+        return pl.from_arrow(self.to_arrow(force=force))
 
     @contextmanager
     def _unchanged(self) -> Iterator[DuckDBPublisher]:

@@ -1,4 +1,4 @@
-"""Publishing a release: the table, its certificate, and its entry in the ledger.
+"""Publishing a release: its trial, the table, its certificate and report, and its entry in the ledger.
 
 From then on "everything ever released" is no longer bounded by the differential-privacy promise alone, and
 the ledger says so. It is entered before it is written: a run that is cut short leaves an entry without a
@@ -7,13 +7,14 @@ file, never a file without an entry. A policy that makes no promise has no ledge
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from discreet.app.books import opened
 from discreet.app.publishing.certificates import certificate, require_own_certificate, write_certificate
 from discreet.app.publishing.release import Release
-from discreet.app.trials.bounds import Bound
+from discreet.app.publishing.report import report, write_report
+from discreet.app.trials.release_trial import stated, try_release
 from discreet.app.trials.trial import Trial
 from discreet.core.policy import Policy
 from discreet.engines.publishing import Target
@@ -21,31 +22,34 @@ from discreet.engines.publishing import Target
 SIGNATURES = "signatures.parquet"
 
 
-def publish(
-    release: Release,
-    policy: Policy,
-    path: Path,
-    *,
-    trial: Trial | None = None,
-    stated: Sequence[Bound] = (),
-) -> list[Path]:
-    """Write the table and its certificate; the ledger knows of it before there is a file.
+def tried(
+    release: Release, *, at_most: float | None = None, others: Iterable[Path] = (), force: bool = False
+) -> Trial:
+    """The trial of a release; refuses one of which an attack breaks a bound, unless by `force`."""
+    trial = try_release(release, release.policy, at_most=at_most, others=others)
+    trial.refuse(forced=force)
+    return trial
 
-    The certificate names the attacks of the trial, the bounds that were `stated` beside those of the models,
-    and which were broken; no result. A release that later ones are to be chained to leaves its signatures
-    beside it, for the custodian.
+
+def publish(release: Release, path: Path, trial: Trial, *, at_most: float | None = None) -> list[Path]:
+    """Write the table, its certificate and its report; the ledger knows of it before there is a file.
+
+    The certificate names the attacks of the trial, the bound that was set beside those of the models, and
+    which were broken; no result. A release that later ones are to be chained to leaves its signatures beside
+    it, for the custodian.
     """
     target = Target.of(path)
     release.sources.require_elsewhere(target)
     require_own_certificate(target)
-    content = certificate(release, trial=trial, stated=stated)
-    _enter(release, policy, target, content)
-    release.write(path)
+    document = report(release, trial)  # what can fail comes before anything is published
+    content = certificate(release, trial=trial, stated=stated(at_most))
+    _enter(release, release.policy, target, content)
+    release.write_rows(path)
     written = [path, write_certificate(content, target)]
     if release.chain is not None:
         release.write_signatures(target.beside(SIGNATURES))
         written.append(target.beside(SIGNATURES))
-    return written
+    return [*written, write_report(document, path)]
 
 
 def _enter(release: Release, policy: Policy, target: Target, content: dict[str, object]) -> None:

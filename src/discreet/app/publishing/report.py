@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import altair as alt
 import numpy as np
 
 from discreet.anonymity.models.model import MEANINGS
@@ -15,8 +14,9 @@ from discreet.anonymity.ordering import ordered
 from discreet.anonymity.utility.classification import classification_accuracy
 from discreet.anonymity.utility.measures import MEASURES, column_losses, height
 from discreet.anonymity.utility.workload import random_workload, workload_error
-from discreet.app.charts import BLUE, as_svg, styled
+from discreet.app.colours import BLUE
 from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section, keep
+from discreet.app.drawings import Bar, BarRow, bars
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.risk_report import identifying_section, risk_section
 from discreet.app.publishing.view import examples
@@ -30,7 +30,9 @@ NOTICE = (
     "For the custodian only. This report is computed from the real table; publish the release and its "
     "certificate, not this."
 )
-QUERIES = 500
+QUERIES, FEWEST, WORK = 500, 40, 200_000_000
+"""How many counts are compared, and the fewest where each takes long: so many tuples are looked at."""
+
 ROUNDED = 12
 SAYS = {
     "loss": "how much of its domain a value leaves open: 0 nothing, 1 everything",
@@ -95,28 +97,15 @@ def _columns(release: Release) -> Section:
         (name, release.how(place), percent(float(kept[place])), examples(release, place))
         for place, name in enumerate(release.subject.quasi)
     )
-    data = alt.Data(values=[{"column": row[0], "kept": float(kept[place])} for place, row in enumerate(rows)])
-    bars = (
-        alt.Chart(data)
-        .mark_bar(color=BLUE)
-        .encode(
-            x=alt.X(
-                "kept:Q",
-                title="detail that is kept",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            y=alt.Y("column:N", title=None, sort=None),
-        )
-        .properties(width=420, height=alt.Step(24))
-    )
+    drawn = [
+        BarRow(name=name, bars=(Bar(share=float(kept[place]), colour=BLUE),))
+        for place, name in enumerate(release.subject.quasi)
+    ]
+    picture = bars(drawn, title="detail that is kept", thick=16)
     table = Grid(head=("column", "level", "detail kept", "for example"), rows=rows, numbers=(2,))
     return Section(
         title="How far each column was made coarser",
-        parts=(
-            table,
-            Picture(svg=as_svg(styled(bars)), caption="Detail kept per column: 100% is as it was."),
-        ),
+        parts=(table, Picture(svg=picture, caption="Detail kept per column: 100% is as it was.")),
     )
 
 
@@ -146,13 +135,14 @@ def _utility(release: Release) -> Section:
     measures = MEASURES if release.recoding.levels is None else {**MEASURES, "height": height}
     rows = tuple((name, number(float(measure(*measured))), SAYS[name]) for name, measure in measures.items())
     random, rising = Randomness(), ordered(release.hierarchies, release.numeric)
-    queries = random_workload(*measured[:2], random, queries=QUERIES, ordered=rising)
+    number_of = max(FEWEST, min(QUERIES, WORK // len(release.tuples)))
+    queries = random_workload(*measured[:2], random, queries=number_of, ordered=rising)
     workload = workload_error(*measured, queries)
     parts: list[Part] = [
         Grid(head=("measure", "value", "which says"), rows=rows, numbers=(1,)),
         Paragraph(
-            text=f"{workload.queries:,} random counts of two quasi-identifiers and a sensitive value are "
-            f"wrong by {percent(workload.median)} in the median, {percent(workload.mean)} on average."
+            text=f"{workload.queries:,} random counts of {_counted_by(release)} are wrong by "
+            f"{percent(workload.median)} in the median, {percent(workload.mean)} on average."
         ),
     ]
     for name in release.subject.sensitive:
@@ -165,3 +155,8 @@ def _utility(release: Release) -> Section:
             )
         )
     return Section(title="What it is still good for", parts=tuple(parts))
+
+
+def _counted_by(release: Release) -> str:
+    columns = "two quasi-identifiers" if len(release.subject.quasi) > 1 else "a quasi-identifier"
+    return f"{columns} and a sensitive value" if release.subject.sensitive else columns

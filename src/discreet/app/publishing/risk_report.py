@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
 import numpy as np
 
 from discreet.anonymity.risk.discovery import Identifying, counting, discover
 from discreet.anonymity.risk.special_uniques import special_uniques
-from discreet.app.charts import FAINT, SUSPECTED, as_svg, styled
+from discreet.app.colours import FAINT, SUSPECTED
 from discreet.app.documents import Grid, Paragraph, Part, Picture, Section
+from discreet.app.drawings import steps
 from discreet.app.publishing import risk as anonymize_risk
 from discreet.app.publishing.release import Release
 from discreet.belief.wording import percent
@@ -28,7 +28,7 @@ def risk_section(release: Release) -> Section:
     caption = (
         "How many people share their quasi-identifiers with so many others, before (grey) and after (orange)."
     )
-    parts: list[Part] = [table, Picture(svg=as_svg(styled(_sizes(release))), caption=caption)]
+    parts: list[Part] = [table, Picture(svg=_sizes(release), caption=caption)]
     if release.fraction is None:
         parts.append(
             Paragraph(
@@ -73,20 +73,12 @@ def _sets(heading: str, found: Sequence[Identifying]) -> Grid:
     return Grid(head=(heading, "distinction", "separation"), rows=rows, numbers=(1, 2))
 
 
-def _sizes(release: Release) -> alt.LayerChart:
+def _sizes(release: Release) -> str:
     """The share of people in classes of at most each size."""
-    layers = []
+    curves = []
     for classes, colour in ((release.before, FAINT), (release.classes, SUSPECTED)):
         sizes = np.sort(classes.sizes)
         share = np.cumsum(sizes) / max(int(sizes.sum()), 1)
         places = np.searchsorted(sizes, np.unique(np.minimum(sizes, LARGEST_CLASS)), side="right") - 1
-        points = [{"size": int(min(sizes[p], LARGEST_CLASS)), "share": float(share[p])} for p in places]
-        layers.append(
-            alt.Chart(alt.Data(values=points))
-            .mark_line(interpolate="step-after", color=colour, point=alt.OverlayMarkDef(color=colour))
-            .encode(
-                x=alt.X("size:Q", title="size of the class", scale=alt.Scale(type="log")),
-                y=alt.Y("share:Q", title="people in classes up to it", axis=alt.Axis(format="%")),
-            )
-        )
-    return alt.layer(*layers).properties(width=460, height=220)
+        curves.append((colour, [(int(min(sizes[p], LARGEST_CLASS)), float(share[p])) for p in places]))
+    return steps(curves, over="size of the class", title="people in classes up to it", height=220)

@@ -123,7 +123,7 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
 
 
 def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
-    """Every column of a file, missing values as a group of their own.
+    """Every column of a file, missing values as a group of their own but for those of sensitive columns.
 
     Numbers and dates are text, as nobody said what their bounds are, unless a hierarchy of theirs is given.
     Nobody said of a column without a role that it may leave: what is called like an identifier does not.
@@ -144,7 +144,7 @@ def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Coll
 
 def _column(name: str, kind: Kind, role: Role | None) -> Column:
     """A column with the role that was said, or the one of its name where that is to be left out."""
-    column = Column(type=kind, missing=Missing.CATEGORY)
+    column = Column(type=kind, missing=None if role is Role.SENSITIVE else Missing.CATEGORY)
     said = role or (Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else None)
     return column if said is None else column.model_copy(update={"role": said})
 

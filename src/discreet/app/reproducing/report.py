@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from discreet.app.charts import BLUE, SUSPECTED, as_svg, styled
+from discreet.app.charts import as_svg, styled
+from discreet.app.colours import BLUE, SUSPECTED
 from discreet.app.documents import Document, Grid, Paragraph, Part, Picture, Section
 from discreet.app.reproducing import view
 from discreet.papers import Reproduction

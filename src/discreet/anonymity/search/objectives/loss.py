@@ -20,11 +20,15 @@ from discreet.anonymity.search.lattice import Floats
 from discreet.anonymity.search.objectives.by_column import ByColumn
 from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
 
+ROUNDING = 1e-12
+
 
 def lost(costs: Floats, rows: int, size: float) -> Floats:
     """L of a column with a domain of `size` values, for what its rows may cost together."""
     unit = rows * (1 - 1 / size)
-    return (costs - rows / size) / unit if unit else np.zeros(len(costs))
+    more = costs - rows / size
+    # a sum of shares may miss what as many values cost as they are, in its last digits
+    return np.where(more > ROUNDING * rows, more, 0.0) / unit if unit else np.zeros(len(costs))
 
 
 def information_loss(columns: Floats) -> float:

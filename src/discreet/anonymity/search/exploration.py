@@ -39,7 +39,7 @@ class Outcome:
 
 
 @dataclass(kw_only=True, eq=False)
-class Survey:
+class Exploration:
     """Judges nodes, and holds the best `top` of those that are valid."""
 
     tables: Tables
@@ -64,7 +64,7 @@ class Survey:
         top: int = 1,
         seconds: float | None = None,
         progress: Progress | None = None,
-    ) -> Survey:
+    ) -> Exploration:
         _check(tuples, hierarchies, suppress, top)
         read = {name for model in models for name in (model.column, getattr(model, "earlier", None))}
         judged = {name: held for name, held in tuples.sensitive.items() if name in read}
@@ -76,7 +76,7 @@ class Survey:
             tuples=len(tuples),
             weights=weights_of(objective, names, weights),
         )
-        return Survey(
+        return Exploration(
             tables=tables,
             judge=Judge(models, int(Fraction(suppress) * tables.rows)),
             scale=objective.over(setting),

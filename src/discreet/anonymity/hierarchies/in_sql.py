@@ -1,0 +1,41 @@
+"""Hierarchies for databases: what a column shows at a level, as an expression of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.spec import MISSING
+from discreet.core.errors import require
+
+
+def as_sql(hierarchy: Hierarchy, level: int, column: str, dialect: str = "duckdb") -> str:
+    """An expression that is the column's label at a level; NULL for a value that the hierarchy lacks."""
+    require(0 <= level <= hierarchy.height, "as_sql", "level", level, f"from 0 to {hierarchy.height}")
+    text = exp.cast(exp.column(column, quoted=True), exp.DataType.Type.TEXT)
+    case = exp.Case()
+    for label, values in _groups(hierarchy, level):
+        shown = exp.Literal.string(label) if label != MISSING else exp.null()
+        case.append("ifs", exp.If(this=_is_one_of(text, values), true=shown))
+    return case.sql(dialect=dialect)
+
+
+def _groups(hierarchy: Hierarchy, level: int) -> Iterator[tuple[str, list[str]]]:
+    """Each label that some value has, and those values."""
+    codes = hierarchy.maps[level]
+    order = np.argsort(codes, kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        if len(part):
+            yield hierarchy.labels[level][codes[part[0]]], [hierarchy.values[each] for each in part.tolist()]
+
+
+def _is_one_of(text: exp.Expression, values: list[str]) -> exp.Condition:
+    present = [exp.Literal.string(value) for value in values if value != MISSING]
+    tests: list[exp.Expression] = [exp.In(this=text.copy(), expressions=present)] if present else []
+    if MISSING in values:
+        tests.append(exp.Is(this=text.copy(), expression=exp.null()))
+        tests.append(exp.EQ(this=text.copy(), expression=exp.Literal.string(MISSING)))
+    return exp.or_(*tests)

@@ -1,0 +1,204 @@
+"""Bars and steps as plain SVG text: the pictures of reports, drawn in no time.
+
+A page holds many of them, and each has one axis of shares. What a picture shows stands in it as text, too:
+the names of its rows and what each bar comes to, or where each step is on the axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from discreet.app.colours import FAINT, INK, RULED
+from discreet.belief.wording import percent
+
+WIDTH, MARGIN, GAP = 480, 8, 8
+LETTER = 6.0  # about as wide as a letter of the text
+WIDEST_LABEL = 330
+FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+FEW = 16
+THOUSANDS = ((1_000_000, "M"), (1000, "k"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """A share, what is said at its end, and from where to where it may be."""
+
+    share: float
+    colour: str
+    said: str = ""
+    reach: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BarRow:
+    """A name, and the bars that stand beside it, one under the other."""
+
+    name: str
+    bars: tuple[Bar, ...]
+
+
+def bars(
+    rows: Sequence[BarRow],
+    *,
+    title: str,
+    thick: float,
+    end: float = 1.0,
+    cap: float | None = None,
+    legend: Mapping[str, str] | None = None,
+) -> str:
+    """Rows of bars over an axis that ends at a share; `cap` is a line across, `legend` names colours."""
+    left = min(WIDEST_LABEL, LETTER * max(len(row.name) for row in rows)) + MARGIN + GAP
+    top = 24.0 if legend else MARGIN
+    heights = [thick * len(row.bars) + GAP for row in rows]
+    bottom = top + sum(heights)
+    axis = _Axis(start=left, length=WIDTH, end=end)
+    parts = [*_legend(legend or {}, left), *_ruled(axis, top, bottom, title)]
+    y = top
+    for row, height in zip(rows, heights, strict=True):
+        parts.append(_text(left - GAP, y + height / 2, row.name, anchor="end"))
+        for place, bar in enumerate(row.bars):
+            parts += _bar(bar, axis, y + GAP / 2 + place * thick, thick)
+        y += height
+    if cap is not None:
+        across = {"stroke": INK, "stroke-width": 1.5, "stroke-dasharray": "5 3"}
+        parts.append(_line(axis.at(cap), top, axis.at(cap), bottom, across))
+    room = LETTER * max(len(bar.said) for row in rows for bar in row.bars)
+    return _svg(left + WIDTH + MARGIN + max(room, 3 * LETTER), bottom + 38, parts, title)
+
+
+Points = Sequence[tuple[float, float]]
+
+
+def steps(curves: Sequence[tuple[str, Points]], *, over: str, title: str, height: float) -> str:
+    """Shares over sizes, on a logarithmic axis: of each curve its colour, and points by rising size."""
+    left, top = 52.0, float(MARGIN)
+    sizes = sorted({size for _, points in curves for size, _ in points if size > 0}) or [1.0]
+    across = _Sizes(start=left, length=WIDTH, least=sizes[0], most=max(sizes[-1], sizes[0] + 1))
+    parts = []
+    for share in FRACTIONS:
+        y = top + height * (1 - share)
+        parts.append(_line(left, y, left + WIDTH, y, {"stroke": RULED}))
+        parts.append(_text(left - GAP, y, percent(share), anchor="end", colour=FAINT))
+    parts += [_text(x, top + height + 14, said, colour=FAINT) for x, said in across.ticks(sizes)]
+    parts.append(_text(left + WIDTH / 2, top + height + 32, over))
+    for colour, points in curves:
+        placed = [(across.at(size), top + height * (1 - share)) for size, share in points if size > 0]
+        parts += _steps(placed, colour)
+    middle = top + height / 2
+    turned = f' transform="rotate(-90 12 {middle:.1f})"'
+    parts.append(_text(12, middle, title, more=turned))
+    return _svg(left + WIDTH + 3 * LETTER, top + height + 44, parts, f"{title} by {over}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Axis:
+    """Where a share stands."""
+
+    start: float
+    length: float
+    end: float
+
+    def at(self, share: float) -> float:
+        return self.start + self.length * min(share / self.end, 1.0)
+
+    def ticks(self) -> list[float]:
+        """A few round shares up to the end."""
+        rough = self.end / 5
+        unit = 10 ** math.floor(math.log10(rough))
+        step = next(factor * unit for factor in (1, 2, 5, 10) if factor * unit >= rough * (1 - 1e-9))
+        return [place * step for place in range(int(self.end / step * (1 + 1e-9)) + 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sizes:
+    """Where a size stands."""
+
+    start: float
+    length: float
+    least: float
+    most: float
+
+    def at(self, size: float) -> float:
+        return self.start + self.length * math.log(size / self.least) / math.log(self.most / self.least)
+
+    def ticks(self, sizes: Sequence[float]) -> Iterator[tuple[float, str]]:
+        """The sizes that occur where they are few, else round ones, as far as there is room for them."""
+        free = -math.inf
+        for size in sizes if len(sizes) <= FEW else self._round():
+            said = _short(size)
+            half = LETTER * len(said) / 2
+            if self.at(size) - half >= free:
+                yield self.at(size), said
+                free = self.at(size) + half + GAP
+
+    def _round(self) -> list[float]:
+        powers = range(math.floor(math.log10(self.least)), math.ceil(math.log10(self.most)) + 1)
+        rounded = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+        return [size for size in rounded if self.least <= size <= self.most]
+
+
+def _short(size: float) -> str:
+    """A size in few letters.
+
+    >>> _short(20), _short(1500), _short(100_000)
+    ('20', '1.5k', '100k')
+    """
+    unit, letter = next(((unit, letter) for unit, letter in THOUSANDS if size >= unit), (1, ""))
+    return f"{size / unit:.3g}{letter}"
+
+
+def _ruled(axis: _Axis, top: float, bottom: float, title: str) -> Iterator[str]:
+    for share in axis.ticks():
+        yield _line(axis.at(share), top, axis.at(share), bottom, {"stroke": RULED})
+        yield _text(axis.at(share), bottom + 12, percent(share), colour=FAINT)
+    yield _text(axis.start + axis.length / 2, bottom + 28, title)
+
+
+def _bar(bar: Bar, axis: _Axis, y: float, thick: float) -> Iterator[str]:
+    size = f'width="{axis.at(bar.share) - axis.start:.1f}" height="{thick - 1:.1f}"'
+    yield f'<rect x="{axis.start:.1f}" y="{y:.1f}" {size} rx="1.5" fill="{bar.colour}"/>'
+    told, middle = axis.at(bar.share), y + thick / 2
+    if bar.reach is not None:
+        low, told = (axis.at(share) for share in bar.reach)
+        yield _line(low, middle, told, middle, {"stroke": FAINT, "stroke-width": 2})
+    if bar.said:
+        yield _text(told + 4, middle, bar.said, anchor="start")
+
+
+def _steps(placed: Sequence[tuple[float, float]], colour: str) -> Iterator[str]:
+    """A line that stays where it is until the next point, and the points where they are few."""
+    path = "".join(
+        f"{'M' if place == 0 else 'H'}{x:.1f}{f',{y:.1f}' if place == 0 else f'V{y:.1f}'}"
+        for place, (x, y) in enumerate(placed)
+    )
+    yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+    for x, y in placed if len(placed) <= FEW else ():
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{colour}"/>'
+
+
+def _legend(colours: Mapping[str, str], left: float) -> Iterator[str]:
+    for name, colour in colours.items():
+        yield f'<rect x="{left:.1f}" y="4" width="10" height="10" fill="{colour}"/>'
+        yield _text(left + 14, 9, name, anchor="start")
+        left += 14 + LETTER * len(name) + 2 * GAP
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, style: Mapping[str, object]) -> str:
+    look = "".join(f' {name}="{value}"' for name, value in style.items())
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"{look}/>'
+
+
+def _text(x: float, y: float, said: str, *, anchor: str = "middle", colour: str = INK, more: str = "") -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" dy=".35em" text-anchor="{anchor}" fill="{colour}"'
+    return f"<text {place}{more}>{escape(said)}</text>"
+
+
+def _svg(width: float, height: float, parts: Sequence[str], title: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" font-family="DejaVu Sans, Helvetica, Arial, '
+        f'sans-serif" font-size="10"><title>{escape(title)}</title>{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,47 @@
+"""Curves of attacks that run over thresholds, sizes on a scale, or shares: several in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import altair as alt
+
+from discreet.app.charts import as_svg, styled
+from discreet.app.colours import BLUE, FAINT, RULED, SUSPECTED
+from discreet.attacks.attack import Points
+
+WIDTH = 480
+COLOURS = (BLUE, SUSPECTED, FAINT)
+EXPECTED = "expected "
+
+
+def lines(curves: Mapping[str, Points], *, over: str, share: bool) -> str:
+    """What was found in full lines, what was expected in dashed ones of the same colour."""
+    values = [
+        {"what": what, "at": at, "share": each} for what, points in curves.items() for at, each in points
+    ]
+    names = list(curves)
+    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=300) if len(names) > 1 else None
+    dashes = [[4, 3] if name.startswith(EXPECTED) else [1, 0] for name in names]
+    plain = [name.removeprefix(EXPECTED) for name in names]
+    colours = [COLOURS[sorted(set(plain), key=plain.index).index(each)] for each in plain]
+    shares = alt.Axis(format="%", gridColor=RULED, domain=False, ticks=False, tickCount=5)
+    unit = alt.Scale(domain=[0, 1])
+    across = alt.Axis(format="~%" if share else "~s", grid=False, tickCount=6, labelOverlap=True)
+    chart = (
+        alt.Chart(alt.Data(values=values))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "at:Q",
+                title=over,
+                axis=across,
+                scale=unit if share else alt.Scale(type="log", nice=False),
+            ),
+            y=alt.Y("share:Q", title=names[0] if len(names) == 1 else "share", axis=shares, scale=unit),
+            color=alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
+            strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
+        )
+        .properties(width=WIDTH, height=180)
+    )
+    return as_svg(styled(chart))
