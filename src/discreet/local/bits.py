@@ -142,7 +142,7 @@ def _put_back(
         if window >= decided:
             open_places[left_open] = at
             left_open += np.uint64(1)
-    return kept, left_open
+    return int(kept), int(left_open)
 
 
 @kernel
@@ -200,12 +200,12 @@ def _add_up(words: Words, sums: Integers) -> None:
 
 
 @kernel
-def ones(word: np.uint64) -> np.int64:
+def ones(word: np.uint64) -> int:
     """How many bits of a word are set; compiled to one instruction where there is one."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
 
 
 def unpacked(words: Words, width: int) -> Booleans:

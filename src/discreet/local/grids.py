@@ -43,11 +43,6 @@ def encode(owner: Grid, numbers: ArrayLike) -> Integers:
     return np.rint(part * (owner.values - 1)).astype(np.int64)
 
 
-def decode(owner: Grid, code: float) -> float:
-    """The number at a place between the points."""
-    return owner.low + (owner.high - owner.low) * code / (owner.values - 1)
-
-
 def step(owner: Grid) -> float:
     """How far two points are apart."""
     found = (owner.high - owner.low) / (owner.values - 1)

@@ -168,7 +168,10 @@ class Frequencies(Operator, Protocol):
 
 
 class Means(Operator, Protocol):
-    """An operator whose values are numbers on a grid, and which estimates their mean."""
+    """An operator whose values are numbers on a grid from `low` to `high`, and which estimates their mean."""
+
+    low: float
+    high: float
 
     @abstractmethod
     def encode(self, numbers: ArrayLike) -> Integers:
@@ -177,6 +180,10 @@ class Means(Operator, Protocol):
     @abstractmethod
     def estimate(self, reports: Reports | Counts) -> MeanEstimate:
         """The mean of the clients' numbers."""
+
+    @abstractmethod
+    def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
+        """An interval that holds the mean of the clients' numbers with this confidence."""
 
     @abstractmethod
     def variance(self, code: int, clients: int) -> float:
