@@ -386,6 +386,18 @@ def test_means_have_intervals_that_hold_the_truth(operator: Any, random: Randomn
     assert low <= truth <= high
 
 
+@every_frequency
+def test_one_report_leaves_much_doubt_about_every_share(operator: Frequencies) -> None:
+    """Whatever it is, it must not pass for knowledge: coins alone make it what it is."""
+    for report, possible in zip(reports_of(operator), operator.matrix().max(axis=0) > 0, strict=True):
+        if possible and type(operator).__name__ not in NOT_A_MEAN:
+            found = operator.estimate(report[None])
+            low, high = found.intervals(0.95)
+            assert np.all(high > low)
+            some = found.share_of(np.arange(operator.values) == 0)
+            assert some.high - some.low > 0.5
+
+
 @every_mean
 def test_few_reports_that_are_alike_leave_as_much_doubt_as_coins_do(operator: Any) -> None:
     """One report tells next to nothing, however it falls; and no interval leaves the range."""

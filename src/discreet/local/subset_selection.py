@@ -124,7 +124,7 @@ class SubsetSelection(Pure):
 
     def scatter(self, counts: Counts, weights: Floats) -> float:
         """By the law of sums drawn without replacement, given the client's value and whether it is held."""
-        k, d, p, shares = self.values, self.size, self.p, self.raw(counts)
+        k, d, p, shares = self.values, self.size, self.p, self.likeliest(counts)
         others = k - 1
         mean = (weights.sum() - weights) / others
         square = (weights @ weights - weights**2) / others - mean**2

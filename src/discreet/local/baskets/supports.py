@@ -7,9 +7,9 @@ Error       The standard deviation of that mean, from the reports themselves, th
             many; few reports that are alike by chance leave doubt all the same (`means`). Intervals are
             normal, those of single items never too short.
 Exceed      Whether a support is above a number is decided without a normal law, which is far off in thin
-            tails and for few clients. For an item by the binomial law [Hoeffding56]. For itemsets by a bet: who
-            stakes a share of his money on every report's worth being above the number, and it is not on
-            average, has not 1 / doubt times as much at the end but with a chance of `doubt`, for any clients
+            tails and for few clients. For an item by the binomial law [Hoeffding56]. For itemsets by a bet:
+            who stakes a share of the money on every report's worth being above the number, and it is not on
+            average, has 1 / doubt times as much at the end with a chance of `doubt` at most, for any clients
             and any baskets of theirs; several stakes are tried, each with a part of the money [WR24].
 
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
