@@ -195,6 +195,12 @@ def test_an_operator_of_baskets_says_by_itself_how_many_items_are_used(
     assert shown(capsys)["operator"]["operator"] == "cut-and-paste"
 
 
+def test_a_strict_promise_leaves_the_operators_that_tell_of_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--promise", "1%:2%", "--items", "8", "--size", "3", "--clients", "20000")
+    assert discreet("collect", "design", *words, "--json") == 0
+    assert [each["operator"]["operator"] for each in shown(capsys)["designs"]] == ["select-a-size"]
+
+
 BAD: list[tuple[tuple[str, ...], str]] = [
     (
         ("shop.csv", "--column", "item", "--basket", "customer", *DECLARED),

@@ -43,7 +43,7 @@ def designed(
         said = "the standard deviation of one value's estimated share"
         return Designed(designs=design(promise, domain, clients), what="a share", meaning=said)
     if mean is not None:
-        low, high = parse_range(mean)
+        low, high = parse_range("--mean", mean)
         said = "the largest standard deviation that the estimated mean can have"
         found = design_mean(promise, clients, low=low, high=high)
         return Designed(designs=found, what="the mean", meaning=said, in_percent=False)

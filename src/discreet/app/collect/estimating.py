@@ -6,7 +6,7 @@ memory, where these are few enough, and else by the engine too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ import numpy as np
 from discreet.app.collect.operators import load_operator
 from discreet.app.collect.report_files import Description, named_codes, read_description
 from discreet.app.survey.report_store import SUFFIX, ReportStore, view
+from discreet.belief import highest
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
@@ -31,11 +32,21 @@ MOST_WORDS = 1 << 27  # a gigabyte of reports
 
 @dataclass(frozen=True, kw_only=True)
 class Estimated:
-    """What reports tell, with what they are of."""
+    """What reports tell, with what they are of; `together` is the epsilon of all that one client reported.
+
+    Answers of one person may have much to do with each other, so that each report tells of all of them.
+    """
 
     description: Description
     estimate: Estimate | MeanEstimate | Supports
     confidence: float
+    together: float
+
+    @property
+    def reached(self) -> tuple[float, float]:
+        """A prior, and the most that it can become after all reports of one client."""
+        prior, group = self.description.prior
+        return prior, highest(prior, self.together * group)
 
 
 def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[Estimated]:
@@ -50,8 +61,11 @@ def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[
 
 def estimate_store(store: ReportStore, confidence: float) -> list[Estimated]:
     """Every question of a survey."""
+    described = store.descriptions
+    together = sum(each.operator.epsilon for each in described)
     return [
-        estimate_table(each, store, view(place), confidence) for place, each in enumerate(store.descriptions)
+        replace(estimate_table(each, store, view(place), confidence), together=together)
+        for place, each in enumerate(described)
     ]
 
 
@@ -92,7 +106,9 @@ def estimate_table(description: Description, engine: Engine, table: str, confide
         found: Estimate | MeanEstimate | Supports = operator.stored(engine, table, counts)
     else:
         found = cast("Frequencies | Means", operator).estimate(counts)  # it is one of the two
-    return Estimated(description=description, estimate=found, confidence=confidence)
+    return Estimated(
+        description=description, estimate=found, confidence=confidence, together=operator.epsilon
+    )
 
 
 def supports_of(description: Description, engine: Engine) -> Supports:
@@ -121,7 +137,7 @@ def _none() -> DataError:
 
 def as_object(found: Estimated) -> dict[str, object]:
     """The machine-readable form."""
-    description, (prior, posterior) = found.description, found.description.belief
+    description, (prior, posterior) = found.description, found.reached
     return {
         "column": description.column,
         "clients": found.estimate.clients,

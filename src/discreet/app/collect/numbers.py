@@ -92,18 +92,18 @@ def find_numbers(
     return Numbers(answers=answers, low=low, high=high, points=points, other=rest)
 
 
-def parse_range(text: str) -> tuple[float, float]:
+def parse_range(name: str, text: str) -> tuple[float, float]:
     """A range as typed.
 
-    >>> parse_range("0..99.5")
+    >>> parse_range("--values", "0..99.5")
     (0.0, 99.5)
     """
     found = re.fullmatch(rf"\s*({NUMBER}?)\s*\.\.\s*({NUMBER})\s*", text)
     if found is None:
-        raise RequestError("For a mean, --values is a range such as 0..100.")
-    low, high = (parse_number("--values", end) for end in found.groups())
+        raise RequestError(f"For a mean, {name} is a range such as 0..100.")
+    low, high = (parse_number(name, end) for end in found.groups())
     if not low < high:
-        raise RequestError(f"--values must go upwards; got {low:g} to {high:g}.")
+        raise RequestError(f"{name} must go upwards; got {low:g} to {high:g}.")
     return low, high
 
 
@@ -120,7 +120,7 @@ def _range(answers: Answers, values: str | None, operator: Operator | None) -> t
         low, high = column.grid
         return float(low * column.step), float(high * column.step), min(high - low + 1, POINTS)
     if values is not None:
-        return *parse_range(values), POINTS
+        return *parse_range("--values", values), POINTS
     if isinstance(operator, MEANS):
         means: Means = operator
         return means.low, means.high, means.values

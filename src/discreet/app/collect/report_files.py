@@ -45,8 +45,13 @@ class Description:
     @property
     def belief(self) -> tuple[float, float]:
         """A prior, and the most that it can become after one report."""
-        prior, group = (self.promise.prior, self.promise.group) if self.promise else (USUAL_PRIOR, 1)
+        prior, group = self.prior
         return prior, highest(prior, self.operator.epsilon * group)
+
+    @property
+    def prior(self) -> tuple[float, int]:
+        """The prior that beliefs are told for, and of how many people who answer alike."""
+        return (self.promise.prior, self.promise.group) if self.promise else (USUAL_PRIOR, 1)
 
     @property
     def sentence(self) -> str:

@@ -16,7 +16,7 @@ from discreet.app.collect.estimating import Estimated, rows_of
 from discreet.app.collect.randomizing import Randomized
 from discreet.belief import Promise
 from discreet.belief.wording import at_most, number, percent
-from discreet.local import BASKETS, MEANS
+from discreet.local import BASKETS, MEANS, Rappor
 from discreet.local.baskets import Supports
 from discreet.local.estimates import Estimate, MeanEstimate
 from discreet.local.notation import write
@@ -87,13 +87,15 @@ def _show_estimate(console: Console, found: Estimated) -> None:
         what = "items" if isinstance(found.estimate, Supports) else "values"
         console.print(f"and {left_out:,} more {what}, all with --json", highlight=False)
     console.print()
-    facts(
-        console,
-        [
-            ("reports", f"{found.estimate.clients:,}; intervals hold with {percent(found.confidence)} each"),
-            ("belief", description.sentence),
-        ],
-    )
+    pairs = [
+        ("reports", f"{found.estimate.clients:,}; intervals hold with {percent(found.confidence)} each"),
+        ("belief", description.sentence),
+    ]
+    if found.together > description.operator.epsilon:
+        prior, posterior = found.reached
+        reached = f"it goes from {percent(prior)} to at most {at_most(posterior)}."
+        pairs.append(("together", f"From the person's reports to all questions, {reached}"))
+    facts(console, pairs)
 
 
 def _table(found: Estimated, estimate: Estimate | MeanEstimate | Supports) -> Table:
@@ -179,17 +181,22 @@ def show_analysis(
     console: Console, task: Task, found: Sequence[Analysis], warned: Sequence[Contrast]
 ) -> None:
     """The slides' table, gamma, both bounds, both measures of information, the warning."""
+    if task.properties:
+        console.print(_beliefs(task, found))
+        console.print()
+    for each in found:
+        _show_one(console, each, task.promise)
+        console.print()
+    _show_warning(console, warned)
+
+
+def _beliefs(task: Task, found: Sequence[Analysis]) -> Table:
     table = grid("known", *task.properties)
-    table.add_row("nothing", *(percent(float(task.prior[mask].sum())) for mask in task.properties.values()))
+    table.add_row("nothing", *(percent(task.before(mask)) for mask in task.properties.values()))
     for each in found:
         seen = f"{each.name}(X) = {task.report}" if task.report is not None else f"{each.name}(X), the worst"
         table.add_row(seen, *(percent(after) for after in each.posteriors))
-    console.print(table)
-    for each in found:
-        console.print()
-        _show_one(console, each, task.promise)
-    console.print()
-    _show_warning(console, warned)
+    return table
 
 
 def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None:
@@ -201,6 +208,11 @@ def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None
         ),
         ("worst case", f"{_bits(each.worst_case)} bits" if math.isfinite(each.worst_case) else "infinite"),
     ]
+    if isinstance(each.operator, Rappor):
+        lasting = (
+            f"gamma {number(each.operator.lasting_gamma)}, of all reports of a value that stays the same"
+        )
+        pairs.append(("lasting", lasting))
     if promise is not None:
         verdict = "kept" if each.keeps else "broken"
         pairs.append(("promise", f"{percent(promise.prior)} → {percent(promise.posterior)} is {verdict}"))
@@ -235,9 +247,7 @@ def _bits(value: float) -> str:
 def analysis_object(task: Task, found: Sequence[Analysis], warned: Sequence[Contrast]) -> dict[str, object]:
     return {
         "report": task.report,
-        "properties": [
-            {"name": name, "prior": float(task.prior[mask].sum())} for name, mask in task.properties.items()
-        ],
+        "properties": [{"name": name, "prior": task.before(mask)} for name, mask in task.properties.items()],
         "operators": [_operator_object(each) for each in found],
         "warning": [vars(each) for each in warned],
     }
@@ -250,6 +260,7 @@ def _operator_object(each: Analysis) -> dict[str, object]:
         "operator": named(type(each.operator)),
         "gamma": gamma if math.isfinite(gamma) else None,
         "epsilon": each.operator.epsilon if math.isfinite(gamma) else None,
+        "lasting_gamma": each.operator.lasting_gamma if isinstance(each.operator, Rappor) else None,
         "posteriors": list(each.posteriors),
         "bounds": [vars(bound) for bound in each.bounds],
         "mutual_information": each.mutual,
