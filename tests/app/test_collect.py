@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,30 @@ def test_an_analysis_has_gamma_both_bounds_and_both_informations(
     mutual, worst = ([each[key] for each in found["warning"]] for key in ("mutual", "worst_case"))
     assert mutual[0] > mutual[1]
     assert worst[0] < worst[1]
+
+
+def test_baskets_are_analysed_though_they_are_too_many_to_list(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    basket = "operator: select-a-size\nitems: 1000\nsize: 5\nepsilon: 2\n"
+    (here / "baskets.yaml").write_text(basket + "promise: 5%:50%\n")
+    assert discreet("collect", "analyse", "baskets.yaml", "--json") == 0
+    found = shown(capsys)["operators"][0]
+    assert found["gamma"] == pytest.approx(math.exp(2), rel=1e-6)
+    assert found["keeps"] is True
+    assert discreet("collect", "analyse", "baskets.yaml") == 0
+    assert "5% → 50% is kept" in capsys.readouterr().out
+    (here / "baskets.yaml").write_text(basket + "prior: {0: 1%}\n")
+    assert discreet("collect", "analyse", "baskets.yaml") == 2
+    assert "too many to name some" in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_operator_whose_reports_last_says_what_all_of_them_tell(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "rappor.yaml").write_text("operator: rappor\nvalues: 8\n")
+    assert discreet("collect", "analyse", "rappor.yaml") == 0
+    assert "gamma 81, of all reports of a value" in " ".join(capsys.readouterr().out.split())
 
 
 def test_without_a_report_the_worst_one_is_meant(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

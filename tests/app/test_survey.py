@@ -144,6 +144,11 @@ def test_the_command_estimates_from_the_store_with_nothing_else(
     assert discreet("collect", "estimate", store_file, "--confidence", repr(MISS), "--json") == 0
     smoking, illness = json.loads(capsys.readouterr().out)["questions"]
     assert smoking["clients"] == illness["clients"] == 300
+    # answers may have to do with each other: what both reports tell counts for each
+    assert smoking["belief"] == illness["belief"] == {"prior": 0.01, "posterior": pytest.approx(0.05)}
+    assert discreet("collect", "estimate", store_file) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "From the person's reports to all questions, it goes from 1% to at most 5%." in told
     for question, truth in ((smoking, 0), (illness, 1)):
         for code, each in enumerate(question["estimates"]):
             assert each["low"] <= float(code == truth) <= each["high"]

@@ -34,6 +34,7 @@ from discreet.local import (
     Frequencies,
     HadamardResponse,
     KaryResponse,
+    LaplaceMean,
     LocalHashing,
     MatrixOperator,
     ModularNoise,
@@ -97,6 +98,10 @@ EXAMPLES: dict[str, tuple[Operator, ...]] = {
     "PiecewiseMean": (
         PiecewiseMean.under(2, values=6),
         PiecewiseMean(values=4, window=3, share=HALF),
+    ),
+    "LaplaceMean": (
+        LaplaceMean.under(2, values=6),
+        LaplaceMean(values=3, decay=0.5, low=0, high=10),
     ),
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
     "SelectASize": (
@@ -379,6 +384,32 @@ def test_means_have_intervals_that_hold_the_truth(operator: Any, random: Randomn
     truth = np.linspace(operator.low, operator.high, operator.values)[codes].mean()
     low, high = found.interval(1 - 1e-9)
     assert low <= truth <= high
+
+
+@every_frequency
+def test_one_report_leaves_much_doubt_about_every_share(operator: Frequencies) -> None:
+    """Whatever it is, it must not pass for knowledge: coins alone make it what it is."""
+    for report, possible in zip(reports_of(operator), operator.matrix().max(axis=0) > 0, strict=True):
+        if possible and type(operator).__name__ not in NOT_A_MEAN:
+            found = operator.estimate(report[None])
+            low, high = found.intervals(0.95)
+            assert np.all(high > low)
+            some = found.share_of(np.arange(operator.values) == 0)
+            assert some.high - some.low > 0.5
+
+
+@every_mean
+def test_few_reports_that_are_alike_leave_as_much_doubt_as_coins_do(operator: Any) -> None:
+    """One report tells next to nothing, however it falls; and no interval leaves the range."""
+    for report in reports_of(operator)[:, None]:
+        for clients in (1, 2, 5):
+            found = operator.estimate(np.repeat(report, clients))
+            low, high = found.interval(0.95)
+            assert operator.low <= low <= high <= operator.high
+            least = min(operator.variance(code, clients) for code in range(operator.values))
+            assert found.error >= math.sqrt(least) * (1 - 1e-9)
+            if clients == 1:
+                assert high - low > (operator.high - operator.low) / 2
 
 
 @every_operator

@@ -146,6 +146,7 @@ def test_an_epsilon_that_cannot_be_drawn_is_refused_by_name(kind: Any, epsilon: 
         (lambda: ModularNoise(values=9, reach=1, share=Fraction(0)), "share"),
         (lambda: PiecewiseMean(values=9, window=10, share=Fraction("0.5")), "window"),
         (lambda: TwoPointMean(truth=Fraction("0.75"), low=1, high=0), "high"),
+        (lambda: TwoPointMean(truth=Fraction("0.75"), low=-1e308, high=1e308), "high"),
     ],
 )
 def test_parameters_outside_of_their_range_are_refused_by_name(make: Any, named: str) -> None:
@@ -223,6 +224,7 @@ def test_collecting_from_nobody_is_refused(random: Randomness) -> None:
         (Codes(outputs=3), {"report": [0, 1, 3]}, "codes from 0 to 2"),
         (Codes(outputs=3), {"report": [0, None]}, "empty or no integers"),
         (Codes(outputs=3), {"report": ["a"]}, "empty or no integers"),
+        (Codes(outputs=3), {"report": pa.array([2**64 - 1], pa.uint64())}, "empty or no integers"),
         (Codes(outputs=3), {"answer": [0]}, "no column report"),
         (Bits(width=3), {"w0": [8]}, "3 bits"),
         (Bits(width=3, ones=2), {"w0": [1]}, "2 bits that are set"),

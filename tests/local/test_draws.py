@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -12,7 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.randomness import Randomness
-from discreet.local.bits import BEYOND, CHUNKS, PATTERNS, WINDOW, bit_sums, bits, put, table_for, unpacked
+from discreet.local.bits import (
+    AT_ONCE,
+    BEYOND,
+    CHUNKS,
+    PATTERNS,
+    WINDOW,
+    bit_sums,
+    bits,
+    ones,
+    put,
+    table_for,
+    unpacked,
+)
 from discreet.local.draws import coins, coins_each, uniform
 from discreet.local.thresholds import WHOLE, mixture_threshold, odds_threshold
 from discreet.mechanisms.sampling import exp_bounds
@@ -91,6 +104,34 @@ def test_the_table_gives_every_pattern_its_probability_in_all_its_places(thresho
         assert (int(owned[pattern]) << BEYOND) + beyond == weight
 
 
+@given(THRESHOLDS)
+def test_bits_are_put_back_where_they_told_nothing(threshold: int) -> None:
+    """The 256 windows that differ in these bits alone have one pattern, or the bits are not put back."""
+    table = table_for(threshold)
+    assert table.spared % PATTERNS == 0
+    assert table.spared <= table.decided
+    groups = table.patterns[: table.spared].reshape(-1, PATTERNS)
+    assert np.all(groups == groups[:, :1])
+
+
+def test_what_is_put_back_makes_the_next_windows() -> None:
+    """A row of 2**16 blocks leaves spare bits; the next row reads these before it asks for others."""
+    threshold, drawn = WHOLE // 3, []
+
+    def source(count: int) -> bytes:
+        drawn.append(os.urandom(count))
+        return drawn[-1]
+
+    found = bits(threshold, 2, 8 * AT_ONCE, Randomness(source=source)).view(np.uint8)
+    table = table_for(threshold)
+    windows = np.frombuffer(drawn[0], np.uint16)
+    kept = (windows[windows < table.spared] & 255).astype(np.uint8)
+    again = kept[: kept.size // 2 * 2].view(np.uint16)
+    assert len(drawn[2]) == 8 * math.ceil((AT_ONCE - again.size) / 4)
+    settled = again < table.decided
+    assert np.array_equal(found[1, : again.size][settled], table.patterns[again][settled])
+
+
 def _number(row: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> int:
     total = 0
     for chunk in row.tolist():
@@ -99,7 +140,10 @@ def _number(row: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> int:
 
 
 def test_what_the_window_leaves_open_is_settled_by_the_bits_beyond() -> None:
-    """A window past the decided ones, and then words just below and at the boundary of a pattern."""
+    """A window past the decided ones, and then words just below and at the boundary of a pattern.
+
+    At the boundary's first word nothing is told yet: seven more are read.
+    """
     threshold = WHOLE // 3
     table = table_for(threshold)
     place = next(
@@ -107,8 +151,9 @@ def test_what_the_window_leaves_open_is_settled_by_the_bits_beyond() -> None:
     )
     window, *beyond = (int(each) for each in table.bounds[place])
     at = bits(threshold, 1, 8, of_words(window, *beyond))
-    below = bits(threshold, 1, 8, of_words(window, beyond[0] - 1, *beyond[1:]))
-    assert (int(below[0, 0]), int(at[0, 0])) == (place, place + 1)
+    just_below = bits(threshold, 1, 8, of_words(window, *beyond[:-1], beyond[-1] - 1))
+    below = bits(threshold, 1, 8, of_words(window, beyond[0] - 1))
+    assert (int(below[0, 0]), int(just_below[0, 0]), int(at[0, 0])) == (place, place, place + 1)
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 1000), Fraction(27, 100), Fraction(1, 2), Fraction(9, 10)])
@@ -139,6 +184,11 @@ def test_no_bit_beyond_the_width_is_set(width: int, random: Randomness) -> None:
     found = bits(WHOLE // 2, 300, width, random)
     assert bit_sums(found)[width:].sum() == 0
     assert found.shape == (300, math.ceil(width / 64))
+
+
+@given(st.integers(0, WHOLE - 1))
+def test_ones_are_the_bits_of_a_word_that_are_set(word: int) -> None:
+    assert ones(np.uint64(word)) == word.bit_count()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 255, 256, 1000])

@@ -10,6 +10,7 @@ from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
 from discreet.local.forms import Bits, Codes, Counts, Form, Reports
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
+from discreet.local.laplace_mean import LaplaceMean
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise
@@ -35,6 +36,7 @@ FREQUENCIES: tuple[type[Frequencies], ...] = (
 MEANS: tuple[type[Means], ...] = (
     TwoPointMean,
     PiecewiseMean,
+    LaplaceMean,
 )
 OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS, *BASKETS)
 
@@ -56,6 +58,7 @@ __all__ = [
     "HadamardResponse",
     "Intervals",
     "KaryResponse",
+    "LaplaceMean",
     "LocalHashing",
     "MatrixOperator",
     "MeanEstimate",

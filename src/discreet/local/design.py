@@ -27,6 +27,8 @@ from discreet.local.forms import Bits
 from discreet.local.grids import POINTS
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
+from discreet.local.laplace_mean import POINTS as LAPLACE_POINTS
+from discreet.local.laplace_mean import LaplaceMean
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.operator import Means, Operator
 from discreet.local.piecewise_mean import PiecewiseMean
@@ -78,11 +80,18 @@ def design(promise: Promise, values: int, clients: int) -> tuple[Design[Pure], .
 def design_mean(
     promise: Promise, clients: int, *, low: float = -1.0, high: float = 1.0, values: int = POINTS
 ) -> tuple[Design[Means], ...]:
-    """The same for the mean of numbers in a range; `error` is the largest that any distribution has."""
+    """The same for the mean of numbers in a range; `error` is the largest that any distribution has.
+
+    >>> [type(each.operator).__name__ for each in design_mean(Promise(0.01, 0.05), clients=1000, values=101)]
+    ['PiecewiseMean', 'TwoPointMean', 'LaplaceMean']
+    """
     require_count("design_mean", "clients", clients)
     epsilon = _epsilon(promise)
+    coarse = min(values, LAPLACE_POINTS)
     made: list[Means] = [
-        kind.under(epsilon, low=low, high=high, values=values) for kind in (TwoPointMean, PiecewiseMean)
+        TwoPointMean.under(epsilon, low=low, high=high, values=values),
+        PiecewiseMean.under(epsilon, low=low, high=high, values=values),
+        LaplaceMean.under(epsilon, low=low, high=high, values=coarse),
     ]
     found = [Design(operator=each, error=_worst(each, clients), bits=_bits(each)) for each in made]
     return tuple(sorted(found, key=lambda each: each.error))

@@ -28,7 +28,7 @@ from discreet.local.forms import Counts
 from discreet.mechanisms.sampling import Floats
 
 if TYPE_CHECKING:
-    from discreet.local.operator import Frequencies
+    from discreet.local.operator import Frequencies, Means
 
 CONFIDENCE = 0.95
 
@@ -94,19 +94,25 @@ class Estimate:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class MeanEstimate:
     """The mean of the clients' numbers, unbiased, with its standard error."""
 
+    operator: Means
+    counts: Counts
     mean: float
     error: float
-    clients: int
+
+    @property
+    def clients(self) -> int:
+        return self.counts.clients
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """A normal interval."""
+        """An interval of the mean, within the range of the numbers."""
         require_probability("interval", "confidence", confidence)
-        found = figure(self.mean, self.error, confidence)
-        return found.low, found.high
+        ends = self.operator.interval(self.counts, confidence)
+        low, high = (min(max(end, self.operator.low), self.operator.high) for end in ends)
+        return low, high
 
 
 def figure(value: float, error: float, confidence: float) -> Figure:

@@ -217,8 +217,15 @@ def _integers(column: Any, *, empty: int | None = None) -> Integers:
     if column.null_count and empty is not None:
         column = column.fill_null(empty)
     if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_decimal(column.type)):
-        raise DataError("Some reports are empty or no integers.", hint="Leave out what no client sent.")
-    return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+        raise _no_integers()
+    try:
+        return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+    except pa.ArrowInvalid:  # beyond 64 bits, or a decimal with a fraction
+        raise _no_integers() from None
+
+
+def _no_integers() -> DataError:
+    return DataError("Some reports are empty or no integers.", hint="Leave out what no client sent.")
 
 
 def _quoted(table: str) -> str:

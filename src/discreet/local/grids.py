@@ -33,6 +33,8 @@ def require_grid(owner: Grid) -> None:
     for name in ("low", "high"):
         require(is_real(getattr(owner, name)), owner, name, getattr(owner, name), "a finite number")
     require(owner.low < owner.high, owner, "high", owner.high, f"above low, which is {owner.low:g}")
+    near = math.isfinite(owner.high - owner.low) and math.isfinite((owner.high - owner.low) ** 2)
+    require(near, owner, "high", owner.high, "so near to low that the square of their distance is a number")
 
 
 def encode(owner: Grid, numbers: ArrayLike) -> Integers:
@@ -43,12 +45,6 @@ def encode(owner: Grid, numbers: ArrayLike) -> Integers:
     return np.rint(part * (owner.values - 1)).astype(np.int64)
 
 
-def decode(owner: Grid, code: float) -> float:
-    """The number at a place between the points."""
-    return owner.low + (owner.high - owner.low) * code / (owner.values - 1)
-
-
 def step(owner: Grid) -> float:
     """How far two points are apart."""
-    found = (owner.high - owner.low) / (owner.values - 1)
-    return found if math.isfinite(found) else math.inf
+    return (owner.high - owner.low) / (owner.values - 1)

@@ -2,7 +2,8 @@
 
 Every report y is worth a vector of shares A(y), unbiased: the sum over y of Pr[x -> y] A(y) is 1 at x and 0
 elsewhere. Raw shares are the mean of A over the reports, and the variance of any sum of them is that of a
-mean of independent terms, seen in the counts themselves. Intervals are normal.
+mean of independent terms, seen in the counts themselves; it is no less than that of the law of the estimated
+shares, as a few reports that are alike leave doubt. Intervals are normal.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from discreet.local.forms import Counts
 from discreet.local.iterative_bayes import Channel, iterative_bayes
 from discreet.local.maximum_likelihood import maximum_likelihood
 from discreet.local.operator import Frequencies
+from discreet.local.simplex import project
 from discreet.mechanisms.sampling import Floats
 
 
@@ -51,14 +53,19 @@ class Linear(Frequencies, Protocol):
         return iterative_bayes(counts.cells, self.channel).shares
 
     def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        raw, squares = self.raw(counts), self.unmix_squares(counts.cells / counts.clients)
-        error = np.sqrt(np.maximum(squares - raw**2, 0) / counts.clients)
+        raw = self.raw(counts)
+        spreads = [self.unmix_squares(law) - self.unmix(law) ** 2 for law in self._laws(counts)]
+        error = np.sqrt(np.maximum(*spreads).clip(min=0) / counts.clients)
         reach = -float(ndtri((1 - confidence) / 2)) * error
         return Intervals(raw - reach, raw + reach)
 
     def spread(self, counts: Counts, weights: Floats) -> float:
-        sums, seen = self.worth(weights), counts.cells / counts.clients
-        return float(seen @ (sums - seen @ sums) ** 2) / counts.clients
+        sums = self.worth(weights)
+        return max(float(law @ (sums - law @ sums) ** 2) for law in self._laws(counts)) / counts.clients
+
+    def _laws(self, counts: Counts) -> tuple[Floats, Floats]:
+        """The law of reports as it was seen, and as the estimated shares have it."""
+        return counts.cells / counts.clients, self.channel.forward(project(self.raw(counts)))
 
     def variance(self, share: float, clients: int) -> float:
         """The mean over the values, each in turn having the share; it is linear in the shares."""

@@ -115,7 +115,7 @@ class Operator(Protocol):
     def worst_case_information(self, prior: ArrayLike) -> float:
         """The most nats that a report says about a value; where reports cannot be listed, a bound on it."""
         p = require_distribution("prior", prior, self.values)
-        return worst_case_information(self.matrix(), p) if self.listable else _information_bound(self)
+        return worst_case_information(self.matrix(), p) if self.listable else information_bound(self)
 
     def swings(self, prior: ArrayLike, properties: Sequence[Mask]) -> tuple[Swing, ...]:
         """How far reports move the belief in each property, up and down; bounds where none can be listed."""
@@ -168,7 +168,10 @@ class Frequencies(Operator, Protocol):
 
 
 class Means(Operator, Protocol):
-    """An operator whose values are numbers on a grid, and which estimates their mean."""
+    """An operator whose values are numbers on a grid from `low` to `high`, and which estimates their mean."""
+
+    low: float
+    high: float
 
     @abstractmethod
     def encode(self, numbers: ArrayLike) -> Integers:
@@ -177,6 +180,10 @@ class Means(Operator, Protocol):
     @abstractmethod
     def estimate(self, reports: Reports | Counts) -> MeanEstimate:
         """The mean of the clients' numbers."""
+
+    @abstractmethod
+    def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
+        """An interval that holds the mean of the clients' numbers with this confidence."""
 
     @abstractmethod
     def variance(self, code: int, clients: int) -> float:
@@ -207,6 +214,6 @@ def bounded_swing(before: float, gamma: float) -> Swing:
     return Swing(prior=before, highest=highest(before, loss), lowest=lowest(before, loss))
 
 
-def _information_bound(operator: Operator) -> float:
+def information_bound(operator: Operator) -> float:
     """What gamma alone says; infinite if it is."""
     return math.inf if math.isinf(operator.gamma) else worst_case_information_of(operator.epsilon)

@@ -26,11 +26,10 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import Randomness
+from discreet.local.averages import Average, line
 from discreet.local.draws import coins, uniform
-from discreet.local.estimates import MeanEstimate
-from discreet.local.forms import Counts, Reports
-from discreet.local.grids import POINTS, decode, encode, require_grid, step
-from discreet.local.operator import Means
+from discreet.local.forms import Reports
+from discreet.local.grids import POINTS, encode, require_grid, step
 from discreet.local.thresholds import (
     WHOLE,
     keep_threshold,
@@ -47,7 +46,7 @@ TRIED = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class PiecewiseMean(TwoLevel, Means):
+class PiecewiseMean(TwoLevel, Average):
     """A window of `window` places with probability `share`, else any place.
 
     >>> PiecewiseMean(values=3, window=2, share=0.5).gamma
@@ -107,15 +106,15 @@ class PiecewiseMean(TwoLevel, Means):
         )
         return np.asarray(sums[self.window : self.window + self.outputs] - sums[: self.outputs])
 
-    def estimate(self, reports: Reports | Counts) -> MeanEstimate:
-        counts = self.counted(reports)
-        places, seen = np.arange(self.outputs), counts.cells / counts.clients
-        mean = float(seen @ places)
-        variance = float(seen @ (places - mean) ** 2)
+    @property
+    def worths(self) -> Floats:
         kept = float(self.share)
-        code = (mean - (1 - kept) * (self.outputs - 1) / 2) / kept - (self.window - 1) / 2
-        error = math.sqrt(variance / counts.clients) / kept * step(self)
-        return MeanEstimate(mean=decode(self, code), error=error, clients=counts.clients)
+        first = kept * (self.window - 1) / 2 + (1 - kept) * (self.outputs - 1) / 2
+        return line(self.low, self.high, first, first + kept * (self.values - 1), self.outputs)
+
+    @property
+    def least_variance(self) -> float:
+        return self.variance(self.values // 2, 1)
 
     def variance(self, code: int, clients: int) -> float:
         require_count(self, "clients", clients)

@@ -80,8 +80,13 @@ class Pure(Frequencies, Protocol):
 
 
 class Listed(TwoLevel, Pure, Protocol):
-    """Pure operators whose reports are codes: their counts tell the variance of any weighted sum."""
+    """Pure operators whose reports are codes: their counts tell the variance of any weighted sum.
+
+    It is no less than that of the law of the estimated shares: a few reports that are alike leave doubt.
+    """
 
     def scatter(self, counts: Counts, weights: Floats) -> float:
-        sums, seen = self.weigh(weights), counts.cells / counts.clients
-        return float(seen @ (sums - seen @ sums) ** 2)
+        sums, low = self.weigh(weights), 1 / self.gamma
+        told = low + (1 - low) * np.maximum(self.weigh(project(self.raw(counts))), 0.0)
+        laws = counts.cells / counts.clients, told / told.sum()
+        return max(float(law @ (sums - law @ sums) ** 2) for law in laws)

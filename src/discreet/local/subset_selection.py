@@ -31,7 +31,7 @@ from discreet.core.compiled import kernel
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import Randomness
-from discreet.local.bits import bits, put, unpacked
+from discreet.local.bits import bits, ones, put, unpacked
 from discreet.local.draws import Wide, coins, wide_words
 from discreet.local.forms import Bits, Counts, Reports
 from discreet.local.pure import Pure
@@ -124,7 +124,7 @@ class SubsetSelection(Pure):
 
     def scatter(self, counts: Counts, weights: Floats) -> float:
         """By the law of sums drawn without replacement, given the client's value and whether it is held."""
-        k, d, p, shares = self.values, self.size, self.p, self.raw(counts)
+        k, d, p, shares = self.values, self.size, self.p, self.likeliest(counts)
         others = k - 1
         mean = (weights.sum() - weights) / others
         square = (weights @ weights - weights**2) / others - mean**2
@@ -151,7 +151,7 @@ def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, r
     while row < words.shape[0]:
         held = 0
         for j in range(words.shape[1]):
-            held += int(_ones(words[row, j]))
+            held += ones(words[row, j])
         while held != size:
             if at == units.size:
                 return row
@@ -167,12 +167,3 @@ def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, r
                 held += -1 if is_held else 1
         row += 1
     return row
-
-
-@kernel
-def _ones(word: np.uint64) -> np.int64:
-    """How many bits are set."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

@@ -3,16 +3,17 @@
 Report      1 with probability P(x), from 1 - p at the lowest number to p at the highest, linear in between
             (in multiples of 2**-64); else 0 [DJW18].
 Guarantee   gamma = p / (1 - p), between the two ends of the range.
-Estimate    The mean is where the share of ones stands between 1 - p and p: unbiased.
+Estimate    The mean is where the share of ones stands between 1 - p and p: unbiased. Its interval is that of
+            Clopper and Pearson for this share, which is never too short [Hoeffding56].
 Utility     n times the variance of the mean is at most that of a number in the middle of the range,
             (range / 2)**2 ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2; best for epsilon up to about 1.3.
 
 [DJW18]     Duchi, Jordan & Wainwright, Minimax Optimal Procedures for Locally Private Estimation.
+[Hoeffding56] On the Distribution of the Number of Successes in Independent Trials.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,11 +25,11 @@ from numpy.typing import ArrayLike
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import Randomness
+from discreet.local.averages import Average, line
 from discreet.local.draws import coins_each
-from discreet.local.estimates import MeanEstimate
+from discreet.local.estimates import clopper_pearson
 from discreet.local.forms import Codes, Counts, Reports
-from discreet.local.grids import POINTS, decode, encode, require_grid
-from discreet.local.operator import Means
+from discreet.local.grids import POINTS, encode, require_grid
 from discreet.local.thresholds import (
     WHOLE,
     keep_threshold,
@@ -42,7 +43,7 @@ from discreet.mechanisms.sampling import Floats, Integers, Words
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoPointMean(Means):
+class TwoPointMean(Average):
     """The highest number sends 1 with probability `truth`, the lowest 0.
 
     >>> TwoPointMean(values=3, truth=0.75).matrix()
@@ -100,12 +101,19 @@ class TwoPointMean(Means):
         ones = self._ones / float(WHOLE)
         return np.column_stack([1 - ones, ones])
 
-    def estimate(self, reports: Reports | Counts) -> MeanEstimate:
-        counts = self.counted(reports)
-        ones, p = counts.cells[1] / counts.clients, float(self.truth)
-        code = (ones - (1 - p)) / (2 * p - 1) * (self.values - 1)
-        error = math.sqrt(ones * (1 - ones) / counts.clients) / (2 * p - 1) * (self.high - self.low)
-        return MeanEstimate(mean=decode(self, float(code)), error=error, clients=counts.clients)
+    @property
+    def worths(self) -> Floats:
+        return line(self.low, self.high, float(1 - self.truth), float(self.truth), 2)
+
+    @property
+    def least_variance(self) -> float:
+        return self.variance(0, 1)
+
+    def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
+        shares = clopper_pearson(counts.cells[1:], counts.clients, confidence)
+        zero, one = self.worths.tolist()
+        low, high = (zero + (one - zero) * float(end[0]) for end in shares)
+        return low, high
 
     def variance(self, code: int, clients: int) -> float:
         require_count(self, "clients", clients)

@@ -97,7 +97,7 @@ class UnaryEncoding(Pure):
 
     def scatter(self, counts: Counts, weights: Floats) -> float:
         """Given the values bits are independent, so what is common to them comes from the values alone."""
-        p, q, shares = self.p, self.q, self.raw(counts)
+        p, q, shares = self.p, self.q, self.likeliest(counts)
         coins_alone = shares * p * (1 - p) + (1 - shares) * q * (1 - q)
         values = shares @ weights**2 - (shares @ weights) ** 2
         return max(0.0, float(coins_alone @ weights**2 + (p - q) ** 2 * values))

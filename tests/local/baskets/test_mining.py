@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, multinomial
 
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
@@ -56,17 +57,50 @@ def test_an_itemset_that_is_too_near_to_the_least_support_is_left_out(supports: 
     assert PLANTED[:2] not in {each.itemset for each in mined.found}
 
 
-def test_what_is_found_is_above_the_least_support_by_the_stated_z(supports: Supports) -> None:
-    mined = frequent(supports, 0.1)
-    assert mined.found
-    for each in mined.found:
-        assert each.support.value - mined.z[len(each.itemset) - 1] * each.support.error >= 0.1
-
-
-def test_z_shares_the_doubt_among_all_itemsets_of_each_size(supports: Supports) -> None:
+def test_the_doubt_is_shared_among_all_itemsets_of_each_size(supports: Supports) -> None:
     mined = frequent(supports, 0.1, longest=3, confidence=0.9)
-    alarms = sum(math.comb(ITEMS, k) * norm.sf(z) for k, z in enumerate(mined.z, start=1))
+    alarms = sum(math.comb(ITEMS, k) * doubt for k, doubt in enumerate(mined.doubts, start=1))
     assert alarms == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("clients", [1, 2, 3, 7, 20, 60])
+@pytest.mark.parametrize("epsilon", [0.5, 2, 4])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_an_item_is_found_by_chance_no_more_often_than_stated_however_few_clients_there_are(
+    clients: int, epsilon: float, share: float
+) -> None:
+    """Every number of reports that may show the item, with its probability: an exact sum over the law."""
+    operator, doubt = SelectASize.under(epsilon, items=8, size=2), 0.01
+    chance = float(operator.noise + operator.contrast(1) * Fraction(share))
+    wrong = 0.0
+    for shown in range(clients + 1):
+        reports = np.zeros((clients, 1), np.uint64)
+        reports[:shown] = 1
+        found = operator.estimate(reports)
+        above = found.exceed(np.array([[0]]), share + 1e-12, doubt)[0]
+        wrong += above * float(binom.pmf(shown, clients, chance))
+    assert wrong <= doubt
+
+
+@pytest.mark.parametrize("clients", [1, 2, 5, 12])
+@pytest.mark.parametrize("basket", [[], [0], [0, 2]])
+def test_a_pair_is_found_by_chance_no_more_often_than_stated_however_few_clients_there_are(
+    clients: int, basket: list[int]
+) -> None:
+    """All ways in which the reports can show none, one or both of two items that no client holds together."""
+    operator, doubt = SelectASize.under(3, items=8, size=2), 0.01
+    held = len({0, 1} & set(basket))
+    own = operator.transition(2)[held]
+    law = np.array([own[0], own[1] / 2, own[1] / 2, own[2]])
+    wrong = 0.0
+    for counts in product(range(clients + 1), repeat=3):
+        rest = clients - sum(counts)
+        if rest >= 0:
+            reports = np.repeat(np.arange(4, dtype=np.uint64), [rest, *counts])[:, None]
+            found = operator.estimate(reports)
+            above = found.exceed(np.array([[0, 1]]), 0.0, doubt)[0]
+            wrong += above * float(multinomial.pmf([rest, *counts], clients, law))
+    assert wrong <= doubt
 
 
 def test_nothing_is_found_where_nothing_is_frequent(random: Randomness) -> None:

@@ -89,7 +89,8 @@ def test_squared_error_of_pair_supports_is_as_predicted(random: Randomness) -> N
     low, high = chi2.ppf(FALSE_ALARM / 2, 300), chi2.isf(FALSE_ALARM / 2, 300)
     assert low <= total <= high
     assert high / 300 < 1.35**2
-    assert found.errors**2 == pytest.approx(np.full(300, operator.variance(2, clients)), rel=0.2)
+    # one estimated variance has a standard deviation of 7.7%, the mean of 300 one of 0.45%: 6.2 times that
+    assert float((found.errors**2).mean()) == pytest.approx(operator.variance(2, clients), rel=0.028)
 
 
 def test_intervals_hold_the_supports_of_the_clients(random: Randomness) -> None:

@@ -22,7 +22,7 @@ from discreet.app.collect.analysis_files import Task
 from discreet.belief import Promise, highest, mutual_information
 from discreet.belief.information import bound_from_information
 from discreet.local import MatrixOperator
-from discreet.local.operator import Operator
+from discreet.local.operator import Operator, information_bound
 from discreet.mechanisms.sampling import Floats
 
 BITS = math.log(2)
@@ -94,21 +94,29 @@ def warning() -> tuple[Contrast, Contrast]:
 
 
 def _analysis(name: str, operator: Operator, task: Task) -> Analysis:
-    nats = operator.worst_case_information(task.prior)
+    nats = information_bound(operator) if task.prior is None else operator.worst_case_information(task.prior)
     return Analysis(
         name=name,
         operator=operator,
         posteriors=_posteriors(operator, task),
         bounds=tuple(_bound(prior, operator.gamma, nats) for prior in _priors(task.promise)),
-        mutual=mutual_information(operator.matrix(), task.prior, np.log2) if operator.listable else None,
+        mutual=_mutual(operator, task),
         worst_case=nats / BITS,
         keeps=None if task.promise is None else _keeps(operator, task.promise),
     )
 
 
+def _mutual(operator: Operator, task: Task) -> float | None:
+    if task.prior is None or not operator.listable:
+        return None
+    return float(mutual_information(operator.matrix(), task.prior, np.log2))
+
+
 def _posteriors(operator: Operator, task: Task) -> tuple[float, ...]:
     """After the report that is named, or after the worst one for each property."""
     masks = list(task.properties.values())
+    if task.prior is None:
+        return ()
     if task.report is None:
         return tuple(swing.highest for swing in operator.swings(task.prior, masks))
     after: Floats = operator.posterior(task.prior, task.report)

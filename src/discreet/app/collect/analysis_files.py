@@ -26,26 +26,27 @@ from discreet.app.yaml_lines import Place
 from discreet.belief import Promise
 from discreet.belief.breaches import Mask
 from discreet.core.errors import RequestError
-from discreet.local.operator import Operator
+from discreet.local.operator import LARGEST_MATRIX, Operator
 from discreet.mechanisms.sampling import Floats
 
 ENTRIES = ("operators", "prior", "properties", "report", "promise", "labels")
-MOST_LISTED = 8
+MOST_LISTED = 5  # as many as a line of 80 characters has room for
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is to be analysed."""
+    """What is to be analysed; there is no prior where there are too many values to list, as of baskets."""
 
     operators: dict[str, Operator]
-    prior: Floats
+    prior: Floats | None
     properties: dict[str, Mask]
     report: int | None
     promise: Promise | None
 
-    @property
-    def values(self) -> int:
-        return int(self.prior.size)
+    def before(self, mask: Mask) -> float:
+        """The prior of a property."""
+        assert self.prior is not None
+        return float(self.prior[mask].sum())
 
 
 def load_task(path: Path) -> Task:
@@ -56,6 +57,8 @@ def load_task(path: Path) -> Task:
     file.require_known((), entries, ENTRIES)
     operators = _operators(file, single)
     size = next(iter(operators.values())).values
+    if size > LARGEST_MATRIX:
+        return _unlisted(file, entries, operators, size)
     names = _Names(file, size, entries.get("labels"))
     report = None
     if "report" in entries:
@@ -65,6 +68,15 @@ def load_task(path: Path) -> Task:
     properties = _properties(file, names, size, entries.get("properties"))
     _require_report(file, operators, report)
     return Task(operators=operators, prior=prior, properties=properties, report=report, promise=promise)
+
+
+def _unlisted(file: File, entries: dict[str, Plain], operators: dict[str, Operator], size: int) -> Task:
+    """What can be said whatever the prior is."""
+    for name in entries:
+        if name not in ("operators", "promise"):
+            file.refuse((name,), f"{size:,} values are too many to name some: what gamma says needs no prior")
+    promise = file.promise(("promise",), entries["promise"]) if "promise" in entries else None
+    return Task(operators=operators, prior=None, properties={}, report=None, promise=promise)
 
 
 class _Names:

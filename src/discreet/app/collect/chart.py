@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import altair as alt
 
 from discreet.app.charts import styled
-from discreet.app.collect.estimating import Estimated, figures
+from discreet.app.collect.estimating import Estimated, rows_of
 from discreet.app.colours import BLUE, FAINT, INK
 from discreet.belief.wording import at_most, percent
 from discreet.core.errors import RequestError
+from discreet.local.baskets import Supports
 from discreet.local.estimates import MeanEstimate
 
 MOST_BARS = 40
@@ -25,14 +26,15 @@ def _panel(found: Estimated) -> alt.LayerChart:
     """Shares with their intervals; the largest, where there are many."""
     if isinstance(found.estimate, MeanEstimate):
         raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave --plot out.")
-    rows: list[dict[str, object]] = figures(found)["estimates"]  # type: ignore[assignment]
+    told, of = ("support", "item") if isinstance(found.estimate, Supports) else ("share", "value")
+    rows = rows_of(found)
     if len(rows) > MOST_BARS:
-        rows = sorted(rows, key=lambda row: -float(str(row["share"])))[:MOST_BARS]
+        rows = sorted(rows, key=lambda row: -float(str(row[told])))[:MOST_BARS]
     frame = alt.Chart(alt.Data(values=rows)).encode(
-        y=alt.Y("value:N", sort=None, title=found.description.column, axis=alt.Axis(labelLimit=240))
+        y=alt.Y(f"{of}:N", sort=None, title=found.description.column, axis=alt.Axis(labelLimit=240))
     )
     axis = alt.Axis(format="%")
-    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X("share:Q", title="share", axis=axis))
+    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X(f"{told}:Q", title=told, axis=axis))
     errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     prior, posterior = found.description.belief
     title = alt.Title(

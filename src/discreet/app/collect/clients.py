@@ -1,28 +1,32 @@
-"""The clients whose values are to be randomized: where these are, and what they can be.
+"""Clients: those whose values are to be randomized, where these are, and what they can be.
 
 Domain      from the policy's column or from --values, never from the data: a domain that were read off the
             data would tell which values occur.
-One each    Every row is one person's one answer. A table whose people may have several rows is refused: each
-            of them would cost the promise once more.
-Counted     The engine looks values up and counts codes; what is outside of the domain comes back as a number.
+One each    Every client sends one report, and a client is a person: who sent several would cost the promise
+            several times. A table whose people may have several rows is refused, unless a person's rows are
+            one basket.
+Kinds       values of a list (categories.py), numbers of a range (numbers.py), baskets (basket_rows.py).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from discreet.app.policies import load
-from discreet.core.errors import DataError, RequestError
+from discreet.belief import Promise
+from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Kind, Policy, Table
 from discreet.engines.connection import quoted
 from discreet.engines.publishing import DuckDBPublisher
+from discreet.local.operator import Operator
 from discreet.local.thresholds import LARGEST_DOMAIN
-from discreet.mechanisms.sampling import Integers
 
 ANSWERS, DOMAIN = "answers", "_discreet_domain"
 POLICY = Path("privacy.yaml")
@@ -30,68 +34,106 @@ READ_AS = {Kind.INTEGER: "BIGINT", Kind.BOOLEAN: "BOOLEAN"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clients:
-    """A row each: the column, its values in the order of their codes, the policy if one declares them."""
+class Answers:
+    """Where answers are: a column of a file, or of a table of the policy."""
 
     source: Table
     column: str
-    values: tuple[str, ...]
-    other: str | None = None
     policy: Policy | None = None
     name: str = ANSWERS
 
-    def count(self) -> Integers:
-        """How many answers each value has; refused where one is outside of the domain."""
-        codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
-        facts = {self.column: self.source.columns[self.column]}
+    @property
+    def declared(self) -> Column:
+        """What is declared of the column."""
+        return self.source.columns[self.column]
+
+    @property
+    def text(self) -> str:
+        """An answer as text, in SQL; as numbers, 07 and 7 are one."""
+        return self.read_as_declared(f"a.{quoted(self.column)}")
+
+    def read_as_declared(self, expression: str) -> str:
+        """The same of another expression that has the column's values."""
+        text, kind = f"CAST({expression} AS VARCHAR)", READ_AS.get(self.declared.type)
+        return text if kind is None else f"CAST(TRY_CAST(trim({text}) AS {kind}) AS VARCHAR)"
+
+    def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None, *also: str) -> pa.Table:
+        """The rows of a SELECT over the column, and over columns that are named `also`."""
+        facts = {name: self.source.columns.get(name, Column()) for name in (self.column, *also)}
         table = self.source.model_copy(update={"columns": facts, "links": {}, "person": "row"})
         with DuckDBPublisher({ANSWERS: table}) as publisher:
-            found = publisher.count(self._sql(), {DOMAIN: codes}).secret
-        counts, outside = np.zeros(len(self.values), np.int64), 0
-        for code, people in zip(found["code"].to_pylist(), found["people"].to_pylist(), strict=True):
-            if code is None:
-                outside = people
-            else:
-                counts[code] = people
-        return self._complete(counts, outside)
-
-    def _sql(self) -> str:
-        text = f"CAST(a.{quoted(self.column)} AS VARCHAR)"
-        kind = READ_AS.get(self.source.columns[self.column].type)
-        if kind is not None:  # as numbers, 07 and 7 are one
-            text = f"CAST(TRY_CAST(trim({text}) AS {kind}) AS VARCHAR)"
-        return (
-            f"SELECT d.code, COUNT(*) AS people FROM {quoted(ANSWERS)} AS a "
-            f"LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text} GROUP BY d.code"
-        )
-
-    def _complete(self, counts: Integers, outside: int) -> Integers:
-        if outside and self.other is None:
-            raise DataError(
-                f"{outside:,} of {outside + int(counts.sum()):,} answers in {self.column} are outside of the "
-                f"domain of {len(self.values):,} values.",
-                hint="Declare what is missing, or name a value that stands for the rest: --other VALUE.",
-            )
-        if self.other is not None:
-            counts[self.values.index(self.other)] += outside
-        if not counts.any():
-            raise DataError(f"There is no answer in {self.column}.", hint="Name a file that has some.")
-        return counts
+            return publisher.count(sql, lent).secret
 
 
-def find_clients(
-    table: str, column: str, values: str | None, policy: Path | None, other: str | None
-) -> Clients:
-    """The clients that a command line names."""
+class Clients(Protocol):
+    """What the kinds of clients have in common."""
+
+    @property
+    def answers(self) -> Answers:
+        """Where they are."""
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What codes stand for, where they stand for something that has a name."""
+
+    def chosen(self, promise: Promise) -> Operator:
+        """The operator that is best for them under a promise; no data is read."""
+
+    def require_fit(self, operator: Operator) -> None:
+        """Refuse an operator that is for others."""
+
+    def held(self, operator: Operator) -> NDArray[Any]:
+        """What each client holds, as the operator takes it; refused where that is outside of the domain."""
+
+
+def find_answers(table: str, column: str, policy: Path | None) -> Answers:
+    """The answers that a command line names."""
     declared = load(policy) if policy is not None else load(POLICY) if POLICY.is_file() else None
     name = _in_policy(table, declared)
     if name is not None and declared is not None:
-        found = _of_policy(declared, name, column, values)
-    else:
-        found = _of_file(Path(table), column, values)
-    if other is not None and other not in found.values:
+        return _of_policy(declared, name, column)
+    path = Path(table)
+    if not path.is_file():
+        raise RequestError(
+            f"There is no table {path} in a policy and no such file.", hint="Name a CSV or Parquet file."
+        )
+    return Answers(
+        source=Table(source=str(path.absolute()), columns={column: Column(type=Kind.TEXT)}), column=column
+    )
+
+
+def require_one_row_each(answers: Answers) -> None:
+    """Refuse a table of the policy whose people may have several rows."""
+    if answers.source.knows_people:
+        raise RequestError(
+            f"People of {answers.name} may have several rows, and each report would cost the promise once "
+            "more.",
+            hint="Collect from a table in which every row is another person.",
+        )
+
+
+def domain_of(answers: Answers, values: str | None, listed: Path | None) -> tuple[str, ...]:
+    """What answers can be: as the policy declares it, as typed, or as a file lists it."""
+    if answers.policy is not None:
+        if values is not None or listed is not None:
+            raise RequestError(f"The policy says which values {answers.column} has; --values is for files.")
+        return _declared(answers)
+    if values is not None and listed is not None:
+        raise RequestError("--values and --values-from say the same: give one of them.")
+    if listed is not None:
+        return _listed(listed)
+    if values is None:
+        raise RequestError(
+            f"Nothing says which values {answers.column} can have, and they are not taken from the data.",
+            hint="Give --values a,b,c, or a --policy that declares them.",
+        )
+    return parse_values(values)
+
+
+def require_among(values: tuple[str, ...], other: str | None) -> None:
+    """Refuse what stands for the rest and is none of the values."""
+    if other is not None and other not in values:
         raise RequestError(f"--other must be one of the values; got {other}.", hint="Add it to the values.")
-    return replace(found, other=other)
 
 
 def parse_values(text: str) -> tuple[str, ...]:
@@ -103,12 +145,26 @@ def parse_values(text: str) -> tuple[str, ...]:
     span = re.fullmatch(r"\s*(-?\d{1,18})\s*\.\.\s*(-?\d{1,18})\s*", text)
     if span is not None:
         return _span("--values", int(span[1]), int(span[2]))
-    values = tuple(value.strip() for value in text.split(","))
+    return _different("--values", [value.strip() for value in text.split(",")])
+
+
+def _listed(path: Path) -> tuple[str, ...]:
+    """A file with one value a line."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise RequestError(
+            f"The values of {path} cannot be read.", hint="Name a text file with one value a line."
+        ) from None
+    return _different("--values-from", [line.strip() for line in lines if line.strip()])
+
+
+def _different(name: str, values: list[str]) -> tuple[str, ...]:
     if len(values) < 2 or not all(values) or len(set(values)) < len(values):
         raise RequestError(
-            "--values must be at least two different values.", hint="Write them as a,b,c or as 0..100."
+            f"{name} must be at least two different values.", hint="Write them as a,b,c or as 0..100."
         )
-    return values
+    return tuple(values)
 
 
 def _in_policy(table: str, policy: Policy | None) -> str | None:
@@ -121,48 +177,26 @@ def _in_policy(table: str, policy: Policy | None) -> str | None:
     return next((name for name, entry in policy.tables.items() if entry.source == here), None)
 
 
-def _of_policy(policy: Policy, name: str, column: str, values: str | None) -> Clients:
+def _of_policy(policy: Policy, name: str, column: str) -> Answers:
     source = policy.tables[name]
     if column not in source.columns:
         raise RequestError(
             f"Table {name} of the policy has no column {column}.", hint=f"It has {', '.join(source.columns)}."
         )
-    if source.knows_people:
-        raise RequestError(
-            f"People of {name} may have several rows, and each report would cost the promise once more.",
-            hint="Collect from a table in which every row is another person.",
-        )
-    if values is not None:
-        raise RequestError(f"The policy says which values {column} has; --values is for files.")
-    domain = _declared(name, column, source.columns[column])
-    return Clients(source=source, column=column, values=domain, policy=policy, name=name)
+    return Answers(source=source, column=column, policy=policy, name=name)
 
 
-def _of_file(path: Path, column: str, values: str | None) -> Clients:
-    if not path.is_file():
-        raise RequestError(
-            f"There is no table {path} in a policy and no such file.", hint="Name a CSV or Parquet file."
-        )
-    if values is None:
-        raise RequestError(
-            f"Nothing says which values {column} can have, and they are not taken from the data.",
-            hint="Give --values a,b,c, or a --policy that declares them.",
-        )
-    facts = {column: Column(type=Kind.TEXT)}
-    source = Table(source=str(path.absolute()), columns=facts)
-    return Clients(source=source, column=column, values=parse_values(values))
-
-
-def _declared(table: str, name: str, column: Column) -> tuple[str, ...]:
+def _declared(answers: Answers) -> tuple[str, ...]:
     """What a policy says that a column can be."""
+    column, place = answers.declared, f"{answers.name}.{answers.column}"
     if column.values is not None:
         return column.values
     if column.type is Kind.BOOLEAN:
         return ("false", "true")
     if column.type is Kind.INTEGER and column.grid is not None:
-        return _span(f"{table}.{name}", *column.grid)
+        return _span(place, *column.grid)
     raise RequestError(
-        f"The policy does not list the values of {table}.{name}.",
+        f"The policy does not list the values of {place}.",
         hint="Declare it as a category with values, or as an integer with low and high.",
     )
 

@@ -1,32 +1,52 @@
-"""Estimating from a file of reports: the engine counts them, and only counts come back."""
+"""Estimating from a file of reports: the engine counts them, and only counts come back.
+
+Of baskets, the engine counts which items are shown. Itemsets are counted over bits that are turned about in
+memory, where these are few enough, and else by the engine too.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from discreet.app.collect.operators import load_operator
-from discreet.app.collect.report_files import Description, read_description
+from discreet.app.collect.report_files import Description, named_codes, read_description
 from discreet.app.survey.report_store import SUFFIX, ReportStore, view
+from discreet.belief import highest
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
+from discreet.local import BASKETS, Baskets
+from discreet.local.baskets import Supports
 from discreet.local.collecting import tallied
 from discreet.local.estimates import Estimate, MeanEstimate
 from discreet.local.notation import write
 from discreet.local.operator import Frequencies, Means
 
 TABLE = "reports"
+MOST_WORDS = 1 << 27  # a gigabyte of reports
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimated:
-    """What reports tell, with what they are of."""
+    """What reports tell, with what they are of; `together` is the epsilon of all that one client reported.
+
+    Answers of one person may have much to do with each other, so that each report tells of all of them.
+    """
 
     description: Description
-    estimate: Estimate | MeanEstimate
+    estimate: Estimate | MeanEstimate | Supports
     confidence: float
+    together: float
+
+    @property
+    def reached(self) -> tuple[float, float]:
+        """A prior, and the most that it can become after all reports of one client."""
+        prior, group = self.description.prior
+        return prior, highest(prior, self.together * group)
 
 
 def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[Estimated]:
@@ -41,8 +61,11 @@ def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[
 
 def estimate_store(store: ReportStore, confidence: float) -> list[Estimated]:
     """Every question of a survey."""
+    described = store.descriptions
+    together = sum(each.operator.epsilon for each in described)
     return [
-        estimate_table(each, store, view(place), confidence) for place, each in enumerate(store.descriptions)
+        replace(estimate_table(each, store, view(place), confidence), together=together)
+        for place, each in enumerate(described)
     ]
 
 
@@ -56,15 +79,18 @@ def of_question(found: list[Estimated], name: str | None) -> list[Estimated]:
 
 
 def _estimate_file(path: Path, operator: Path | None, confidence: float) -> Estimated:
-    """A file that describes itself, or with an operator that is told."""
-    if operator is None:
-        description = read_description(path)
-    else:
-        given, promise = load_operator(operator)
-        codes = tuple(str(code) for code in range(given.values))
-        description = Description(operator=given, values=codes, column="value", promise=promise)
+    description = describe(path, operator)
     with DuckDB({TABLE: path}) as engine:
         return estimate_table(description, engine, TABLE, confidence)
+
+
+def describe(path: Path, operator: Path | None) -> Description:
+    """What a file says of itself, or what an operator that is told says of it."""
+    if operator is None:
+        return read_description(path)
+    given, promise = load_operator(operator)
+    codes = tuple(str(code) for code in range(named_codes(given)))
+    return Description(operator=given, values=codes, column="value", promise=promise)
 
 
 def estimate_table(description: Description, engine: Engine, table: str, confidence: float) -> Estimated:
@@ -73,19 +99,45 @@ def estimate_table(description: Description, engine: Engine, table: str, confide
     try:
         counts = tallied(operator, engine, table)
     except EngineFault:
-        raise DataError(
-            "The reports are not laid out as this operator's are.",
-            hint="Estimate with the operator that they were made by.",
-        ) from None
+        raise _misfit() from None
     if counts.clients == 0:
-        raise DataError("There are no reports yet.", hint="Collect some first.")
-    kind = cast("Frequencies | Means", operator)  # an operator is one of the two
-    return Estimated(description=description, estimate=kind.estimate(counts), confidence=confidence)
+        raise _none()
+    if isinstance(operator, BASKETS):
+        found: Estimate | MeanEstimate | Supports = operator.stored(engine, table, counts)
+    else:
+        found = cast("Frequencies | Means", operator).estimate(counts)  # it is one of the two
+    return Estimated(
+        description=description, estimate=found, confidence=confidence, together=operator.epsilon
+    )
+
+
+def supports_of(description: Description, engine: Engine) -> Supports:
+    """What the baskets of a table tell of itemsets, for as long as the engine is open."""
+    operator = cast("Baskets", description.operator)
+    clients = tallied(operator, engine, TABLE).clients
+    if clients == 0:
+        raise _none()
+    if clients * operator.form.words > MOST_WORDS:
+        return operator.stored(engine, TABLE)
+    names = ", ".join(f"w{word}" for word in range(operator.form.words))
+    table = engine.count(f"SELECT {names} FROM {TABLE}").secret
+    return operator.estimate(operator.form.from_arrow(table))
+
+
+def _misfit() -> DataError:
+    return DataError(
+        "The reports are not laid out as this operator's are.",
+        hint="Estimate with the operator that they were made by.",
+    )
+
+
+def _none() -> DataError:
+    return DataError("There are no reports yet.", hint="Collect some first.")
 
 
 def as_object(found: Estimated) -> dict[str, object]:
     """The machine-readable form."""
-    description, (prior, posterior) = found.description, found.description.belief
+    description, (prior, posterior) = found.description, found.reached
     return {
         "column": description.column,
         "clients": found.estimate.clients,
@@ -103,11 +155,36 @@ def figures(found: Estimated) -> dict[str, object]:
     if isinstance(found.estimate, MeanEstimate):
         low, high = found.estimate.interval(found.confidence)
         return {"mean": found.estimate.mean, "low": low, "high": high}
-    intervals = found.estimate.intervals(found.confidence)
-    columns = (found.description.values, found.estimate.shares, found.estimate.raw, *intervals)
-    return {
-        "estimates": [
-            {"value": value, "share": float(share), "raw": float(raw), "low": float(low), "high": float(high)}
-            for value, share, raw, low, high in zip(*columns, strict=True)
-        ]
-    }
+    if isinstance(found.estimate, Supports):
+        return {"items": _items(found, found.estimate)}
+    return {"estimates": _shares(found, found.estimate)}
+
+
+def rows_of(found: Estimated) -> list[dict[str, Any]]:
+    """The shares of values, or the supports of items, a row each."""
+    assert not isinstance(found.estimate, MeanEstimate)
+    if isinstance(found.estimate, Supports):
+        return _items(found, found.estimate)
+    return _shares(found, found.estimate)
+
+
+def _shares(found: Estimated, estimate: Estimate) -> list[dict[str, Any]]:
+    columns = (
+        found.description.values,
+        estimate.shares,
+        estimate.raw,
+        *estimate.intervals(found.confidence),
+    )
+    return [
+        {"value": value, "share": float(share), "raw": float(raw), "low": float(low), "high": float(high)}
+        for value, share, raw, low, high in zip(*columns, strict=True)
+    ]
+
+
+def _items(found: Estimated, supports: Supports) -> list[dict[str, Any]]:
+    every = np.arange(supports.operator.items)[:, None]
+    columns = (found.description.values, supports.each(every).supports, *supports.intervals(found.confidence))
+    return [
+        {"item": item, "support": float(support), "low": float(low), "high": float(high)}
+        for item, support, low, high in zip(*columns, strict=True)
+    ]

@@ -67,7 +67,7 @@ def save_operator(operator: Operator, promise: Promise, path: Path) -> None:
 def _number(value: Plain) -> Any:
     """Integers as such, other numbers exactly as typed: 0.2, 1/5 or 20%; what is none stays text."""
     if isinstance(value, list):
-        return [_floats(each) for each in value]
+        return [_number(each) for each in value]
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -76,10 +76,3 @@ def _number(value: Plain) -> Any:
     except (ValueError, ZeroDivisionError):
         return value
     return int(exact) if exact.denominator == 1 and text.lstrip("-").isdigit() else exact
-
-
-def _floats(value: Plain) -> Any:
-    if isinstance(value, list):
-        return [_floats(each) for each in value]
-    number = _number(value)
-    return float(number) if isinstance(number, int | Fraction) else number

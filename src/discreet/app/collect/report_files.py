@@ -1,8 +1,8 @@
 """Files of reports: what clients sent, and in the file's own metadata what it was made by.
 
 Parquet     one row a client, as the operator's form lays it out. The key `discreet` of the schema's metadata
-            holds the operator, the values in the order of their codes, the column's name and the promise, so
-            that nothing else is needed to estimate from the file.
+            holds the operator, the values or items in the order of their codes, the column's name and the
+            promise, so that nothing else is needed to estimate from the file.
 Order       Reports are sorted, so that their order says nothing of the order in which people answered.
 Written     under a name of its own first, and renamed once it is whole.
 """
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from discreet.belief import Promise, highest
 from discreet.belief.wording import at_most, percent
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.local import notation
+from discreet.local import BASKETS, MEANS, notation
 from discreet.local.forms import Reports
 from discreet.local.operator import Operator
 
@@ -32,7 +32,10 @@ USUAL_PRIOR = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What reports are of: an operator, and what its codes stand for."""
+    """What reports are of: an operator, and what its codes stand for; of baskets, what its items are.
+
+    The numbers of a mean have no names.
+    """
 
     operator: Operator
     values: tuple[str, ...]
@@ -42,8 +45,13 @@ class Description:
     @property
     def belief(self) -> tuple[float, float]:
         """A prior, and the most that it can become after one report."""
-        prior, group = (self.promise.prior, self.promise.group) if self.promise else (USUAL_PRIOR, 1)
+        prior, group = self.prior
         return prior, highest(prior, self.operator.epsilon * group)
+
+    @property
+    def prior(self) -> tuple[float, int]:
+        """The prior that beliefs are told for, and of how many people who answer alike."""
+        return (self.promise.prior, self.promise.group) if self.promise else (USUAL_PRIOR, 1)
 
     @property
     def sentence(self) -> str:
@@ -116,7 +124,7 @@ def of_data(path: Path, text: bytes | str) -> Description:
         if terms is not None:
             promise = Promise(terms["prior"], terms["posterior"], group=terms["group"])
         values = tuple(str(value) for value in data["values"])
-        if len(values) != operator.values:
+        if len(values) != named_codes(operator):
             raise ValueError
         return Description(operator=operator, values=values, column=str(data["column"]), promise=promise)
     except DiscreetError:
@@ -125,6 +133,13 @@ def of_data(path: Path, text: bytes | str) -> Description:
         raise RequestError(
             f"What {path} says of its operator is damaged.", hint="Give it with --operator OPERATOR.yaml."
         ) from None
+
+
+def named_codes(operator: Operator) -> int:
+    """How many names a description has."""
+    if isinstance(operator, BASKETS):
+        return operator.items
+    return 0 if isinstance(operator, MEANS) else operator.values
 
 
 def require_parquet(path: Path) -> None:

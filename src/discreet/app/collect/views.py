@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from discreet.app.collect.analysing import Analysis, Contrast
 from discreet.app.collect.analysis_files import Task
-from discreet.app.collect.estimating import Estimated
+from discreet.app.collect.designing import Designed
+from discreet.app.collect.estimating import Estimated, rows_of
 from discreet.app.collect.randomizing import Randomized
 from discreet.belief import Promise
 from discreet.belief.wording import at_most, number, percent
-from discreet.local.design import Design
-from discreet.local.estimates import MeanEstimate
+from discreet.local import BASKETS, MEANS, Rappor
+from discreet.local.baskets import Supports
+from discreet.local.estimates import Estimate, MeanEstimate
 from discreet.local.notation import write
-from discreet.local.pure import Pure
+from discreet.local.operator import Operator
 from discreet.mechanisms import named
 
 MOST_ROWS = 20
+CUT = "Of one with more than {size} items, {size} drawn at random are used; supports are of these."
 FRESH = "Reports of the same person again, under fresh coins, come on top: each costs the promise once more."
 
 
@@ -46,13 +50,24 @@ def show_randomized(console: Console, done: Randomized) -> None:
     """What was sent for whom, and what it may tell."""
     operator = done.description.operator
     pairs = [
-        ("reports", f"{done.clients:,}, by {named(type(operator))} over {operator.values:,} values"),
+        ("reports", f"{done.clients:,}, by {named(type(operator))} over {domain_text(operator)}"),
         ("gamma", f"{number(operator.gamma)} (epsilon {number(operator.epsilon)})"),
         ("belief", done.description.sentence),
     ]
+    if isinstance(operator, BASKETS):
+        pairs.append(("baskets", CUT.format(size=operator.size)))
     if done.entry is not None:
         pairs.append(("ledger", f"entry {done.entry}"))
     facts(console, [*pairs, ("not covered", FRESH)])
+
+
+def domain_text(operator: Operator) -> str:
+    """What an operator's values are."""
+    if isinstance(operator, BASKETS):
+        return f"baskets of {operator.size} of {operator.items:,} items"
+    if isinstance(operator, MEANS):
+        return f"numbers from {operator.low:g} to {operator.high:g}"
+    return f"{operator.values:,} values"
 
 
 def show_estimates(console: Console, found: Sequence[Estimated]) -> None:
@@ -66,46 +81,57 @@ def show_estimates(console: Console, found: Sequence[Estimated]) -> None:
 def _show_estimate(console: Console, found: Estimated) -> None:
     """The largest shares with their intervals, and what one report may tell."""
     description = found.description
-    if isinstance(found.estimate, MeanEstimate):
-        low, high = found.estimate.interval(found.confidence)
-        console.print(
-            f"mean {number(found.estimate.mean)}, from {number(low)} to {number(high)}", highlight=False
-        )
-        left_out = 0
-    else:
-        console.print(_shares(found))
-        left_out = len(description.values) - MOST_ROWS
+    console.print(_table(found, found.estimate))
+    left_out = len(description.values) - MOST_ROWS
     if left_out > 0:
-        console.print(f"and {left_out:,} more values, all with --json", highlight=False)
+        what = "items" if isinstance(found.estimate, Supports) else "values"
+        console.print(f"and {left_out:,} more {what}, all with --json", highlight=False)
     console.print()
-    facts(
-        console,
-        [
-            ("reports", f"{found.estimate.clients:,}; intervals hold with {percent(found.confidence)} each"),
-            ("belief", description.sentence),
-        ],
-    )
+    pairs = [
+        ("reports", f"{found.estimate.clients:,}; intervals hold with {percent(found.confidence)} each"),
+        ("belief", description.sentence),
+    ]
+    if found.together > description.operator.epsilon:
+        prior, posterior = found.reached
+        reached = f"it goes from {percent(prior)} to at most {at_most(posterior)}."
+        pairs.append(("together", f"From the person's reports to all questions, {reached}"))
+    facts(console, pairs)
 
 
-def _shares(found: Estimated) -> Table:
-    assert not isinstance(found.estimate, MeanEstimate)
-    shares, (low, high) = found.estimate.shares, found.estimate.intervals(found.confidence)
-    table = grid(found.description.column, "share", "from", "to")
-    order = list(range(len(shares)))
-    if len(order) > MOST_ROWS:
-        order = sorted(order, key=lambda code: -shares[code])[:MOST_ROWS]
-    for code in order:
-        cells = (f"{100 * each:.2f}%" for each in (shares[code], low[code], high[code]))
-        table.add_row(found.description.values[code], *cells)
+def _table(found: Estimated, estimate: Estimate | MeanEstimate | Supports) -> Table:
+    column = found.description.column
+    if isinstance(estimate, MeanEstimate):
+        low, high = estimate.interval(found.confidence)
+        table = grid("mean of", "about", "from", "to")
+        table.add_row(column, *(_rounded(each, estimate.error) for each in (estimate.mean, low, high)))
+        return table
+    told, of = ("support", "item") if isinstance(estimate, Supports) else ("share", "value")
+    rows = _largest(rows_of(found), told)
+    table = grid(column, told, "from", "to")
+    for row in rows:
+        table.add_row(str(row[of]), *(f"{100 * row[end]:.2f}%" for end in (told, "low", "high")))
     return table
 
 
-def show_designs(console: Console, designs: Sequence[Design[Pure]], promise: Promise, clients: int) -> None:
+def _rounded(value: float, error: float) -> str:
+    """Two digits of the error, and no more."""
+    digits = 1 - math.floor(math.log10(error))
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
+def _largest(rows: list[dict[str, Any]], told: str) -> list[dict[str, Any]]:
+    """All in their order, or the largest of many."""
+    few = len(rows) <= MOST_ROWS
+    return rows if few else sorted(rows, key=lambda row: -float(row[told]))[:MOST_ROWS]
+
+
+def show_designs(console: Console, found: Designed, promise: Promise, clients: int) -> None:
     """The operators, best first."""
-    table = grid("operator", "error of a share", "95%", "bits a report", "gamma")
-    for each in designs:
+    table = grid("operator", f"error of {found.what}", "95%", "bits a report", "gamma")
+    told = percent if found.in_percent else number
+    for each in found.designs:
         within = 1.96 * each.error
-        cells = percent(each.error), f"± {percent(within)}", f"{each.bits:,}", number(each.operator.gamma)
+        cells = told(each.error), f"± {told(within)}", f"{each.bits:,}", number(each.operator.gamma)
         table.add_row(named(type(each.operator)), *cells)
     console.print(table)
     console.print()
@@ -114,12 +140,12 @@ def show_designs(console: Console, designs: Sequence[Design[Pure]], promise: Pro
             "promise",
             f"{percent(promise.prior)} → {percent(promise.posterior)}, gamma {number(promise.gamma)}",
         ),
-        ("clients", f"{clients:,}; the error is the standard deviation of one value's estimated share"),
+        ("clients", f"{clients:,}; the error is {found.meaning}"),
     ]
     facts(console, pairs)
 
 
-def designs_object(designs: Sequence[Design[Pure]], promise: Promise, clients: int) -> dict[str, object]:
+def designs_object(found: Designed, promise: Promise, clients: int) -> dict[str, object]:
     return {
         "promise": {"prior": promise.prior, "posterior": promise.posterior},
         "clients": clients,
@@ -131,7 +157,7 @@ def designs_object(designs: Sequence[Design[Pure]], promise: Promise, clients: i
                 "gamma": each.operator.gamma,
                 "epsilon": each.operator.epsilon,
             }
-            for each in designs
+            for each in found.designs
         ],
     }
 
@@ -142,7 +168,7 @@ def randomized_object(done: Randomized) -> dict[str, object]:
         "file": str(done.path),
         "clients": done.clients,
         "column": done.description.column,
-        "values": done.description.operator.values,
+        "values": len(done.description.values) or done.description.operator.values,
         "operator": write(done.description.operator),
         "gamma": done.description.operator.gamma,
         "epsilon": done.description.operator.epsilon,
@@ -155,17 +181,22 @@ def show_analysis(
     console: Console, task: Task, found: Sequence[Analysis], warned: Sequence[Contrast]
 ) -> None:
     """The slides' table, gamma, both bounds, both measures of information, the warning."""
+    if task.properties:
+        console.print(_beliefs(task, found))
+        console.print()
+    for each in found:
+        _show_one(console, each, task.promise)
+        console.print()
+    _show_warning(console, warned)
+
+
+def _beliefs(task: Task, found: Sequence[Analysis]) -> Table:
     table = grid("known", *task.properties)
-    table.add_row("nothing", *(percent(float(task.prior[mask].sum())) for mask in task.properties.values()))
+    table.add_row("nothing", *(percent(task.before(mask)) for mask in task.properties.values()))
     for each in found:
         seen = f"{each.name}(X) = {task.report}" if task.report is not None else f"{each.name}(X), the worst"
         table.add_row(seen, *(percent(after) for after in each.posteriors))
-    console.print(table)
-    for each in found:
-        console.print()
-        _show_one(console, each, task.promise)
-    console.print()
-    _show_warning(console, warned)
+    return table
 
 
 def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None:
@@ -177,6 +208,11 @@ def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None
         ),
         ("worst case", f"{_bits(each.worst_case)} bits" if math.isfinite(each.worst_case) else "infinite"),
     ]
+    if isinstance(each.operator, Rappor):
+        lasting = (
+            f"gamma {number(each.operator.lasting_gamma)}, of all reports of a value that stays the same"
+        )
+        pairs.append(("lasting", lasting))
     if promise is not None:
         verdict = "kept" if each.keeps else "broken"
         pairs.append(("promise", f"{percent(promise.prior)} → {percent(promise.posterior)} is {verdict}"))
@@ -211,9 +247,7 @@ def _bits(value: float) -> str:
 def analysis_object(task: Task, found: Sequence[Analysis], warned: Sequence[Contrast]) -> dict[str, object]:
     return {
         "report": task.report,
-        "properties": [
-            {"name": name, "prior": float(task.prior[mask].sum())} for name, mask in task.properties.items()
-        ],
+        "properties": [{"name": name, "prior": task.before(mask)} for name, mask in task.properties.items()],
         "operators": [_operator_object(each) for each in found],
         "warning": [vars(each) for each in warned],
     }
@@ -226,6 +260,7 @@ def _operator_object(each: Analysis) -> dict[str, object]:
         "operator": named(type(each.operator)),
         "gamma": gamma if math.isfinite(gamma) else None,
         "epsilon": each.operator.epsilon if math.isfinite(gamma) else None,
+        "lasting_gamma": each.operator.lasting_gamma if isinstance(each.operator, Rappor) else None,
         "posteriors": list(each.posteriors),
         "bounds": [vars(bound) for bound in each.bounds],
         "mutual_information": each.mutual,

@@ -26,11 +26,23 @@ app = typer.Typer(
 @app.command("randomize")
 def run_randomize(
     table: Annotated[str, typer.Argument(help="A file of answers, or a table of the policy.")],
-    column: Annotated[str, typer.Option(help="The column to randomize: one answer a row, one row a person.")],
+    column: Annotated[
+        str, typer.Option(help="The column to randomize: answers, one row a person; or items of baskets.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The .parquet file that the reports go to.")],
     promise: Annotated[Typed, typer.Option(help="prior:posterior, such as 1%:5%; or the policy's.")] = None,
     values: Annotated[Typed, typer.Option(help="What an answer can be: a,b,c or 0..100.")] = None,
+    values_from: Annotated[
+        Path | None, typer.Option("--values-from", help="The same from a file, one value a line.")
+    ] = None,
     other: Annotated[Typed, typer.Option(help="The value that stands for every answer not listed.")] = None,
+    mean: Annotated[bool, typer.Option("--mean", help="Answers are numbers whose mean is wanted.")] = False,
+    size: Annotated[
+        int | None, typer.Option(help="Answers are baskets of items: at most so many of one are used.", min=1)
+    ] = None,
+    basket: Annotated[
+        Typed, typer.Option(help="The column that says whose basket a row is of; without, items are lists.")
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", help="The policy that declares the column.")
     ] = None,
@@ -41,11 +53,22 @@ def run_randomize(
     as_json: Json = False,
 ) -> None:
     """Randomize one column: a file of reports that keep the promise by themselves."""
-    from discreet.app.collect import clients, operators, randomizing, views, yaml_files
+    from discreet.app.collect import kinds, operators, randomizing, views, yaml_files
 
     wanted = None if promise is None else yaml_files.parse_promise("--promise", promise)
     given, stated = (None, None) if operator is None else operators.load_operator(operator)
-    found = clients.find_clients(table, column, values, policy, other)
+    asked = kinds.Asked(
+        table=table,
+        column=column,
+        policy=policy,
+        values=values,
+        values_from=values_from,
+        other=other,
+        mean=mean,
+        size=size,
+        basket=basket,
+    )
+    found = kinds.find_clients(asked, given)
     description = randomizing.described(found, given, wanted or stated)
     with spinner() as tell:
         tell("randomizing")
@@ -68,7 +91,7 @@ def run_estimate(
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The distribution of the answers, from reports alone, with intervals."""
+    """The distribution of the answers, their mean, or items' supports, from reports alone, with intervals."""
     from discreet.app.collect import estimating, views
 
     sure = parse_probability("--confidence", confidence)
@@ -87,6 +110,40 @@ def run_estimate(
         views.show_estimates(Console(), found)
         if plot is not None:
             _wrote(plot)
+
+
+@app.command("mine")
+def run_mine(
+    reports: Annotated[Path, typer.Argument(help="Reports of baskets: a .parquet file.")],
+    support: Annotated[
+        str, typer.Option(help="Itemsets of at least this share of the baskets are frequent.")
+    ],
+    strength: Annotated[
+        str, typer.Option(help="Rules hold for at least this share of the baskets that they are about.")
+    ] = "50%",
+    longest: Annotated[int, typer.Option(help="The most items of an itemset.", min=1)] = 3,
+    operator: Annotated[
+        Path | None, typer.Option(help="An OPERATOR.yaml, for files that do not carry theirs.")
+    ] = None,
+    confidence: Annotated[str, typer.Option(help="That all that is found is so.")] = "95%",
+    as_json: Json = False,
+) -> None:
+    """Frequent itemsets and the rules among them, from reports of baskets: what chance does not explain."""
+    from discreet.app.collect import basket_views, mining
+
+    wanted = mining.Wanted(
+        support=parse_probability("--support", support),
+        strength=parse_probability("--strength", strength),
+        longest=longest,
+        confidence=parse_probability("--confidence", confidence),
+    )
+    with spinner() as tell:
+        tell("counting itemsets")
+        found = mining.mine_file(reports, operator, wanted)
+    if as_json:
+        print(json.dumps(basket_views.mined_object(found)))
+    else:
+        basket_views.show_mined(Console(), found)
 
 
 @app.command("analyse")
@@ -108,21 +165,23 @@ def run_analyse(
 @app.command("design")
 def run_design(
     promise: Annotated[str, typer.Option(help="prior:posterior, such as 1%:5%.")],
-    domain: Annotated[int, typer.Option(help="How many values an answer can have.")],
     clients: Annotated[int, typer.Option(help="How many people will answer.")],
+    domain: Annotated[int | None, typer.Option(help="How many values an answer can have.")] = None,
+    mean: Annotated[Typed, typer.Option(help="For the mean of numbers of a range, such as 0..100.")] = None,
+    items: Annotated[int | None, typer.Option(help="For baskets: how many items there are.")] = None,
+    size: Annotated[int | None, typer.Option(help="For baskets: how many items of one are used.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the best as an OPERATOR.yaml.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """The operators that keep a promise, and how wrong an estimated share will be with each."""
-    from discreet.app.collect import operators, views, yaml_files
-    from discreet.local.design import design
+    """The operators that keep a promise, and how wrong what is estimated will be with each."""
+    from discreet.app.collect import designing, operators, views, yaml_files
 
     made = yaml_files.parse_promise("--promise", promise)
-    found = design(made, domain, clients)
+    found = designing.designed(made, clients, domain=domain, mean=mean, items=items, size=size)
     if out is not None:
-        operators.save_operator(found[0].operator, made, out)
+        operators.save_operator(found.designs[0].operator, made, out)
     if as_json:
         print(json.dumps(views.designs_object(found, made, clients)))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from discreet.app.collect.estimating import Estimated, figures
+from discreet.app.collect.estimating import Estimated, rows_of
 from discreet.app.survey.survey_files import Question, Survey
 from discreet.belief import highest
 from discreet.belief.wording import at_most, percent
@@ -43,9 +43,9 @@ def _said(survey: Survey, found: Sequence[Estimated]) -> str:
 
 
 def _figure(question: Question, found: Estimated) -> str:
-    rows: list[dict[str, float | str]] = figures(found)["estimates"]  # type: ignore[assignment]
     body = "".join(
-        _row(str(row["value"]), *(float(row[end]) for end in ("share", "low", "high"))) for row in rows
+        _row(str(row["value"]), *(float(row[end]) for end in ("share", "low", "high")))
+        for row in rows_of(found)
     )
     return (
         f'<section class="card"><h2>{escape(question.text)}</h2><table class="bars"><thead><tr>'

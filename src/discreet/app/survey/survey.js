@@ -97,8 +97,8 @@ function show(survey, message) {
     });
     const explained =
       `Your own answer is among the marked ones with a probability of ${question.own}, any other answer with ` +
-      `${question.other}. Whoever gave a claim about this answer ${survey.prior} before may now give it at ` +
-      `most ${question.reached}.`;
+      `${question.other}. From this report alone, whoever gave a claim about this answer ${survey.prior} before ` +
+      `may give it at most ${question.reached}.`;
     const parts = [element("h3", {}, question.text), element("ul", { class: "chips" }, ...chips)];
     return element("div", { class: "card" }, ...parts, element("p", { class: "small" }, explained));
   });

@@ -34,6 +34,8 @@ def design_baskets(
         made.append(CutAndPaste.under(epsilon, items, size, itemset))
     k = min(size, itemset)
     found = [
-        Design(operator=each, error=math.sqrt(each.variance(k, clients)), bits=each.items) for each in made
+        Design(operator=each, error=math.sqrt(each.variance(k, clients)), bits=each.items)
+        for each in made
+        if each.contrast(k)  # under a strict promise cut-and-paste shows too few items at once
     ]
     return tuple(sorted(found, key=lambda each: each.error))

@@ -1,13 +1,13 @@
 """Mining: which itemsets are frequent, and which rules hold, from reports that hide every basket.
 
-Frequent    An itemset is found if its estimated support minus z standard errors is at least `least`, and all
+Frequent    An itemset is found if its support is above `least` but for a doubt (`Supports.exceed`), and all
             its parts were found (Apriori: no support is above that of a part). So what is found is almost
             surely frequent; what is too near to `least` to tell is left out.
 Rule        given -> then, of a found itemset: of the baskets that hold `given`, a share of at least
             `strength` (the literature's confidence) holds `then` too. It is found if the support of both
-            minus `strength` times that of `given` is above 0 by z of its own standard errors, which knows
-            how the two are correlated.
-z           by size k, normal, so that the chance of one false find or more is at most 1 - confidence: shared
+            minus `strength` times that of `given` is above 0 but for a doubt; its error knows how the two
+            are correlated.
+Doubt       by size k, so that the chance of one false find or more is at most 1 - confidence: shared
             among the sizes, and there among *all* itemsets of the size (for rules, all ways to divide
             them), as which of them are looked at was learned from the same reports.
 
@@ -23,7 +23,6 @@ from itertools import combinations, groupby
 from math import comb
 
 import numpy as np
-from scipy.special import ndtri
 
 from discreet.core.errors import require
 from discreet.core.numbers import require_count, require_probability
@@ -43,11 +42,11 @@ class Frequent:
 
 @dataclass(frozen=True, kw_only=True)
 class Mined:
-    """What was found; an itemset of k items had to be above `least` by z[k - 1] standard errors."""
+    """What was found; an itemset of k items had to be above `least` but for a chance of doubts[k - 1]."""
 
     least: float
     confidence: float
-    z: tuple[float, ...]
+    doubts: tuple[float, ...]
     found: tuple[Frequent, ...]
 
 
@@ -68,16 +67,16 @@ def frequent(supports: Supports, least: float, *, longest: int = 3, confidence: 
     require_count("frequent", "longest", longest)
     most = min(longest, supports.operator.size)
     require(most <= LONGEST, "frequent", "longest", longest, f"at most {LONGEST}")
-    z = tuple(_z(confidence, most * comb(supports.operator.items, k)) for k in range(1, most + 1))
+    doubts = tuple((1 - confidence) / (most * comb(supports.operator.items, k)) for k in range(1, most + 1))
     found: list[Frequent] = []
     level: list[Itemset] = [(item,) for item in range(supports.operator.items)]
-    for needed in z:
-        passed = _passing(supports, level, least, needed, confidence)
+    for doubt in doubts:
+        passed = _passing(supports, level, least, doubt, confidence)
         found += passed
         level = list(candidates([each.itemset for each in passed]))
         if not level:
             break
-    return Mined(least=least, confidence=confidence, z=z, found=tuple(found))
+    return Mined(least=least, confidence=confidence, doubts=doubts, found=tuple(found))
 
 
 def rules(supports: Supports, mined: Mined, strength: float) -> tuple[Rule, ...]:
@@ -108,16 +107,15 @@ def candidates(level: list[Itemset]) -> Iterator[Itemset]:
 
 
 def _passing(
-    supports: Supports, level: list[Itemset], least: float, z: float, confidence: float
+    supports: Supports, level: list[Itemset], least: float, doubt: float, confidence: float
 ) -> list[Frequent]:
-    found = supports.each(np.array(level))
-    above = np.flatnonzero(found.supports - z * found.errors >= least).tolist()
+    above = np.flatnonzero(supports.exceed(np.array(level), least, doubt)).tolist()
+    if not above:
+        return []
+    found = supports.each([level[i] for i in above])
     return [
-        Frequent(
-            itemset=level[i],
-            support=figure(float(found.supports[i]), float(found.errors[i]), confidence),
-        )
-        for i in above
+        Frequent(itemset=level[i], support=figure(float(support), float(error), confidence))
+        for i, support, error in zip(above, found.supports, found.errors, strict=True)
     ]
 
 
@@ -130,9 +128,7 @@ def _rule(
     strength: float,
 ) -> Rule | None:
     k = len(itemset)
-    needed = _z(mined.confidence, len(mined.z) * comb(supports.operator.items, k) * (2**k - 2))
-    rest, error = supports.rest(itemset, given, strength)
-    if rest < needed * error:
+    if not supports.holds(itemset, given, strength, mined.doubts[k - 1] / (2**k - 2)):
         return None
     ratio = known[itemset].value / known[given].value
     # a ratio of means: its error is, to first order, that of the rest at the ratio itself
@@ -144,7 +140,3 @@ def _rule(
 def _parts(itemset: Itemset) -> Iterator[Itemset]:
     for size in range(1, len(itemset)):
         yield from combinations(itemset, size)
-
-
-def _z(confidence: float, tests: int) -> float:
-    return -float(ndtri((1 - confidence) / tests))

@@ -45,7 +45,7 @@ from discreet.local.baskets.supports import Supports
 from discreet.local.baskets.tallies import Packed, Stored, transposed
 from discreet.local.bits import bits
 from discreet.local.collecting import tallied
-from discreet.local.forms import Bits, Reports
+from discreet.local.forms import Bits, Counts, Reports
 from discreet.local.operator import LARGEST_MATRIX, Operator
 from discreet.local.thresholds import keep_threshold, parts_of, require_codes
 from discreet.local.unary_encoding import ENUMERABLE
@@ -86,9 +86,9 @@ class Baskets(Operator, Protocol):
         require(len(words) > 0, self, "reports", "none", "at least one report")
         return Supports(operator=self, tally=Packed(clients=len(words), columns=transposed(words)))
 
-    def stored(self, engine: Engine, table: str) -> Supports:
+    def stored(self, engine: Engine, table: str, counts: Counts | None = None) -> Supports:
         """The same from the reports of a table, which stay in the engine: it counts what is asked for."""
-        counts = self.counted(tallied(self, engine, table))
+        counts = self.counted(tallied(self, engine, table) if counts is None else counts)
         singles = counts.cells[0, 1:]
         tally = Stored(engine=engine, table=table, clients=counts.clients, singles=singles)
         return Supports(operator=self, tally=tally)

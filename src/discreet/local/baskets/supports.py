@@ -4,31 +4,43 @@ Estimate    Every report is worth a number to the support of an itemset, by how 
             (`Baskets.worth`); the support is the mean. This is the inverse of the matrix of partial supports
             [ESAG02], so it is unbiased and may be negative.
 Error       The standard deviation of that mean, from the reports themselves, the clients being a sample of
-            many. Intervals are normal.
+            many; few reports that are alike by chance leave doubt all the same (`means`). Intervals are
+            normal, those of single items never too short.
+Exceed      Whether a support is above a number is decided without a normal law, which is far off in thin
+            tails and for few clients. For an item by the binomial law [Hoeffding56]. For itemsets by a bet:
+            who stakes a share of the money on every report's worth being above the number, and it is not on
+            average, has 1 / doubt times as much at the end with a chance of `doubt` at most, for any clients
+            and any baskets of theirs; several stakes are tried, each with a part of the money [WR24].
 
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
+[Hoeffding56] On the Distribution of the Number of Successes in Independent Trials.
+[WR24]      Waudby-Smith & Ramdas, Estimating Means of Bounded Random Variables by Betting.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from discreet.core.errors import require
 from discreet.core.numbers import require_probability
 from discreet.local.baskets.tallies import Tally, patterns
-from discreet.local.estimates import CONFIDENCE, Figure, figure
-from discreet.mechanisms.sampling import Floats, Integers
+from discreet.local.estimates import CONFIDENCE, Figure, Intervals, clopper_pearson, figure
+from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.local.baskets.operator import Baskets
 
 AT_ONCE = 1 << 22  # patterns that are held in memory
 LONGEST = 12
+STAKES = 12  # each is smaller than the one before by the square root of 2
+ALMOST_ALL = 0.99  # of the money, so that no report ruins
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,15 +77,54 @@ class Supports:
         supports, errors = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Estimates(supports=supports, errors=errors)
 
+    def intervals(self, confidence: float = CONFIDENCE) -> Intervals:
+        """For every single item an interval of its support, within [0, 1], that is never too short.
+
+        A report shows an item with probability noise, and contrast(1) more if it is held.
+        """
+        require_probability("intervals", "confidence", confidence)
+        low, high = clopper_pearson(self.tally.singles[: self.operator.items], self.clients, confidence)
+        noise, told = float(self.operator.noise), float(self.operator.contrast(1))
+        ends = np.sort([(low - noise) / told, (high - noise) / told], axis=0)
+        return Intervals(*np.clip(ends, 0, 1))
+
+    def exceed(self, itemsets: Integers, least: float, doubt: float) -> Booleans:
+        """Which itemsets have a support above `least`; who has not is among them with `doubt` at most."""
+        rows = self._require(itemsets)
+        if rows.shape[1] == 1:
+            return self._items_exceed(rows[:, 0], least, doubt)
+        step, gains = max(1, AT_ONCE >> rows.shape[1]), self._worth(rows.shape[1]) - least
+        parts = [self._won(rows[i : i + step], gains, doubt) for i in range(0, len(rows), step)]
+        return np.concatenate(parts)
+
+    def _items_exceed(self, items: Integers, least: float, doubt: float) -> Booleans:
+        told = float(self.operator.contrast(1))
+        low, high = clopper_pearson(self.tally.singles[items], self.clients, 1 - 2 * doubt)
+        return np.asarray(((low if told > 0 else high) - float(self.operator.noise)) / told > least)
+
+    def _won(self, rows: Integers, gains: Floats, doubt: float) -> Booleans:
+        found = won(patterns(self.tally, rows), gains, float(self.operator.noise), doubt)
+        return np.asarray(found >= math.log(1 / doubt))
+
+    def holds(self, itemset: Sequence[int], given: Sequence[int], strength: float, doubt: float) -> bool:
+        """Whether the itemset's support is above `strength` times that of a part of it, but for a doubt."""
+        return bool(self._won(*self._rest_worth(itemset, given, strength), doubt)[0])
+
     def rest(self, itemset: Sequence[int], given: Sequence[int], strength: float) -> tuple[float, float]:
         """How far the support of an itemset is above `strength` times that of a part of it, and the error."""
+        row, worth = self._rest_worth(itemset, given, strength)
+        mean, error = means(patterns(self.tally, row), worth)
+        return float(mean[0]), float(error[0])
+
+    def _rest_worth(
+        self, itemset: Sequence[int], given: Sequence[int], strength: float
+    ) -> tuple[Integers, Floats]:
+        """The itemset in order, and what each pattern of it is worth to the rest."""
         (row,) = self._require([list(itemset)]).tolist()
         within = len(given) > 0 and set(given) < set(row)
         require(within, "rest", "given", "other items", "some of the itemset's items, but not all")
         part = sum(1 << row.index(item) for item in set(given))
-        worth = self._worth(len(row)) - strength * self._worth(len(row), part)
-        mean, error = means(patterns(self.tally, np.array([row])), worth)
-        return float(mean[0]), float(error[0])
+        return np.array([row]), self._worth(len(row)) - strength * self._worth(len(row), part)
 
     def _worth(self, k: int, part: int | None = None) -> Floats:
         """What each pattern of k items is worth to the support of them all, or of a part of them."""
@@ -99,8 +150,25 @@ class Supports:
 
 
 def means(counts: Integers, worth: Floats) -> tuple[Floats, Floats]:
-    """The mean worth of the reports of each row of counts, and its standard error."""
+    """The mean worth of the reports of each row of counts, and its standard error.
+
+    The error is that of the reports and one more of every pattern: a few that are alike leave doubt.
+    """
     clients = counts.sum(axis=1)
-    mean = counts @ worth / clients
-    spread = np.maximum((counts @ worth**2) / clients - mean**2, 0.0)
+    mean, more = counts @ worth / clients, counts + 1
+    shares = more / more.sum(axis=1)[:, None]
+    spread = shares @ worth**2 - (shares @ worth) ** 2
     return mean, np.sqrt(spread / clients)
+
+
+def won(counts: Integers, gains: Floats, noise: float, doubt: float) -> Floats:
+    """The logarithm of what bets on a positive mean of the gains won, for each row of counts.
+
+    Stakes are shares of the money, around the best one if reports were noise alone, and down from there.
+    """
+    clients, shown = int(counts[0].sum()), np.bitwise_count(np.arange(gains.size))
+    alone = noise**shown * (1 - noise) ** (int(shown[-1]) - shown)
+    spread = float(alone @ gains**2 - (alone @ gains) ** 2)
+    wanted = math.sqrt(2 * math.log(1 / doubt) / (clients * spread))
+    stakes = np.minimum(wanted * 2.0 ** (0.5 - np.arange(STAKES) / 2), ALMOST_ALL / -float(gains.min()))
+    return np.asarray(logsumexp(counts @ np.log1p(gains[:, None] * stakes), axis=1) - math.log(STAKES))

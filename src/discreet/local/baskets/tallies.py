@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from discreet.core.compiled import kernel
 from discreet.core.engine import Engine
-from discreet.local.bits import WORD
+from discreet.local.bits import WORD, ones
 from discreet.mechanisms.sampling import Integers, Words
 
 IN_CACHE = 2048  # words of each item that are gone through before the next ones
@@ -125,17 +125,8 @@ def _joint(columns: Words, itemsets: Integers, found: Integers) -> None:
             last = columns[itemsets[i, k - 1], start : start + size]
             total = 0
             for w in range(size):
-                total += _ones(first[w] & last[w])
+                total += ones(first[w] & last[w])
             found[i] += total
-
-
-@kernel
-def _ones(word: np.uint64) -> int:
-    """How many bits are set; compiled to one instruction where there is one."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @kernel

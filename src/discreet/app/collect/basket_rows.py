@@ -1,0 +1,124 @@
+"""Clients with a basket each: rows of basket and item, or a column of lists. The engine looks items up.
+
+Basket      a person's: in a table of the policy whose people may have several rows, the column that names the
+            basket must be the one that names the person.
+Nothing     An item that is missing is none, so that a client without items has a row, or an empty list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers, require_one_row_each
+from discreet.belief import Promise
+from discreet.core.errors import DataError, RequestError
+from discreet.engines.connection import quoted
+from discreet.local import BASKETS
+from discreet.local.baskets import design_baskets, packed
+from discreet.local.operator import Operator
+from discreet.mechanisms import named
+from discreet.mechanisms.sampling import Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasketRows:
+    """`values` are the items; `basket` names the basket of a row, or every row is one."""
+
+    answers: Answers
+    values: tuple[str, ...]
+    size: int
+    basket: str | None = None
+    other: str | None = None
+
+    def chosen(self, promise: Promise) -> Operator:
+        return design_baskets(promise, len(self.values), self.size, 1)[0].operator
+
+    def require_fit(self, operator: Operator) -> None:
+        if not isinstance(operator, BASKETS):
+            raise RequestError(
+                f"Baskets are not what {named(type(operator))} randomizes.",
+                hint=f"Choose from {', '.join(sorted(named(kind) for kind in BASKETS))}.",
+            )
+        if operator.items != len(self.values):
+            raise RequestError(
+                f"The operator is for {operator.items:,} items; {self.answers.column} has "
+                f"{len(self.values):,}."
+            )
+        if operator.size != self.size:
+            raise RequestError(f"The operator is for baskets of {operator.size}; --size is {self.size}.")
+
+    def held(self, operator: Operator) -> Words:
+        """A row of bits for every basket."""
+        codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
+        also = () if self.basket is None else (self.basket,)
+        found = self.answers.count(self._sql(), {DOMAIN: codes}, *also)
+        if found.num_rows == 0:
+            raise DataError("There is no basket.", hint="Name a file that has some.")
+        self._require_known(found)
+        return packed(found["codes"].combine_chunks(), len(self.values))
+
+    def _sql(self) -> str:
+        text = self.answers.read_as_declared("item")
+        spare = "NULL" if self.other is None else str(self.values.index(self.other))
+        # an item that is missing has no code, and is not counted among those that are outside
+        looked_up = (
+            f"SELECT basket, item IS NOT NULL AS given, "
+            f"COALESCE(d.code, CASE WHEN item IS NULL THEN NULL ELSE {spare} END) AS code "
+            f"FROM ({self._rows()}) LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text}"
+        )
+        return (
+            "SELECT COALESCE(list(DISTINCT code) FILTER (WHERE code IS NOT NULL), []) AS codes, "
+            "COUNT(*) FILTER (WHERE given) AS given, "
+            "COUNT(*) FILTER (WHERE given AND code IS NULL) AS strange, "
+            f"COUNT(*) FILTER (WHERE basket IS NULL) AS lost FROM ({looked_up}) GROUP BY basket"
+        )
+
+    def _rows(self) -> str:
+        """Rows of basket and item; a list without items is a row without one."""
+        item, rows = quoted(self.answers.column), quoted(ANSWERS)
+        if self.basket is not None:
+            return f"SELECT {quoted(self.basket)} AS basket, {item} AS item FROM {rows}"
+        numbered = f"SELECT row_number() OVER () AS basket, {item} AS items FROM {rows}"
+        some = "CASE WHEN len(items) > 0 THEN items ELSE [NULL] END"
+        return f"SELECT basket, unnest({some}) AS item FROM ({numbered})"
+
+    def _require_known(self, found: pa.Table) -> None:
+        given, strange, lost = (sum(found[name].to_pylist()) for name in ("given", "strange", "lost"))
+        if lost:
+            raise DataError(f"{lost:,} rows do not say which basket they are of.", hint="Leave them out.")
+        if strange:
+            raise DataError(
+                f"{strange:,} of {given:,} items in {self.answers.column} are outside of the domain of "
+                f"{len(self.values):,}.",
+                hint="Declare what is missing, or name an item that stands for the rest: --other ITEM.",
+            )
+
+
+def find_baskets(
+    answers: Answers, values: tuple[str, ...], size: int, basket: str | None, other: str | None
+) -> BasketRows:
+    """The baskets that a command line names."""
+    if basket is None:
+        require_one_row_each(answers)
+        _require_lists(answers)
+    elif answers.policy is not None and answers.source.person_column != basket:
+        raise RequestError(
+            f"A person of {answers.name} may have several baskets, and each report would cost the promise "
+            "once more.",
+            hint="Name the column that names the person, and declare it as person of the table.",
+        )
+    return BasketRows(answers=answers, values=values, size=size, basket=basket, other=other)
+
+
+def _require_lists(answers: Answers) -> None:
+    """Refuse a column of single values; its type is in the header of the file."""
+    column = quoted(answers.column)
+    kinds = answers.count(f"SELECT column_type FROM (DESCRIBE SELECT {column} FROM {quoted(ANSWERS)})")
+    if not kinds["column_type"][0].as_py().endswith("]"):
+        raise RequestError(
+            f"Column {answers.column} has no lists of items.",
+            hint="Name the column that says which basket a row is of: --basket COLUMN.",
+        )

@@ -1,0 +1,70 @@
+"""Clients with one value of a list each. The engine looks values up and counts codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers
+from discreet.belief import Promise
+from discreet.core.errors import DataError, RequestError
+from discreet.engines.connection import quoted
+from discreet.local.design import design
+from discreet.local.operator import Operator
+from discreet.mechanisms.sampling import Integers
+
+SLACK = 1.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Categories:
+    """A row each; `other` stands for what is outside of the values, if something does."""
+
+    answers: Answers
+    values: tuple[str, ...]
+    other: str | None = None
+
+    def chosen(self, promise: Promise) -> Operator:
+        """Of the operators with almost the least error under the promise, that with the shortest reports."""
+        designs = design(promise, len(self.values), 1)
+        near = [each for each in designs if each.error <= SLACK * designs[0].error]
+        return min(near, key=lambda each: each.bits).operator
+
+    def require_fit(self, operator: Operator) -> None:
+        if operator.values != len(self.values):
+            raise RequestError(
+                f"The operator is for {operator.values:,} values; {self.answers.column} has "
+                f"{len(self.values):,}."
+            )
+
+    def held(self, operator: Operator) -> Integers:
+        """The code of every answer, in the order of codes: nothing of the order of rows gets through."""
+        codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
+        found = self.answers.count(
+            f"SELECT d.code, COUNT(*) AS people FROM {quoted(ANSWERS)} AS a "
+            f"LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {self.answers.text} GROUP BY d.code",
+            {DOMAIN: codes},
+        )
+        counts, outside = np.zeros(len(self.values), np.int64), 0
+        for code, people in zip(found["code"].to_pylist(), found["people"].to_pylist(), strict=True):
+            if code is None:
+                outside = people
+            else:
+                counts[code] = people
+        return np.repeat(np.arange(counts.size), self._complete(counts, outside))
+
+    def _complete(self, counts: Integers, outside: int) -> Integers:
+        column = self.answers.column
+        if outside and self.other is None:
+            raise DataError(
+                f"{outside:,} of {outside + int(counts.sum()):,} answers in {column} are outside of the "
+                f"domain of {len(self.values):,} values.",
+                hint="Declare what is missing, or name a value that stands for the rest: --other VALUE.",
+            )
+        if self.other is not None:
+            counts[self.values.index(self.other)] += outside
+        if not counts.any():
+            raise DataError(f"There is no answer in {column}.", hint="Name a file that has some.")
+        return counts

@@ -1,0 +1,54 @@
+"""Mining reports of baskets: frequent itemsets and rules, under the names of their items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.app.collect.estimating import TABLE, describe, supports_of
+from discreet.app.collect.report_files import Description
+from discreet.core.errors import RequestError
+from discreet.engines.duckdb import DuckDB
+from discreet.local import BASKETS
+from discreet.local.baskets import Mined, Rule, frequent, rules
+from discreet.mechanisms import named
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What counts as frequent and as a rule, and how sure that is to be."""
+
+    support: float
+    strength: float
+    longest: int
+    confidence: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What was mined of how many baskets."""
+
+    description: Description
+    wanted: Wanted
+    clients: int
+    mined: Mined
+    rules: tuple[Rule, ...]
+
+    def names(self, itemset: tuple[int, ...]) -> list[str]:
+        """The items of an itemset."""
+        return [self.description.values[item] for item in itemset]
+
+
+def mine_file(path: Path, operator: Path | None, wanted: Wanted) -> Found:
+    """From a file of reports."""
+    description = describe(path, operator)
+    if not isinstance(description.operator, BASKETS):
+        raise RequestError(
+            f"Itemsets are mined from baskets; these are reports of {named(type(description.operator))}.",
+            hint="Use discreet collect estimate.",
+        )
+    with DuckDB({TABLE: path}) as engine:
+        supports = supports_of(description, engine)
+        mined = frequent(supports, wanted.support, longest=wanted.longest, confidence=wanted.confidence)
+        found = rules(supports, mined, wanted.strength)
+    return Found(description=description, wanted=wanted, clients=supports.clients, mined=mined, rules=found)

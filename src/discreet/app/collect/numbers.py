@@ -1,0 +1,130 @@
+"""Clients with a number each, whose mean is wanted. The engine clamps, rounds to the grid and counts codes.
+
+Range       from the policy's column, from --values LOW..HIGH, or from the operator that is given. A number
+            beyond it is moved to the nearer end and not reported, like everywhere in a policy.
+Grid        the numbers that the policy declares, where they are few enough; else 65,537 points.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.app.collect.clients import ANSWERS, Answers
+from discreet.belief import Promise
+from discreet.core.errors import DataError, RequestError
+from discreet.core.numbers import parse_number
+from discreet.engines.connection import quoted
+from discreet.local import MEANS
+from discreet.local.design import design_mean
+from discreet.local.grids import POINTS
+from discreet.local.operator import Means, Operator
+from discreet.mechanisms import named
+from discreet.mechanisms.sampling import Integers
+
+NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?\d+)?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """A row each; `other` stands for what is no number, if something does."""
+
+    answers: Answers
+    low: float
+    high: float
+    points: int = POINTS
+    other: float | None = None
+    values: tuple[str, ...] = ()
+
+    def chosen(self, promise: Promise) -> Operator:
+        return design_mean(promise, 1, low=self.low, high=self.high, values=self.points)[0].operator
+
+    def require_fit(self, operator: Operator) -> None:
+        if not isinstance(operator, MEANS):
+            raise RequestError(
+                f"A mean is not what {named(type(operator))} estimates.",
+                hint=f"Choose from {', '.join(sorted(named(kind) for kind in MEANS))}, or leave --mean out.",
+            )
+        if (operator.low, operator.high) != (self.low, self.high):
+            raise RequestError(
+                f"The operator is for numbers from {operator.low:g} to {operator.high:g}; "
+                f"{self.answers.column} goes from {self.low:g} to {self.high:g}."
+            )
+
+    def held(self, operator: Operator) -> Integers:
+        """The code of every number, in the order of codes."""
+        typed = f"TRY_CAST(trim(CAST(a.{quoted(self.answers.column)} AS VARCHAR)) AS DOUBLE)"
+        rest = "NULL" if self.other is None else f"CAST({self.other!r} AS DOUBLE)"
+        number = f"COALESCE(CASE WHEN isnan({typed}) THEN NULL ELSE {typed} END, {rest})"
+        low, high = (f"CAST({end!r} AS DOUBLE)" for end in (self.low, self.high))
+        part = f"(least(greatest(x, {low}), {high}) - {low}) / ({high} - {low})"
+        # greatest and least pass over what is missing
+        code = f"CASE WHEN x IS NOT NULL THEN CAST(round({part} * {operator.values - 1}) AS BIGINT) END"
+        found = self.answers.count(
+            f"SELECT {code} AS code, COUNT(*) AS people "
+            f"FROM (SELECT {number} AS x FROM {quoted(ANSWERS)} AS a) GROUP BY 1"
+        )
+        return self._complete(found["code"].to_pylist(), found["people"].to_pylist())
+
+    def _complete(self, codes: list[int | None], people: list[int]) -> Integers:
+        column, counts = self.answers.column, dict(zip(codes, people, strict=True))
+        if None in counts:
+            raise DataError(
+                f"{counts[None]:,} of {sum(people):,} answers in {column} are no numbers.",
+                hint="Leave them out, or name a number that stands for them: --other NUMBER.",
+            )
+        if not counts:
+            raise DataError(f"There is no answer in {column}.", hint="Name a file that has some.")
+        ordered = sorted((code, count) for code, count in counts.items() if code is not None)
+        return np.repeat(*np.array(ordered, np.int64).T)
+
+
+def find_numbers(
+    answers: Answers, values: str | None, operator: Operator | None, other: str | None
+) -> Numbers:
+    """The numbers of a command line, with the range that it or the policy states."""
+    low, high, points = _range(answers, values, operator)
+    rest = None if other is None else parse_number("--other", other)
+    if rest is not None and not low <= rest <= high:
+        raise RequestError(f"--other must be from {low:g} to {high:g}; got {rest:g}.")
+    return Numbers(answers=answers, low=low, high=high, points=points, other=rest)
+
+
+def parse_range(name: str, text: str) -> tuple[float, float]:
+    """A range as typed.
+
+    >>> parse_range("--values", "0..99.5")
+    (0.0, 99.5)
+    """
+    found = re.fullmatch(rf"\s*({NUMBER}?)\s*\.\.\s*({NUMBER})\s*", text)
+    if found is None:
+        raise RequestError(f"For a mean, {name} is a range such as 0..100.")
+    low, high = (parse_number(name, end) for end in found.groups())
+    if not low < high:
+        raise RequestError(f"{name} must go upwards; got {low:g} to {high:g}.")
+    return low, high
+
+
+def _range(answers: Answers, values: str | None, operator: Operator | None) -> tuple[float, float, int]:
+    column = answers.declared
+    if answers.policy is not None:
+        if values is not None:
+            raise RequestError(f"The policy says which values {answers.column} has; --values is for files.")
+        if column.grid is None or column.grid[0] == column.grid[1]:
+            raise RequestError(
+                f"The policy does not say between which numbers {answers.name}.{answers.column} lies.",
+                hint="Declare it as an integer or a decimal with low and high.",
+            )
+        low, high = column.grid
+        return float(low * column.step), float(high * column.step), min(high - low + 1, POINTS)
+    if values is not None:
+        return *parse_range("--values", values), POINTS
+    if isinstance(operator, MEANS):
+        means: Means = operator
+        return means.low, means.high, means.values
+    raise RequestError(
+        f"Nothing says between which numbers {answers.column} lies, and that is not taken from the data.",
+        hint="Give --values 0..100, or a --policy that declares low and high.",
+    )
