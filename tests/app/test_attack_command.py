@@ -16,22 +16,23 @@ import pytest
 
 from discreet.app.sample import write, write_policy
 from discreet.belief import Promise
+from discreet.papers import lecture_tables as tables
 from tests.app.test_promise import discreet
 from tests.attacks import answerers
 from tests.papers import test_attack_papers as lectures
 
 TABLES = {
-    "four.csv": lectures.FOUR_ANONYMOUS,
-    "three.csv": lectures.THREE_DIVERSE,
-    "people.csv": lectures.PEOPLE,
-    "similar.csv": lectures.SIMILAR,
+    "four.csv": tables.FOUR_ANONYMOUS,
+    "three.csv": tables.THREE_DIVERSE,
+    "people.csv": tables.PEOPLE,
+    "similar.csv": tables.SIMILAR,
     "before.csv": lectures.BEFORE,
     "after.csv": lectures.AFTER,
     "births.csv": lectures.BIRTHDAYS,
-    "micro.csv": lectures.MICRODATA.drop_columns(["name"]),
-    "voters.csv": lectures.VOTERS,
+    "micro.csv": tables.MICRODATA.drop_columns(["name"]),
+    "voters.csv": tables.VOTERS,
     "salaries.csv": pa.table({"salary": [1, 2]}),
-    "nobody.csv": lectures.PEOPLE.slice(0, 0),
+    "nobody.csv": tables.PEOPLE.slice(0, 0),
 }
 ILLNESS = ("--quasi", "zip,age,nationality", "--sensitive", "disease")
 OF_JOE = ("--quasi", "age,sex,zip", "--sensitive", "disease")
@@ -149,9 +150,9 @@ def test_labels_that_are_read_only_in_part_are_told_of(
 def test_a_register_of_another_type_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], column: str, value: str, told: str
 ) -> None:
-    place = lectures.PEOPLE.column_names.index(column)
-    wrong = pa.array([value] * len(lectures.PEOPLE))
-    pacsv.write_csv(lectures.PEOPLE.set_column(place, column, wrong), "wrong.csv")
+    place = tables.PEOPLE.column_names.index(column)
+    wrong = pa.array([value] * len(tables.PEOPLE))
+    pacsv.write_csv(tables.PEOPLE.set_column(place, column, wrong), "wrong.csv")
     assert discreet("attack", "four.csv", *ILLNESS, "--knows", "wrong.csv") == 2
     assert told in " ".join(capsys.readouterr().err.split())
 

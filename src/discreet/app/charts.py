@@ -35,6 +35,11 @@ def save(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart, path: Path) -> 
         raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
 
 
+def as_svg(chart: alt.Chart | alt.LayerChart) -> str:
+    """A chart as SVG text, to stand in a page."""
+    return vl_convert.vegalite_to_svg(chart.to_json())
+
+
 def _people(share: float, title: str, subtitle: str) -> alt.LayerChart:
     """A hundred people, of whom 100 * share are coloured; a part of a person in a paler colour."""
     place = {i: {"x": i % 10, "y": i // 10} for i in range(100)}

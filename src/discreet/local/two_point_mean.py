@@ -22,12 +22,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import Randomness
 from discreet.local.averages import Average, line
 from discreet.local.draws import coins_each
-from discreet.local.estimates import clopper_pearson
 from discreet.local.forms import Codes, Counts, Reports
 from discreet.local.grids import POINTS, encode, require_grid
 from discreet.local.thresholds import (

@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require
 from discreet.core.numbers import require_probability
 from discreet.local.baskets.tallies import Tally, patterns
-from discreet.local.estimates import CONFIDENCE, Figure, Intervals, clopper_pearson, figure
+from discreet.local.estimates import CONFIDENCE, Figure, Intervals, figure
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
