@@ -42,7 +42,7 @@ OF_JOE = ("--quasi", "age,sex,zip", "--sensitive", "disease")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, table in TABLES.items():
         pacsv.write_csv(table, tmp_path / name)
-    rows = [f"{disease};{organ};*" for organ, group in lectures.ORGANS.items() for disease in group]
+    rows = [f"{disease};{organ};*" for organ, group in tables.ORGANS.items() for disease in group]
     (tmp_path / "organs.csv").write_text("\n".join(rows))
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -110,7 +110,7 @@ class TwoPointMean(Average):
         return self.variance(0, 1)
 
     def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
-        shares = clopper_pearson(counts.cells[1:], counts.clients, confidence)
+        shares = clopper_pearson(counts.cells[1:], counts.clients, miss=1 - confidence)
         zero, one = self.worths.tolist()
         low, high = (zero + (one - zero) * float(end[0]) for end in shares)
         return low, high

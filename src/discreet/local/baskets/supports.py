@@ -84,7 +84,9 @@ class Supports:
         A report shows an item with probability noise, and contrast(1) more if it is held.
         """
         require_probability("intervals", "confidence", confidence)
-        low, high = clopper_pearson(self.tally.singles[: self.operator.items], self.clients, confidence)
+        low, high = clopper_pearson(
+            self.tally.singles[: self.operator.items], self.clients, miss=1 - confidence
+        )
         noise, told = float(self.operator.noise), float(self.operator.contrast(1))
         ends = np.sort([(low - noise) / told, (high - noise) / told], axis=0)
         return Intervals(*np.clip(ends, 0, 1))
@@ -100,7 +102,7 @@ class Supports:
 
     def _items_exceed(self, items: Integers, least: float, doubt: float) -> Booleans:
         told = float(self.operator.contrast(1))
-        low, high = clopper_pearson(self.tally.singles[items], self.clients, 1 - 2 * doubt)
+        low, high = clopper_pearson(self.tally.singles[items], self.clients, miss=2 * doubt)
         return np.asarray(((low if told > 0 else high) - float(self.operator.noise)) / told > least)
 
     def _won(self, rows: Integers, gains: Floats, doubt: float) -> Booleans:
