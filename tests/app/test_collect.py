@@ -186,6 +186,18 @@ def test_the_whole_promise_of_a_policy_may_go_into_one_collection(
     assert randomize(out="again.parquet") == 3
 
 
+def test_who_is_charged_is_asked_where_the_policy_knows_several(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "privacy.yaml").write_text(POLICY + "analysts: {alice: {share: 50%}, bob: {share: 50%}}\n")
+    assert randomize("--promise", "1%:2%") == 2
+    assert "--analyst NAME" in capsys.readouterr().err
+    assert not Path("reports.parquet").exists()
+    assert randomize("--promise", "1%:2%", "--analyst", "bob", "--json") == 0
+    assert shown(capsys)["entry"] == 1
+    assert randomize("--promise", "1%:2%", "--analyst", "bob", out="again.parquet") == 3
+
+
 def test_a_table_whose_people_have_several_rows_is_refused(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.local import (
     Bits,
+    BoundedLaplace,
     Codes,
     HadamardResponse,
     KaryResponse,
@@ -30,6 +31,7 @@ from discreet.local import (
     TwoPointMean,
     UnaryEncoding,
 )
+from discreet.local.baskets import design_baskets
 from discreet.local.collecting import collect, tallied
 from discreet.local.design import design, design_mean, require_kept
 from discreet.local.notation import read, write
@@ -94,6 +96,29 @@ def test_an_operator_that_is_weaker_than_the_promise_is_refused_in_one_sentence(
         require_kept(KaryResponse.under(2, 10), PROMISE)
     with pytest.raises(RequestError, match="rule a value out"):
         require_kept(ModularNoise(values=11, reach=1, share=Fraction(1)), PROMISE)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1, 10, 20, 25, 29, 30])
+@pytest.mark.parametrize("values", [2, 3, 10, 100])
+def test_the_law_of_bounded_laplace_noise_that_is_drawn_stays_within_epsilon(
+    epsilon: float, values: int
+) -> None:
+    """At a large epsilon some reports are so rare that drawing them in parts of 2**64 rounds them much."""
+    operator = BoundedLaplace.under(epsilon, values)
+    assert math.exp(epsilon) * 0.999 < operator.gamma <= math.exp(epsilon) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prior", "posterior"), [(0.5, 0.50001), (0.01, 0.0101), (0.01, 0.05), (0.01, 0.9999999), (1e-6, 0.9)]
+)
+def test_what_is_designed_for_a_promise_keeps_it_however_strict_or_lax_it_is(
+    prior: float, posterior: float
+) -> None:
+    promise = Promise(prior, posterior)
+    shares = design(promise, 7, clients=10)
+    means = design_mean(promise, clients=10, values=11)
+    for each in (*shares, *means, *design_baskets(promise, items=9, size=3, clients=10)):
+        require_kept(each.operator, promise)
 
 
 def test_a_family_has_its_epsilon_divided() -> None:

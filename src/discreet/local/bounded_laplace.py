@@ -28,7 +28,7 @@ from discreet.local.forms import Codes, Reports
 from discreet.local.iterative_bayes import Channel
 from discreet.local.linear import Linear
 from discreet.local.matrix_operator import MatrixOperator
-from discreet.local.thresholds import require_epsilon, require_values
+from discreet.local.thresholds import WHOLE, require_epsilon, require_values
 from discreet.mechanisms.sampling import Floats, Integers
 
 MOST_VALUES = 1024
@@ -57,7 +57,9 @@ class BoundedLaplace(Linear):
         """The fastest decay that epsilon allows; gamma falls as the decay nears 1."""
         exact = require_epsilon(cls.__name__, epsilon)
         require_values(cls.__name__, values, most=MOST_VALUES)
-        most = math.exp(exact) * (1 - COVER)
+        # the least entry is above exp(-epsilon) / k, and drawing rounds it by less than one part of 2**64
+        rounded = 2 * values * (math.exp(exact) + values) / WHOLE
+        most = math.exp(exact) * (1 - COVER - rounded)
         # per step epsilon / (k - 1) is too little noise, and half of that is enough
         low, high = float(exact) / (2 * values), float(exact) / (values - 1)
         for _ in range(BISECTIONS):

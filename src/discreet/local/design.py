@@ -46,6 +46,7 @@ CANDIDATES: tuple[type[Pure], ...] = (
     SubsetSelection,
 )
 ROUNDING = 1e-9
+LAST_PLACE = 2.0**-51  # the logarithm of a gamma near 1 is known to no more places
 
 Kind_co = TypeVar("Kind_co", bound=Operator, covariant=True)
 
@@ -67,7 +68,7 @@ def design(promise: Promise, values: int, clients: int) -> tuple[Design[Pure], .
     ('SubsetSelection', 0.0034)
     """
     require_count("design", "clients", clients)
-    epsilon = _epsilon(promise)
+    epsilon = epsilon_of(promise)
     made = [kind.under(epsilon, values) for kind in CANDIDATES]
     found = [
         Design(operator=each, error=math.sqrt(each.variance(1 / values, clients)), bits=_bits(each))
@@ -86,7 +87,7 @@ def design_mean(
     ['PiecewiseMean', 'TwoPointMean', 'LaplaceMean']
     """
     require_count("design_mean", "clients", clients)
-    epsilon = _epsilon(promise)
+    epsilon = epsilon_of(promise)
     coarse = min(values, LAPLACE_POINTS)
     made: list[Means] = [
         TwoPointMean.under(epsilon, low=low, high=high, values=values),
@@ -114,9 +115,9 @@ def require_kept(operator: Operator, promise: Promise) -> None:
         )
 
 
-def _epsilon(promise: Promise) -> float:
+def epsilon_of(promise: Promise) -> float:
     """What each client may lose; who takes part is seen, so a promise about presence cannot be kept."""
-    return min(promise.epsilon_for(Relation.VALUE), MOST)
+    return min(promise.epsilon_for(Relation.VALUE), MOST) - LAST_PLACE
 
 
 def _worst(operator: Means, clients: int) -> float:

@@ -36,10 +36,10 @@ def _panel(found: Estimated) -> alt.LayerChart:
     axis = alt.Axis(format="%")
     bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X(f"{told}:Q", title=told, axis=axis))
     errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
-    prior, posterior = found.description.belief
+    prior, posterior = found.reached
     title = alt.Title(
         f"{found.description.column}, from {found.estimate.clients:,} reports",
-        subtitle=f"lines: {percent(found.confidence)} intervals; a report takes a belief of "
+        subtitle=f"lines: {percent(found.confidence)} intervals; what one person sent takes a belief of "
         f"{percent(prior)} to at most {at_most(posterior)}",
         subtitleColor=FAINT,
     )

@@ -185,6 +185,12 @@ def _items(found: Estimated, supports: Supports) -> list[dict[str, Any]]:
     every = np.arange(supports.operator.items)[:, None]
     columns = (found.description.values, supports.each(every).supports, *supports.intervals(found.confidence))
     return [
-        {"item": item, "support": float(support), "low": float(low), "high": float(high)}
-        for item, support, low, high in zip(*columns, strict=True)
+        {
+            "item": item,
+            "support": min(max(float(raw), 0.0), 1.0),
+            "raw": float(raw),
+            "low": float(low),
+            "high": float(high),
+        }
+        for item, raw, low, high in zip(*columns, strict=True)
     ]

@@ -10,12 +10,10 @@ import math
 
 from discreet.belief.promise import Promise
 from discreet.core.numbers import require_count
-from discreet.core.relations import Relation
 from discreet.local.baskets.cut_and_paste import LEAST_EPSILON, CutAndPaste
 from discreet.local.baskets.operator import Baskets
 from discreet.local.baskets.select_a_size import SelectASize
-from discreet.local.design import Design
-from discreet.local.thresholds import MOST
+from discreet.local.design import Design, epsilon_of
 
 
 def design_baskets(
@@ -28,7 +26,7 @@ def design_baskets(
     ('SelectASize', 0.00228)
     """
     require_count("design_baskets", "clients", clients)
-    epsilon = min(promise.epsilon_for(Relation.VALUE), float(MOST))
+    epsilon = epsilon_of(promise)
     made: list[Baskets] = [SelectASize.under(epsilon, items, size, itemset)]
     if epsilon >= LEAST_EPSILON:
         made.append(CutAndPaste.under(epsilon, items, size, itemset))
