@@ -48,7 +48,7 @@ class Scores:
 
 def in_steps(scores: Floats | float) -> Integers:
     """Scores as whole numbers of steps."""
-    return np.rint(np.asarray(scores) * FINE).astype(np.int64)
+    return np.asarray(np.rint(np.asarray(scores) * FINE), np.int64)
 
 
 def probabilities(scores: Floats) -> Floats:
