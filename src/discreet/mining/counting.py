@@ -14,7 +14,7 @@ residuals   what a model that adds up scores gets wrong, summed in each cell; `s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -32,6 +32,9 @@ from discreet.mining.schema import Attribute, Codes, Schema
 from discreet.mining.scores import Scores, residuals
 from discreet.mining.splits import Splits
 from discreet.mining.statements import COUNT, NODE, SET, Rows
+
+Progress = Callable[[float], None]
+"""Hears which share of long work is done."""
 
 SETS = 60
 """So many keys fit the integer by which a statement tells its sets apart."""

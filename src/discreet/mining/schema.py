@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from discreet.core.errors import InvalidParameterError, RequestError, require
 from discreet.core.numbers import Real, is_real, require_count
-from discreet.core.policy import Column, Kind, Role, Table
+from discreet.core.policy import Column, Kind, Role, Scale, Table
 from discreet.mechanisms.sampling import Integers
 
 BINS = 20
@@ -92,8 +92,11 @@ class Attribute:
         return cls(name=name, kind=Kind.CATEGORY, values=texts, missing=missing)
 
     @classmethod
-    def of_column(cls, name: str, column: Column, *, bins: int = BINS, scale: str = "linear") -> Attribute:
-        """As the policy declares the column."""
+    def of_column(
+        cls, name: str, column: Column, *, bins: int = BINS, scale: Scale | None = None
+    ) -> Attribute:
+        """As the policy declares the column, but for a `scale` that is asked for."""
+        scale = scale or column.scale or Scale.LINEAR
         missing = column.nulls is not False
         if column.grid is not None and column.grid[0] < column.grid[1]:
             low, high = (bound * column.step for bound in column.grid)
@@ -235,8 +238,8 @@ class Schema:
     ) -> Schema:
         """From what the policy declares: all columns that have bins, or the `features` that are named.
 
-        Columns of `logarithmic` are cut on a log scale. The target is a category, or with `classes` false a
-        number.
+        Columns of `logarithmic` are cut on a log scale, whatever scale the policy says. The target is a
+        category, or with `classes` false a number.
         """
         for name in [*(features or ()), *logarithmic, *([target] if target is not None else [])]:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
@@ -249,7 +252,7 @@ class Schema:
 
         def attribute(name: str) -> Attribute:
             number = bins if isinstance(bins, int) else bins.get(name, BINS)
-            scale = "log" if name in logarithmic else "linear"
+            scale = Scale.LOG if name in logarithmic else None
             return Attribute.of_column(name, table.columns[name], bins=number, scale=scale)
 
         goal = None if target is None else attribute(target)
