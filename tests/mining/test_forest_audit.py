@@ -228,4 +228,4 @@ def test_an_audit_catches_a_twin(
     twin: type[Boosting], attributes: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = twin(schema=binary(attributes), budget=budgeted("pure", Fraction(3, 2)), rows=rows)
-    assert not audited(plan, monkeypatch, runs=600).holds
+    assert not audited(plan, monkeypatch, runs=1_500).holds
