@@ -23,7 +23,7 @@ from discreet.mining.splits import Split, Splits
 from tests.conftest import seeded
 from tests.mining.rows import COLUMNS, Watched, at_hand, drawn, engine, policy, written
 
-LEARNED = ("tree", "forest", "bayes")
+LEARNED = {"tree": "ill", "forest": "ill", "bayes": "ill", "regression": "age"}
 SPLITS = Splits(
     levels=(
         (Split(attribute=2, first=frozenset({1, 3})),),
@@ -131,7 +131,7 @@ def test_a_person_is_counted_with_the_declared_rows_at_most(tmp_path: Path) -> N
 
 def _trained(kind: str, folder: Path, **options: Any) -> list[str]:
     terms = policy(folder)
-    made = plan(kind, terms, "people", "ill", epsilon=1, **options)
+    made = plan(kind, terms, "people", LEARNED[kind], epsilon=1, **options)
     with Watched(engine(folder, terms)) as over:
         train(made, over, seeded(3))
         return over.asked
@@ -154,7 +154,7 @@ def test_a_tree_asks_once_a_level_and_once_for_its_leaves(people: Path) -> None:
 
 def test_naive_bayes_asks_once_and_a_forest_once_a_round(people: Path) -> None:
     assert len(_trained("bayes", people)) == 1
-    assert 2 <= len(_trained("forest", people)) <= 8
+    assert 1 <= len(_trained("forest", people)) <= 8
 
 
 @pytest.mark.parametrize("kind", LEARNED)
