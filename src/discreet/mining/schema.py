@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -133,14 +134,7 @@ class Attribute:
     def labels(self) -> tuple[str, ...]:
         """What each bin holds, in words."""
         texts = self.starts
-        named = self.values or (
-            tuple(
-                f"< {high}" if low is None else f">= {low}" if high is None else f"{low} to {high}"
-                for low, high in zip([None, *texts], [*texts, None], strict=True)
-            )
-            if texts
-            else ("any",)
-        )
+        named = self.values or tuple(between(low, high) for low, high in pairwise([None, *texts, None]))
         return (*named, MISSING) if self.missing else named
 
     def coarser(self, bins: int) -> tuple[int, ...]:
@@ -325,6 +319,17 @@ def _word(value: object) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def between(low: str | None, high: str | None) -> str:
+    """The values from `low` on and below `high`, in words.
+
+    >>> between("36", "54"), between(None, "36"), between(None, None)
+    ('36 to 54', '< 36', 'any')
+    """
+    if low is None:
+        return "any" if high is None else f"< {high}"
+    return f">= {low}" if high is None else f"{low} to {high}"
 
 
 def _text(cut: Cut) -> str:

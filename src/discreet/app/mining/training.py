@@ -51,6 +51,7 @@ class Mined:
     plan: MiningPlan
     text: str
     epsilon: Real
+    delta: Real
     belief: Belief
     sentence: str
     entry: int
@@ -107,6 +108,7 @@ def mine(curator: Curator, wish: Wish, tell: Tell) -> Mined:
         plan=made,
         text=found.released,
         epsilon=epsilon,
+        delta=wish.delta,
         belief=curator.ledger.belief(analyst=curator.alone),
         sentence=curator.ledger.sentence(analyst=curator.alone),
         entry=found.entry,
