@@ -26,6 +26,7 @@ from benchmarks import (
     noise,
     speed,
     synthesis,
+    synthesis_tables,
     utility,
 )
 from benchmarks.peers.environments import Progress
@@ -86,6 +87,11 @@ SECTIONS = {
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
     "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
+    "synthesis_tables": Section(
+        title="Synthetic tables of other data",
+        headings=("figure", "measured", "beside"),
+        measure=_plain(synthesis_tables.rows),
+    ),
 }
 
 

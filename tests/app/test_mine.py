@@ -85,6 +85,26 @@ def test_other_models_show_what_moves_them(
     assert "promise: 5%" in " ".join(told.split())
 
 
+def test_neighbouring_bins_that_score_alike_are_told_as_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who is ill is 50 or older, which a forest of 62 bins shows in a line or two."""
+    assert discreet("mine", "forest", "people", "--target", "ill", "--epsilon", "1.5") == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    ages = [words for words in shown if words and words[0] == "age"]
+    assert 2 <= len(ages) <= 6
+    assert len({words[-1] for words in ages}) == len(ages)
+
+
+def test_a_delta_is_told_with_the_cost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    terms = POLICY.replace("posterior: 5%}", "posterior: 5%, tail: 1e-5}")
+    (folder / "privacy.yaml").write_text(terms)
+    words = ("forest", "people", "--target", "ill", "--epsilon", "0.5", "--delta", "1e-7")
+    assert discreet("mine", *words) == 0
+    assert "epsilon 0.5, delta 1e-07 (entry 1)" in capsys.readouterr().out
+    assert mined(capsys, *words)["delta"] == 1e-7
+
+
 def test_a_regression_predicts_a_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = mined(capsys, "regression", "people", "--target", "weight", "--epsilon", "1.5")["model"]
     assert isinstance(model, dict)

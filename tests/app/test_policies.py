@@ -241,6 +241,11 @@ def test_a_question_mark_in_quotes_is_a_value_unless_it_stands_alone(tmp_path: P
             "{type: category, values: [a: b, c]}",
             "c.values[0]: must be one word: put a value that holds a colon",
         ),
+        ("{type: text, scale: log}", "c.scale: scale goes with low and high of a number."),
+        (
+            "{type: integer, low: 0, high: 9, scale: logarithmic}",
+            "c.scale: must be linear or log; got logarithmic: did you mean log?",
+        ),
         ("{nulls: perhaps}", "c.nulls: must be true or false; got perhaps."),
         ("{hierarchy: ages}", "c.hierarchy: there is no hierarchy ages: declare it under hierarchies"),
         ("integer", "tables.t.columns.c: must be entries of the form NAME: VALUE; got integer."),

@@ -5,21 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 import sqlglot
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlglot import exp
 
 from discreet.core.values import Exact
+from discreet.mining import statements
 from discreet.mining.counting import EngineCounter
 from discreet.mining.learning import plan, train
-from discreet.mining.schema import Schema
+from discreet.mining.schema import Attribute, Schema
 from discreet.mining.scores import GRID, Scores, outputs, residuals
 from discreet.mining.splits import Split, Splits
 from tests.conftest import seeded
-from tests.mining.rows import Watched, at_hand, drawn, engine, policy, written
+from tests.mining.rows import COLUMNS, Watched, at_hand, drawn, engine, policy, written
 
-LEARNED = ("tree", "forest", "bayes")
+LEARNED = {"tree": "ill", "forest": "ill", "bayes": "ill", "regression": "age"}
 SPLITS = Splits(
     levels=(
         (Split(attribute=2, first=frozenset({1, 3})),),
@@ -48,6 +52,46 @@ def test_the_engine_counts_what_the_rows_at_hand_count(people: Path) -> None:
             assert (mine == theirs).all()
 
 
+@pytest.mark.parametrize("nulls", [True, False])
+def test_what_is_missing_is_counted_in_its_bin_however_it_is_declared(tmp_path: Path, nulls: bool) -> None:
+    """A NULL where none is declared joins those of the first bin, and nobody of that bin is lost."""
+    rows = drawn(2_000)
+    rows["age"] = np.where(np.arange(2_000) % 7 == 0, None, rows["age"].astype(object))
+    written(tmp_path, rows)
+    declared = {name: {**column, "nulls": nulls or name == "ill"} for name, column in COLUMNS.items()}
+    terms = policy(tmp_path, columns=declared)
+    schema = Schema.of_table(terms.tables["people"], "ill")
+    splits = Splits(
+        levels=(
+            (Split(attribute=0, first=frozenset(range(schema.attributes[0].regular - (not nulls)))),),
+            (Split(attribute=4, first=frozenset(range(7))), Split(attribute=2, first=frozenset({0, 1}))),
+        )
+    )
+    here = at_hand(schema, {**rows, "age": rows["age"].astype(float)})
+    scores = Scores(table=np.arange(schema.cells)[None, :] / 64 % 1, beforehand=np.zeros(1))
+    with engine(tmp_path, terms) as over:
+        there = EngineCounter(engine=over, schema=schema, table="people")
+        for each in (Splits(), splits):
+            assert (there.by_node(each).secret == here.by_node(each).secret).all()
+            assert (there.in_nodes(each).secret == here.in_nodes(each).secret).all()
+        assert np.abs(there.residuals(scores).secret - here.residuals(scores).secret).sum() <= 25
+
+
+@given(low=st.integers(-50, 50), reach=st.integers(1, 300), bins=st.integers(1, 80), log=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_the_engine_and_an_array_put_every_number_into_the_same_bin(
+    low: int, reach: int, bins: int, log: bool
+) -> None:
+    scale = "log" if log else "linear"
+    attribute = Attribute.numeric("x", low, low + reach, bins=bins, scale=scale, step=1)
+    values = np.arange(low, low + reach + 1)
+    database = duckdb.connect()
+    database.execute("CREATE TABLE t AS SELECT * FROM (SELECT unnest(?) AS x)", [values.tolist()])
+    rows = statements.Rows(table="t", attributes=(attribute,), most=None).sql('"x" AS x')
+    found = dict(database.sql(f"SELECT x, c0 FROM ({rows})").fetchall())
+    assert [found[each] for each in values.tolist()] == attribute.codes(values).tolist()
+
+
 @pytest.mark.parametrize("target", ["ill", "work"])
 def test_the_engine_sums_the_residuals_of_the_rows_at_hand(people: Path, target: str) -> None:
     terms = policy(people)
@@ -58,8 +102,8 @@ def test_the_engine_sums_the_residuals_of_the_rows_at_hand(people: Path, target:
     with engine(people, terms) as over:
         there = EngineCounter(engine=over, schema=schema, table="people").residuals(scores).secret
     here = at_hand(schema, drawn(2_000)).residuals(scores).secret
-    # exp may differ in its last bit, and so a residual by one step
-    assert np.abs(there - here).sum() <= 5 * len(schema.attributes)
+    # scores add up to the same; exp may differ in its last bit, and so a residual by one step
+    assert np.abs(there - here).sum() <= len(schema.attributes)
 
 
 def test_a_row_counts_once_an_attribute_and_a_residual_keeps_its_bound() -> None:
@@ -87,7 +131,7 @@ def test_a_person_is_counted_with_the_declared_rows_at_most(tmp_path: Path) -> N
 
 def _trained(kind: str, folder: Path, **options: Any) -> list[str]:
     terms = policy(folder)
-    made = plan(kind, terms, "people", "ill", epsilon=1, **options)
+    made = plan(kind, terms, "people", LEARNED[kind], epsilon=1, **options)
     with Watched(engine(folder, terms)) as over:
         train(made, over, seeded(3))
         return over.asked
@@ -110,7 +154,7 @@ def test_a_tree_asks_once_a_level_and_once_for_its_leaves(people: Path) -> None:
 
 def test_naive_bayes_asks_once_and_a_forest_once_a_round(people: Path) -> None:
     assert len(_trained("bayes", people)) == 1
-    assert 2 <= len(_trained("forest", people)) <= 8
+    assert 1 <= len(_trained("forest", people)) <= 8
 
 
 @pytest.mark.parametrize("kind", LEARNED)

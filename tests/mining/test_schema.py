@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.mining.schema import MISSING, Attribute, Schema
-from tests.mining.rows import drawn, policy
+from tests.mining.rows import COLUMNS, drawn, policy
 
 
 @given(
@@ -74,6 +75,16 @@ def test_a_schema_is_what_the_policy_declares(tmp_path: Path) -> None:
     assert schema.attributes[0].cuts == (Fraction(36), Fraction(54), Fraction(73))
     assert schema.classes == 2
     assert schema.cells == sum(each.bins for each in schema.attributes)
+
+
+def test_a_log_scale_is_declared_in_the_policy_or_asked_for(tmp_path: Path) -> None:
+    columns = {**COLUMNS, "pay": {**COLUMNS["pay"], "scale": "log"}}
+    declared = Schema.of_table(policy(tmp_path, columns=columns).tables["people"], "ill")
+    asked_for = Schema.of_table(policy(tmp_path).tables["people"], "ill", logarithmic=["pay"])
+    assert declared == asked_for != Schema.of_table(policy(tmp_path).tables["people"], "ill")
+    cuts = [cut for cut in declared.attributes[1].cuts if isinstance(cut, Fraction)]
+    first, *_, last = (high - low for low, high in pairwise(cuts))
+    assert last > 10 * first
 
 
 @pytest.mark.parametrize(

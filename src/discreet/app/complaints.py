@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from discreet.app.yaml_lines import Place
 from discreet.core.hierarchies import Alphabet, HierarchyEntry, Missing, Period, Side
-from discreet.core.policy import Analyst, Column, Kind, Link, Policy, Role, Table, Terms
+from discreet.core.policy import Analyst, Column, Kind, Link, Policy, Role, Scale, Table, Terms
 from discreet.core.relations import Relation
 
 SYNONYMS = {
@@ -21,7 +21,7 @@ SYNONYMS = {
     "high": ("max", "maximum", "upper", "to", "upper_bound"),
     "type": ("kind", "dtype", "datatype"),
     "values": ("categories", "domain", "options", "enum", "levels"),
-    "resolution": ("precision", "scale", "step", "granularity"),
+    "resolution": ("precision", "step", "granularity"),
     "nulls": ("nullable", "null"),
     "source": ("file", "path", "data"),
     "person": ("user", "id", "key", "privacy_unit", "privacy_id"),
@@ -39,6 +39,7 @@ SYNONYMS = {
     "order": ("ordered", "ordering", "values"),
     Missing.CATEGORY: ("own", "value", "keep"),
     Missing.SUPPRESS: ("suppressed", "drop", "remove", "delete"),
+    Scale.LOG: ("logarithmic", "log10", "ln", "exponential"),
     Side.RIGHT: ("end", "suffix", "trailing"),
     Side.LEFT: ("start", "prefix", "leading"),
     Kind.INTEGER: ("int", "bigint", "long", "number"),
@@ -77,6 +78,7 @@ CHOICES: dict[str, type[StrEnum]] = {
     "role": Role,
     "secret": Relation,
     "missing": Missing,
+    "scale": Scale,
     "mask": Side,
     "alphabet": Alphabet,
     "dates": Period,

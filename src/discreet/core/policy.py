@@ -90,12 +90,20 @@ class Terms(Strict):
     tail: Probability = 0.0
 
 
+class Scale(StrEnum):
+    """How a number is divided into bins of equal width."""
+
+    LINEAR = "linear"
+    LOG = "log"
+
+
 class Column(Strict):
     """One column: its kind, its public bounds or values, its role.
 
     `nulls`: true, rows may lack it, and NULL is a key like others; false, every row has it, so that counting
     its values is counting rows; unsaid, rows may lack it, and NULL is no key. No sensitivity rests on it.
-    `missing` is what becomes of rows without a value when the table is published.
+    `missing` is what becomes of rows without a value when the table is published. `scale` says how a number
+    is divided where it is mined: into parts of equal width, or of equal width of its logarithm.
     """
 
     type: Kind = Kind.TEXT
@@ -107,6 +115,7 @@ class Column(Strict):
     nulls: bool | None = None
     hierarchy: str | None = None
     missing: Missing | None = None
+    scale: Scale | None = None
 
     @field_validator("values", mode="before")
     @classmethod
@@ -136,6 +145,8 @@ class Column(Strict):
             raise ValueError("a decimal with bounds needs a resolution, such as 0.01")
         if self.type in (Kind.INTEGER, Kind.DECIMAL) and max(map(abs, self.grid or (0, 0))) >= WIDEST:
             raise ValueError("bounds must stay below 2**53 steps of the resolution")
+        if self.scale is not None and (self.grid is None or self.low == self.high):
+            raise ValueError("scale goes with low and high of a number")
         if self.grid is not None and self.grid[0] > self.grid[1]:
             raise ValueError("no multiple of the resolution lies between low and high")
         return self

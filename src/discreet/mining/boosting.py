@@ -16,9 +16,9 @@ Guarantee   For added and removed people. A row is in one cell of each of the d 
 Utility     Pure noise grows with the number of rounds, concentrated noise with its root.
 
 Rule        With s the noise of one round that has the whole budget, in rows, and n rows: n / (64 s) rounds,
-            from 3 to 8 (pure: n / (100 s), from 2 to 4). Then as many bins an attribute, a power of two from
-            8 to 256, as keep the noise of a sum over all of them below n / 100. 1/50 of the budget tells the
-            number of rows where it is not declared.
+            from 3 to 8 (pure, where every round more costs more: n / (200 s), from 1 to 4). Then as many bins
+            an attribute, a power of two from 8 to 256, as keep the noise of a sum over all of them below
+            n / 100. 1/50 of the budget tells the number of rows where it is not declared.
             Steps are damped, because attributes that say the same would be counted twice: 1/5 of what round 0
             says, then 2/5 / (1 + t/5) of what round t says of the average, 1/10 at least.
 
@@ -45,7 +45,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining import shapes
 from discreet.mining.budget import Budget
-from discreet.mining.counting import Counter
+from discreet.mining.counting import Counter, Progress
 from discreet.mining.resolution import Resolution
 from discreet.mining.schema import Schema
 from discreet.mining.scores import GRID, Scores, outputs
@@ -54,7 +54,7 @@ from discreet.mining.splits import Splits
 COUNTING = Fraction(1, 50)
 COARSEST, FINEST = 8, 256
 SMALL = 100
-FEWEST, PURE_FEWEST = (64, 3, 8), (100, 2, 4)
+FEWEST, PURE_FEWEST = (64, 3, 8), (200, 1, 4)
 CALM = 0.6
 """How much smaller p (1 - p) is on average than that of the mean p: confident rows move less."""
 
@@ -141,8 +141,8 @@ def deviation(noise: DiscreteLaplace | DiscreteGaussian) -> float:
     return max(math.sqrt(noise.variance), 1e-9)
 
 
-def boost(plan: Boosting, counter: Counter, random: Randomness) -> Scores:
-    """The scores of all cells."""
+def boost(plan: Boosting, counter: Counter, random: Randomness, told: Progress = lambda _: None) -> Scores:
+    """The scores of all cells; `told` hears which share of the rounds is done."""
     schema = plan.schema
     exact = counter.by_node(Splits()).secret[0]
     rows = _rows(plan, Exact(int(exact[: schema.offsets[1]].sum())), random)
@@ -152,6 +152,7 @@ def boost(plan: Boosting, counter: Counter, random: Randomness) -> Scores:
     model = _Model.start(resolution, counts, float(plan.counts(rounds).variance))
     noise = plan.sums(rounds)
     for step in range(1, rounds):
+        told(step / rounds)
         sums = counter.residuals(model.scores)
         apart = _noisy(noise, Exact(resolution.coarse(sums.secret)), random) / GRID
         model.correct(apart, float(noise.variance) / GRID**2, max(0.4 / (1 + step / 5), 0.1))

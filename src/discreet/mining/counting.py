@@ -14,7 +14,7 @@ residuals   what a model that adds up scores gets wrong, summed in each cell; `s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -32,6 +32,9 @@ from discreet.mining.schema import Attribute, Codes, Schema
 from discreet.mining.scores import Scores, residuals
 from discreet.mining.splits import Splits
 from discreet.mining.statements import COUNT, NODE, SET, Rows
+
+Progress = Callable[[float], None]
+"""Hears which share of long work is done."""
 
 SETS = 60
 """So many keys fit the integer by which a statement tells its sets apart."""
@@ -164,13 +167,13 @@ class EngineCounter:
         for j, attribute in enumerate(schema.attributes):
             part = _of_set(table, (j,), number)
             cells = schema.offsets[j] + _codes(part.column(statements.key(j)), attribute)
-            counts[_integers(part, NODE), cells, self._classes(part)] = _integers(part, COUNT)
+            np.add.at(counts, (_integers(part, NODE), cells, self._classes(part)), _integers(part, COUNT))
         return Exact(counts)
 
     def in_nodes(self, splits: Splits) -> Exact[Integers]:
         table = self.engine.count(statements.count_nodes(self._rows(), splits, cells=False)).secret
         counts = np.zeros((splits.nodes, self.schema.classes), np.int64)
-        counts[_integers(table, NODE), self._classes(table)] = _integers(table, COUNT)
+        np.add.at(counts, (_integers(table, NODE), self._classes(table)), _integers(table, COUNT))
         return Exact(counts)
 
     def residuals(self, scores: Scores) -> Exact[Integers]:
@@ -181,7 +184,7 @@ class EngineCounter:
             part = _of_set(table, (j,), len(schema.attributes))
             cells = schema.offsets[j] + _codes(part.column(statements.key(j)), attribute)
             for output in range(wide):
-                sums[cells, output] = _integers(part, statements.sum_of(output))
+                np.add.at(sums, (cells, output), _integers(part, statements.sum_of(output)))
         return Exact(sums)
 
     def _rows(self) -> Rows:
@@ -224,9 +227,12 @@ def _filled(part: pa.Table, keys: list[tuple[int, Attribute]]) -> Integers:
 
 
 def _codes(column: pa.ChunkedArray, attribute: Attribute) -> Integers:
-    """The bins that an engine's column names: by number, or as the values of a category."""
+    """The bins that an engine's column names: by number, or as the values of a category.
+
+    NULL is in the bin of what is missing, which may be that of something else as well.
+    """
     if not attribute.values:
-        return np.asarray(column.to_numpy(), np.int64)
+        return np.asarray(column.fill_null(attribute.nowhere).to_numpy(), np.int64)
     encoded = column.combine_chunks()
     if not isinstance(encoded, pa.DictionaryArray):
         encoded = encoded.cast(pa.string()).dictionary_encode()

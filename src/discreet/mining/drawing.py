@@ -1,6 +1,7 @@
-"""A tree as a picture: plain SVG text, laid out so that no two leaves stand above each other.
+"""A tree as a picture: plain SVG text, laid out so that no two boxes touch.
 
-Leaves stand side by side, a node over the middle of its children; yes goes left. A bar in a leaf shows the
+It grows from left to right, so that it is as wide as it is deep, and one scrolls down through its leaves:
+these stand below each other, a node beside the middle of its children; yes goes up. A bar in a leaf shows the
 shares of the classes, and its word which one is predicted: no colour says anything that text does not.
 Colours are those of Okabe & Ito. Counts are the noisy ones that were released.
 """
@@ -12,10 +13,10 @@ from xml.sax.saxutils import escape
 
 from discreet.mining.tree import Node, Tree
 
-WIDTH, HEIGHT, GAP, DROP, MARGIN = 168, 40, 12, 56, 24
+WIDTH, HEIGHT, GAP, REACH, MARGIN = 228, 40, 10, 64, 24
 INK, FAINT, LINE, PAPER = "#1F2933", "#616E7C", "#C9CED6", "#FFFFFF"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#7B8794")
-LONGEST = 27
+LONGEST = 36
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,43 +31,43 @@ class _Placed:
 
 def svg(tree: Tree) -> str:
     """The whole tree."""
-    placed, width = _place(tree.root, MARGIN, MARGIN)
-    height = 2 * MARGIN + HEIGHT + tree.depth * (HEIGHT + DROP)
+    placed, bottom = _place(tree.root, MARGIN, MARGIN)
+    width = 2 * MARGIN + WIDTH + tree.depth * (WIDTH + REACH)
+    height = bottom + MARGIN
     target = tree.schema.target.name if tree.schema.target else ""
     title = f"Decision tree for {target}: {tree.leaves} leaves, depth {tree.depth}"
-    total = width + MARGIN
     parts = [*_lines(placed), *_boxes(tree, placed)]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total:g}" height="{height:g}" '
-        f'viewBox="0 0 {total:g} {height:g}" role="img" font-family="DejaVu Sans, Helvetica, Arial, '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}" role="img" font-family="DejaVu Sans, Helvetica, Arial, '
         f'sans-serif" font-size="11"><title>{escape(title)}</title>'
         f'<rect width="100%" height="100%" fill="{PAPER}"/>{"".join(parts)}</svg>\n'
     )
 
 
 def _place(node: Node, left: float, top: float) -> tuple[_Placed, float]:
-    """The node from `left` on, and where its room ends."""
+    """The node from `top` on, and where its room ends."""
     if not node.children:
-        return _Placed(node=node, x=left, y=top, children=()), left + WIDTH
-    below, end = [], left - GAP
+        return _Placed(node=node, x=left, y=top, children=()), top + HEIGHT
+    beside, end = [], top - GAP
     for child in node.children:
-        placed, end = _place(child, end + GAP, top + HEIGHT + DROP)
-        below.append(placed)
-    middle = (below[0].x + below[-1].x) / 2
-    return _Placed(node=node, x=middle, y=top, children=tuple(below)), end
+        placed, end = _place(child, left + WIDTH + REACH, end + GAP)
+        beside.append(placed)
+    middle = (beside[0].y + beside[-1].y) / 2
+    return _Placed(node=node, x=left, y=middle, children=tuple(beside)), end
 
 
 def _lines(placed: _Placed) -> list[str]:
     found = []
     for child, word in zip(placed.children, ("yes", "no"), strict=False):
-        x, y = placed.x + WIDTH / 2, placed.y + HEIGHT
-        to_x, to_y = child.x + WIDTH / 2, child.y
-        middle = (y + to_y) / 2
+        x, y = placed.x + WIDTH, placed.y + HEIGHT / 2
+        to_x, to_y = child.x, child.y + HEIGHT / 2
+        middle = (x + to_x) / 2
         found.append(
-            f'<path d="M{x:g},{y:g}C{x:g},{middle:g} {to_x:g},{middle:g} {to_x:g},{to_y:g}" fill="none" '
+            f'<path d="M{x:g},{y:g}C{middle:g},{y:g} {middle:g},{to_y:g} {to_x:g},{to_y:g}" fill="none" '
             f'stroke="{LINE}" stroke-width="1.5"/>'
         )
-        found.append(_text(to_x + (14 if word == "no" else -14), to_y - 8, word, FAINT))
+        found.append(_text(to_x - 14, to_y + (14 if word == "no" else -6), word, FAINT))
         found += _lines(child)
     return found
 
@@ -105,7 +106,7 @@ def _bar(node: Node, x: float, y: float) -> list[str]:
     for place, share in enumerate(node.value):
         wide = share * (WIDTH - 16)
         colour = PALETTE[place % len(PALETTE)]
-        found.append(f'<rect x="{at:.4g}" y="{y + 32:g}" width="{wide:.4g}" height="4" fill="{colour}"/>')
+        found.append(f'<rect x="{at:.1f}" y="{y + 32:g}" width="{wide:.1f}" height="4" fill="{colour}"/>')
         at += wide
     return found
 

@@ -43,7 +43,7 @@ from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.counting import Counter
+from discreet.mining.counting import Counter, Progress
 from discreet.mining.criteria import Criterion
 from discreet.mining.schema import Schema
 from discreet.mining.splits import Split, Splits, candidates, sides
@@ -134,8 +134,10 @@ def deepest(epsilon: Real, rows: int, rows_per_person: int = 1) -> int:
     return max(SHALLOWEST, min(DEEPEST, round(reach) - FILL))
 
 
-def grow(growth: Growth, counter: Counter, random: Randomness) -> tuple[Splits, int]:
-    """The splits of all levels, and how many there are."""
+def grow(
+    growth: Growth, counter: Counter, random: Randomness, told: Progress = lambda _: None
+) -> tuple[Splits, int]:
+    """The splits of all levels, and how many there are; `told` hears which share of the levels is done."""
     schema, splits, possible = growth.schema, Splits(), candidates(growth.schema)
     counts = counter.by_node(splits) if growth.depth != 0 else None
     depth = _depth(growth, counts, random)
@@ -152,6 +154,7 @@ def grow(growth: Growth, counter: Counter, random: Randomness) -> tuple[Splits, 
         ]
         splits = splits.grown(tuple(_onward(schema) if k is None else possible[k] for k in chosen))
         regions = _divided(schema, regions, chosen, inside, possible)
+        told((level + 1) / (depth + 1))
     return splits, depth
 
 

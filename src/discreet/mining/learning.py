@@ -24,7 +24,7 @@ from discreet.mining import budget
 from discreet.mining.additive import Additive
 from discreet.mining.bayes import Bayes, count_classes
 from discreet.mining.boosting import FINEST, Boosting, boost
-from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.counting import Counter, EngineCounter, Progress
 from discreet.mining.criteria import Squared, criterion
 from discreet.mining.growing import Growth, grow, leaf_counts
 from discreet.mining.regressing import predicting, release_leaves
@@ -145,27 +145,29 @@ def recipe_of(
     )
 
 
-def train(made: MiningPlan, engine: Engine, random: Randomness) -> Model:
-    """The model of a plan, learned from the engine's counts."""
+def train(made: MiningPlan, engine: Engine, random: Randomness, *, progress: Progress | None = None) -> Model:
+    """The model of a plan, learned from the engine's counts; `progress` hears which share is done."""
     counter = EngineCounter(engine=engine, schema=made.schema, table=made.table, most=made.most)
-    return learn(made.recipe, counter, random)
+    return learn(made.recipe, counter, random, progress=progress)
 
 
-def learn(recipe: Recipe, counter: Counter, random: Randomness) -> Model:
+def learn(recipe: Recipe, counter: Counter, random: Randomness, *, progress: Progress | None = None) -> Model:
     """The model of a recipe; the counter must not have more rows a person than the recipe says."""
     if counter.rows_per_person > recipe.rows_per_person:
         raise RequestError("mine: the counter counts more rows a person than the plan pays for.")
+    told = progress or (lambda _: None)
+    told(0.0)
     if isinstance(recipe, Growth):
-        return _tree(recipe, counter, random)
+        return _tree(recipe, counter, random, told)
     if isinstance(recipe, Boosting):
-        scores = boost(recipe, counter, random)
+        scores = boost(recipe, counter, random, told)
     else:
         scores = count_classes(recipe, counter, random)
     return Additive(schema=recipe.schema, scores=scores, guarantee=recipe.guarantee)
 
 
-def _tree(growth: Growth, counter: Counter, random: Randomness) -> Tree:
-    splits, depth = grow(growth, counter, random)
+def _tree(growth: Growth, counter: Counter, random: Randomness, told: Progress) -> Tree:
+    splits, depth = grow(growth, counter, random, told)
     if isinstance(growth.criterion, Squared):
         assert growth.schema.target is not None
         root = predicting(splits, release_leaves(growth, counter, splits, random), growth.schema.target)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from discreet.core.errors import InvalidParameterError, RequestError, require
 from discreet.core.numbers import Real, is_real, require_count
-from discreet.core.policy import Column, Kind, Role, Table
+from discreet.core.policy import Column, Kind, Role, Scale, Table
 from discreet.mechanisms.sampling import Integers
 
 BINS = 20
@@ -92,8 +93,11 @@ class Attribute:
         return cls(name=name, kind=Kind.CATEGORY, values=texts, missing=missing)
 
     @classmethod
-    def of_column(cls, name: str, column: Column, *, bins: int = BINS, scale: str = "linear") -> Attribute:
-        """As the policy declares the column."""
+    def of_column(
+        cls, name: str, column: Column, *, bins: int = BINS, scale: Scale | None = None
+    ) -> Attribute:
+        """As the policy declares the column, but for a `scale` that is asked for."""
+        scale = scale or column.scale or Scale.LINEAR
         missing = column.nulls is not False
         if column.grid is not None and column.grid[0] < column.grid[1]:
             low, high = (bound * column.step for bound in column.grid)
@@ -130,14 +134,7 @@ class Attribute:
     def labels(self) -> tuple[str, ...]:
         """What each bin holds, in words."""
         texts = self.starts
-        named = self.values or (
-            tuple(
-                f"< {high}" if low is None else f">= {low}" if high is None else f"{low} to {high}"
-                for low, high in zip([None, *texts], [*texts, None], strict=True)
-            )
-            if texts
-            else ("any",)
-        )
+        named = self.values or tuple(between(low, high) for low, high in pairwise([None, *texts, None]))
         return (*named, MISSING) if self.missing else named
 
     def coarser(self, bins: int) -> tuple[int, ...]:
@@ -235,8 +232,8 @@ class Schema:
     ) -> Schema:
         """From what the policy declares: all columns that have bins, or the `features` that are named.
 
-        Columns of `logarithmic` are cut on a log scale. The target is a category, or with `classes` false a
-        number.
+        Columns of `logarithmic` are cut on a log scale, whatever scale the policy says. The target is a
+        category, or with `classes` false a number.
         """
         for name in [*(features or ()), *logarithmic, *([target] if target is not None else [])]:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
@@ -249,7 +246,7 @@ class Schema:
 
         def attribute(name: str) -> Attribute:
             number = bins if isinstance(bins, int) else bins.get(name, BINS)
-            scale = "log" if name in logarithmic else "linear"
+            scale = Scale.LOG if name in logarithmic else None
             return Attribute.of_column(name, table.columns[name], bins=number, scale=scale)
 
         goal = None if target is None else attribute(target)
@@ -322,6 +319,17 @@ def _word(value: object) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def between(low: str | None, high: str | None) -> str:
+    """The values from `low` on and below `high`, in words.
+
+    >>> between("36", "54"), between(None, "36"), between(None, None)
+    ('36 to 54', '< 36', 'any')
+    """
+    if low is None:
+        return "any" if high is None else f"< {high}"
+    return f">= {low}" if high is None else f"{low} to {high}"
 
 
 def _text(cut: Cut) -> str:

@@ -1,5 +1,6 @@
 """Scores: a number for every cell and output, whose sum over a row's cells says how likely each class is.
 
+Scores      are multiples of 1 / `FINE`, so that engines add them up exactly, in whole numbers.
 Outputs     one for two classes, the log-odds of the second; else one for each class, by softmax.
 Residual    of a row and an output: 1 or 0 for its class, minus the probability, times `GRID` and cut to a
             whole number toward 0. Two classes: one residual, at most GRID. More: that of the row's own class
@@ -19,6 +20,7 @@ from discreet.mining.schema import Codes, Schema
 
 GRID = 1024
 FURTHEST = 50.0
+FINE = 2**16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,6 +29,10 @@ class Scores:
 
     table: Floats
     beforehand: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("table", "beforehand"):
+            object.__setattr__(self, name, in_steps(getattr(self, name)) / FINE)
 
     def of_rows(self, codes: Codes, schema: Schema) -> Floats:
         """The scores over (row, output)."""
@@ -38,6 +44,11 @@ class Scores:
     def probabilities(self, codes: Codes, schema: Schema) -> Floats:
         """Over (row, class)."""
         return probabilities(self.of_rows(codes, schema))
+
+
+def in_steps(scores: Floats | float) -> Integers:
+    """Scores as whole numbers of steps."""
+    return np.asarray(np.rint(np.asarray(scores) * FINE), np.int64)
 
 
 def probabilities(scores: Floats) -> Floats:

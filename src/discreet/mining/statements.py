@@ -1,10 +1,12 @@
 """Counting as SQL over a table of the prepared store: one statement, whatever is counted.
 
 Rows        where a person is a column, the first `most` rows of each by the store's rank, as for a question.
-Bins        of a number or a date: its place between the cuts, by halving. A category stands for itself, since
-            the store keeps it as one of the declared values or NULL.
-Nodes       nested conditions on bins.
-Sets        GROUPING SETS, so that all marginals of a level come from one pass over the rows.
+Bins        of a number or a date: its place between the cuts, by a division where they are equally wide, else
+            by halving. NULL and a category stand for themselves, since the store keeps it as one of the
+            declared values.
+Nodes       nested conditions on the stored values, and so are scores: neither waits for a bin.
+Sets        GROUPING SETS, so that all marginals of a level come from one pass over the rows, which nothing
+            keeps: ten million rows take no more memory than one.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-from discreet.mechanisms.sampling import Floats
+from discreet.mechanisms.sampling import Integers
 from discreet.mining.schema import Attribute, Cut, Schema
-from discreet.mining.scores import FURTHEST, GRID, Scores
+from discreet.mining.scores import FINE, FURTHEST, GRID, Scores, in_steps
 from discreet.mining.splits import Level, Splits
 from discreet.sql.emit import literal, quoted
 from discreet.sql.tree import RANK
@@ -33,13 +35,14 @@ class Rows:
     most: int | None
     with_target: bool = False
 
-    def sql(self) -> str:
-        columns = ", ".join(f"{_bin(each)} AS {key(place)}" for place, each in enumerate(self.attributes))
+    def sql(self, *more: str) -> str:
+        """The statement; `more` is computed from the stored columns of the same rows."""
+        bins = [f"{_bin(each)} AS {key(place)}" for place, each in enumerate(self.attributes)]
         kept = [f"{quoted(RANK)} <= {self.most}"] if self.most is not None else []
         if self.with_target:
             kept.append(f"{quoted(self.attributes[-1].name)} IS NOT NULL")
         where = f" WHERE {' AND '.join(kept)}" if kept else ""
-        return f"SELECT {columns} FROM {quoted(self.table)}{where}"
+        return f"SELECT {', '.join([*bins, *more])} FROM {quoted(self.table)}{where}"
 
 
 def key(place: int) -> str:
@@ -57,14 +60,13 @@ def count_sets(rows: Rows, sets: Sequence[tuple[int, ...]]) -> str:
 def count_nodes(rows: Rows, splits: Splits, *, cells: bool) -> str:
     """How many rows each node has, by target; with `cells`, by bin as well, for every attribute."""
     *features, target = (key(place) for place in range(len(rows.attributes)))
-    node = _node(splits.levels, rows.attributes, 0, 0)
-    placed = f"SELECT *, {node} AS {NODE} FROM ({rows.sql()}) AS r"
+    placed = rows.sql(f"{_node(splits.levels, rows.attributes, 0, 0)} AS {NODE}")
     if not cells:
-        return f"SELECT {NODE}, {target}, count(*) AS {COUNT} FROM ({placed}) AS p GROUP BY {NODE}, {target}"
+        return f"SELECT {NODE}, {target}, count(*) AS {COUNT} FROM ({placed}) AS r GROUP BY {NODE}, {target}"
     groups = ", ".join(f"({NODE}, {target}, {each})" for each in features)
     told = f"GROUPING({', '.join(features)}) AS {SET}, count(*) AS {COUNT}"
     chosen = ", ".join([NODE, target, *features, told])
-    return f"SELECT {chosen} FROM ({placed}) AS p GROUP BY GROUPING SETS ({groups})"
+    return f"SELECT {chosen} FROM ({placed}) AS r GROUP BY GROUPING SETS ({groups})"
 
 
 def sum_residuals(rows: Rows, schema: Schema, scores: Scores) -> str:
@@ -72,11 +74,11 @@ def sum_residuals(rows: Rows, schema: Schema, scores: Scores) -> str:
     *features, target = (key(place) for place in range(len(rows.attributes)))
     wide = len(scores.table)
     totals = [
-        " + ".join([repr(float(scores.beforehand[k])), *_scores(schema, scores.table[k])])
-        for k in range(wide)
+        " + ".join([str(start), *_scores(schema, table)])
+        for start, table in zip(*(in_steps(each) for each in (scores.beforehand, scores.table)), strict=True)
     ]
-    bounded = [f"greatest({-FURTHEST}, least({FURTHEST}, {each})) AS s{k}" for k, each in enumerate(totals)]
-    scored = f"SELECT *, {', '.join(bounded)} FROM ({rows.sql()}) AS r"
+    most = in_steps(FURTHEST)
+    bounded = [f"greatest(-{most}, least({most}, {each})) AS s{k}" for k, each in enumerate(totals)]
     apart = ", ".join(
         f"CAST(trunc({GRID} * ({_own(rows.attributes[-1], target, k, wide)} - {_probability(k, wide)})) "
         f"AS BIGINT) AS d{k}"
@@ -85,7 +87,7 @@ def sum_residuals(rows: Rows, schema: Schema, scores: Scores) -> str:
     groups = ", ".join(f"({each})" for each in features)
     sums = [f"CAST(sum(d{k}) AS BIGINT) AS {sum_of(k)}" for k in range(wide)]
     chosen = ", ".join([*features, f"GROUPING({', '.join(features)}) AS {SET}", *sums])
-    rows_apart = f"SELECT *, {apart} FROM ({scored}) AS s"
+    rows_apart = f"SELECT *, {apart} FROM ({rows.sql(*bounded)}) AS s"
     return f"SELECT {chosen} FROM ({rows_apart}) AS d GROUP BY GROUPING SETS ({groups})"
 
 
@@ -93,34 +95,28 @@ def sum_of(output: int) -> str:
     return f"sum{output}"
 
 
-def _scores(schema: Schema, table: Floats) -> list[str]:
-    """The score of each attribute's bin, those without any left out."""
+def _scores(schema: Schema, table: Integers) -> list[str]:
+    """The score of each attribute's value, those without any left out."""
     found = []
     for j, attribute in enumerate(schema.attributes):
         values = table[schema.offsets[j] : schema.offsets[j + 1]].tolist()
         if any(values):
-            found.append(_looked_up(key(j), attribute, values))
+            found.append(_looked_up(attribute, values))
     return found
 
 
-def _looked_up(name: str, attribute: Attribute, values: list[float]) -> str:
-    if attribute.ordered:
-        starts = [k for k in range(1, len(values)) if values[k] != values[k - 1]]
-        return _stepped(name, starts, [values[0], *(values[k] for k in starts)])
+def _looked_up(attribute: Attribute, values: list[int]) -> str:
+    name, missing = quoted(attribute.name), values[attribute.nowhere]
+    if not attribute.values:
+        starts = [k for k in range(1, attribute.regular) if values[k] != values[k - 1]]
+        limits = [_limit(attribute, attribute.cuts[k - 1]) for k in starts]
+        stepped = _halved(name, limits, [values[0], *(values[k] for k in starts)])
+        return f"CASE WHEN {name} IS NULL THEN {missing} ELSE {stepped} END"
     arms = [
-        f"WHEN {_value(attribute, place)} THEN {value!r}"
+        f"WHEN {_value(attribute, place)} THEN {value}"
         for place, value in enumerate(values[: attribute.regular])
     ]
-    return f"CASE {name} {' '.join(arms)} ELSE {values[attribute.nowhere]!r} END"
-
-
-def _stepped(name: str, starts: list[int], values: list[float]) -> str:
-    if not starts:
-        return repr(values[0])
-    middle = len(starts) // 2
-    below = _stepped(name, starts[:middle], values[: middle + 1])
-    above = _stepped(name, starts[middle + 1 :], values[middle + 1 :])
-    return f"CASE WHEN {name} < {starts[middle]} THEN {below} ELSE {above} END"
+    return f"CASE {name} {' '.join(arms)} ELSE {missing} END"
 
 
 def _own(target: Attribute, name: str, output: int, wide: int) -> str:
@@ -130,8 +126,12 @@ def _own(target: Attribute, name: str, output: int, wide: int) -> str:
 
 def _probability(output: int, wide: int) -> str:
     if wide == 1:
-        return "1 / (1 + exp(-s0))"
-    return f"1 / ({' + '.join(f'exp(s{k} - s{output})' for k in range(wide))})"
+        return f"1 / (1 + {_exponential('-s0')})"
+    return f"1 / ({' + '.join(_exponential(f's{k} - s{output}') for k in range(wide))})"
+
+
+def _exponential(steps: str) -> str:
+    return f"exp(CAST({steps} AS DOUBLE) / {FINE})"
 
 
 def mask(places: Sequence[int], number: int) -> int:
@@ -143,8 +143,22 @@ def _bin(attribute: Attribute) -> str:
     name = quoted(attribute.name)
     if attribute.values:
         return name
+    wide = _equally_wide(attribute)
+    if wide is not None:
+        low, reach = wide
+        return f"({name} - {low}) * {attribute.regular} // {reach}"
     limits = [_limit(attribute, cut) for cut in attribute.cuts]
-    return f"CASE WHEN {name} IS NULL THEN {attribute.nowhere} ELSE {_halved(name, limits, 0)} END"
+    return f"CASE WHEN {name} IS NOT NULL THEN {_halved(name, limits, range(attribute.regular))} END"
+
+
+def _equally_wide(attribute: Attribute) -> tuple[int, int] | None:
+    """The lowest step and how many there are, where bins follow from them by a division without overflow."""
+    if attribute.step is None or attribute.bounds is None:
+        return None
+    low, high = (int(end / attribute.step) for end in attribute.bounds if isinstance(end, Fraction))
+    reach, bins = high - low + 1, attribute.regular
+    even = tuple(attribute.step * (low + -(-reach * k // bins)) for k in range(1, bins))
+    return (low, reach) if even == attribute.cuts and reach * bins < 2**62 else None
 
 
 def _limit(attribute: Attribute, cut: Cut) -> str:
@@ -155,32 +169,38 @@ def _limit(attribute: Attribute, cut: Cut) -> str:
     return str(steps.numerator) if steps.denominator == 1 else repr(float(steps))
 
 
-def _halved(name: str, limits: list[str], first: int) -> str:
+def _halved(name: str, limits: Sequence[str], values: Sequence[int]) -> str:
+    """The first of the values below the first limit, the second below the second, and so on."""
     if not limits:
-        return str(first)
+        return str(values[0])
     middle = len(limits) // 2
-    below, above = limits[:middle], limits[middle + 1 :]
-    return (
-        f"CASE WHEN {name} < {limits[middle]} THEN {_halved(name, below, first)} "
-        f"ELSE {_halved(name, above, first + middle + 1)} END"
-    )
+    below = _halved(name, limits[:middle], values[: middle + 1])
+    above = _halved(name, limits[middle + 1 :], values[middle + 1 :])
+    return f"CASE WHEN {name} < {limits[middle]} THEN {below} ELSE {above} END"
 
 
 def _node(levels: Sequence[Level], attributes: Sequence[Attribute], depth: int, node: int) -> str:
     if depth == len(levels):
         return str(node)
     split = levels[depth][node]
-    condition = in_bins(key(split.attribute), attributes[split.attribute], split.first)
+    attribute = attributes[split.attribute]
     first, second = (_node(levels, attributes, depth + 1, 2 * node + side) for side in (0, 1))
-    return f"CASE WHEN {condition} THEN {first} ELSE {second} END"
+    if len(split.first) == attribute.bins:
+        return first
+    return f"CASE WHEN {_goes_first(attribute, split.first)} THEN {first} ELSE {second} END"
 
 
-def in_bins(name: str, attribute: Attribute, bins: frozenset[int]) -> str:
-    """Whether a row's bin is one of these; NULL counts as no."""
-    if not attribute.values:
-        return f"{name} IN ({', '.join(map(str, sorted(bins)))})"
-    words = [_value(attribute, place) for place in sorted(bins) if place < attribute.regular]
-    parts = [f"{name} IN ({', '.join(words)})"] if words else []
+def _goes_first(attribute: Attribute, bins: frozenset[int]) -> str:
+    """Whether a stored value is in one of these bins, not all of them; NULL counts as no."""
+    name = quoted(attribute.name)
+    if attribute.values:
+        words = [_value(attribute, place) for place in sorted(bins) if place < attribute.regular]
+        parts = [f"{name} IN ({', '.join(words)})"] if words else []
+    else:
+        assert bins == frozenset(range(len(bins))), "an ordered attribute is divided at a cut"
+        whole = len(bins) == attribute.regular
+        limit = "IS NOT NULL" if whole else f"< {_limit(attribute, attribute.cuts[len(bins) - 1])}"
+        parts = [f"{name} {limit}"]
     return " OR ".join([*parts, *([f"{name} IS NULL"] if attribute.nowhere in bins else [])])
 
 

@@ -59,7 +59,7 @@ def run(
     )
     with spinner() as tell, Curator.open(policy, analyst=analyst, progress=tell) as curator:
         tell("learning")
-        mined = mine(curator, wish)
+        mined = mine(curator, wish, tell)
     written = [path for path in (output, draw) if path is not None]
     if output is not None:
         output.write_text(mined.text, encoding="utf-8")

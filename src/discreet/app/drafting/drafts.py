@@ -38,6 +38,7 @@ promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presen
 # links to: person: {through: visit}. A table about nobody, such as a list of clinics: person: none.
 # nulls: false says that every row has the column, so that its count and the count of rows cost as one;
 # nulls: true that NULL is one of the groups where it is grouped by.
+# scale: log divides a number by its logarithm where it is mined or synthesized: incomes, sizes, durations.
 """
 
 

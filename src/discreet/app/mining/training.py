@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
 from discreet.app.once import cost_of, once
 from discreet.belief.update import Belief
@@ -50,6 +51,7 @@ class Mined:
     plan: MiningPlan
     text: str
     epsilon: Real
+    delta: Real
     belief: Belief
     sentence: str
     entry: int
@@ -85,16 +87,20 @@ def planned(curator: Curator, wish: Wish) -> MiningPlan:
     )
 
 
-def mine(curator: Curator, wish: Wish) -> Mined:
+def mine(curator: Curator, wish: Wish, tell: Tell) -> Mined:
     """The model; the same wish of the same analyst is free."""
     made, epsilon = planned(curator, wish), cost_of(curator, wish.epsilon, "mine")
+
+    def told(share: float) -> None:
+        tell(f"learning a {wish.kind}" if wish.kind != "bayes" else "learning", share)
+
     found = once(
         curator,
         "mine",
         wish.text,
         asdict(wish) | {"epsilon": epsilon},
         made.guarantee,
-        lambda engine, random: train(made, engine, random).to_json(),
+        lambda engine, random: train(made, engine, random, progress=told).to_json(),
         packed=str.encode,
         unpacked=bytes.decode,
     )
@@ -102,6 +108,7 @@ def mine(curator: Curator, wish: Wish) -> Mined:
         plan=made,
         text=found.released,
         epsilon=epsilon,
+        delta=wish.delta,
         belief=curator.ledger.belief(analyst=curator.alone),
         sentence=curator.ledger.sentence(analyst=curator.alone),
         entry=found.entry,

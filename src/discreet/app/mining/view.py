@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.tree import Tree as Branch
 from discreet.app.ask_view import show_facts
 from discreet.app.mining.training import Mined
 from discreet.belief.wording import number, percent
+from discreet.mining.schema import Attribute, Schema, between
 
 DEEPEST = 3
 STRONGEST = 12
@@ -27,6 +29,7 @@ def as_object(mined: Mined, written: Sequence[Path]) -> dict[str, object]:
         "target": mined.model["target"],
         "model": mined.model,
         "epsilon": float(mined.epsilon),
+        "delta": float(mined.delta),
         "guarantee": repr(mined.plan.guarantee),
         "belief": {"prior": mined.belief.prior, "posterior": mined.belief.highest},
         "entry": mined.entry,
@@ -38,8 +41,10 @@ def as_object(mined: Mined, written: Sequence[Path]) -> dict[str, object]:
 def show(console: Console, mined: Mined, written: Sequence[Path]) -> None:
     """The model in the terminal, then cost and belief."""
     model = mined.model
-    console.print(_grown(model, 0, DEEPEST) if "question" in model else _strongest(model))
+    console.print(_grown(model, 0, DEEPEST) if "question" in model else _strongest(model, mined.plan.schema))
     charge = f"epsilon {number(float(mined.epsilon))}"
+    if mined.delta:
+        charge += f", delta {float(mined.delta):g}"
     if mined.repeated:
         charge = "nothing: the same model was learned before"
     show_facts(console, [("cost", f"{charge} (entry {mined.entry})"), ("belief", mined.sentence)])
@@ -70,17 +75,30 @@ def _predicted(model: dict[str, Any], place: int) -> Text:
     return Text.assemble(model["classes"][value.index(share)], f" {percent(share)}", (rows, "dim"))
 
 
-def _strongest(model: dict[str, Any]) -> Table:
-    """The bins that move the score most, of the class that is told first against the others."""
+def _strongest(model: dict[str, Any], schema: Schema) -> Table:
+    """What moves the score most, of the class that is told first against the others."""
+    scores = {each["name"]: each["scores"][-1] for each in model["features"]}
     found = [
-        (abs(score), each["name"], label, score)
-        for each in model["features"]
-        for label, score in zip(each["bins"], each["scores"][-1], strict=True)
+        (attribute.name, label, score)
+        for attribute in schema.attributes
+        for label, score in _runs(attribute, scores[attribute.name])
     ]
     table = Table(box=None, pad_edge=False)
     table.add_column("column")
-    table.add_column("bin")
+    table.add_column("values")
     table.add_column(f"score for {model['classes'][-1]}", justify="right")
-    for _, name, label, score in sorted(found, key=lambda each: -each[0])[:STRONGEST]:
+    for name, label, score in sorted(found, key=lambda each: -abs(each[2]))[:STRONGEST]:
         table.add_row(name, label, f"{score:+.3f}")
     return table
+
+
+def _runs(attribute: Attribute, scores: Sequence[float]) -> list[tuple[str, float]]:
+    """Labels and scores; neighbouring bins of an ordered attribute that score alike are told as one."""
+    labels = attribute.labels
+    if not attribute.ordered:
+        return list(zip(labels, scores, strict=True))
+    begins = [0, *(k for k in range(1, attribute.regular) if scores[k] != scores[k - 1])]
+    texts = [None, *(attribute.starts[k - 1] for k in begins[1:]), None]
+    told = [between(low, high) for low, high in pairwise(texts)]
+    missing = [(labels[-1], scores[-1])] if attribute.missing else []
+    return [*((label, scores[k]) for label, k in zip(told, begins, strict=True)), *missing]

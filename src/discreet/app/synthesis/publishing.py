@@ -6,13 +6,13 @@ its rows, so that `--force` publishes these and costs nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
@@ -48,7 +48,7 @@ def publish(
     target: str | None,
     at_most: float | None,
     force: bool,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> Made:
     """Make, try and write a synthetic table."""
     place = Target.of(output)

@@ -68,16 +68,16 @@ def report(
         title=f"{found.plan.table}: a synthetic table",
         notice=NOTICE,
         sections=(
-            _made(found),
-            _variations(comparison),
+            _made(found, comparison),
             *([_usefulness(useful)] if useful else []),
             *attack_report.sections(trial),
             attack_report.assumptions(trial),
+            _variations(comparison),
         ),
     )
 
 
-def _made(found: Synthetic) -> Section:
+def _made(found: Synthetic, comparison: Comparison) -> Section:
     plan = found.plan
     rows = (
         ("rows", f"{found.table.num_rows:,}"),
@@ -86,6 +86,10 @@ def _made(found: Synthetic) -> Section:
         (
             "cost",
             f"epsilon {number(float(found.epsilon))}, delta {float(found.delta):g} (entry {found.entry})",
+        ),
+        (
+            "total variation, on average",
+            f"{percent(comparison.mean(1))} of columns, {percent(comparison.mean(2))} of pairs of columns",
         ),
     )
     parts = (Paragraph(text=MADE_UP), Paragraph(text=found.sentence), Grid(head=("", ""), rows=rows))
@@ -96,15 +100,10 @@ def _variations(comparison: Comparison) -> Section:
     order = sorted(comparison.variations.items(), key=lambda each: (len(each[0]), -each[1]))
     singles = [each for each in order if len(each[0]) == 1]
     pairs = [each for each in order if len(each[0]) == 2][:MOST_PAIRS]
-    text = (
-        f"Total variation is the largest difference in probability of any event that the columns decide. It "
-        f"is {percent(comparison.mean(1))} on average over columns"
-    )
-    if pairs:
-        text += f", and {percent(comparison.mean(2))} over pairs of columns"
+    text = "Total variation is the largest difference in probability of any event that the columns decide."
     rows = tuple((" and ".join(names), percent(value)) for names, value in (*singles, *pairs))
     grid = Grid(head=("columns", "total variation"), rows=rows, numbers=(1,))
-    return Section(title="How close it comes to the real table", parts=(Paragraph(text=f"{text}."), grid))
+    return Section(title="How close it comes to the real table", parts=(Paragraph(text=text), grid))
 
 
 def _usefulness(useful: Mapping[str, tuple[float, float]]) -> Section:

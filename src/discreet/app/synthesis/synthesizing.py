@@ -8,7 +8,7 @@ Again       the same request of the same analyst gives the same rows for nothing
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
 from discreet.app.once import cost_of, once
 from discreet.core.engine import Engine
@@ -24,8 +25,6 @@ from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Plan, plan, synthesize
 from discreet.mining.tabulation.budget import Budget
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +78,7 @@ def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
         def told(share: float) -> None:
-            tell(f"synthesizing: {share:.0%} of the budget spent")
+            tell("synthesizing", share)
 
         return synthesize(made, curator.policy, engine, random, progress=told).table
 

@@ -14,11 +14,12 @@ Last        a round takes all that is left if two such rounds would not fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
+from discreet.mining.counting import Progress
 from discreet.mining.synthesis.inference import Model
 from discreet.mining.synthesis.lean import Fit
 from discreet.mining.synthesis.measuring import Candidate, Measuring
@@ -33,10 +34,8 @@ CELLS = 200_000
 FIRST_ROOM = 0.1
 SHARPER = 2
 
-Told = Callable[[float], None]
 
-
-def learn(measuring: Measuring, sets: Sequence[Columns], columns: int, fit: Fit, told: Told) -> Model:
+def learn(measuring: Measuring, sets: Sequence[Columns], columns: int, fit: Fit, told: Progress) -> Model:
     """A model of the sets that are worth their noise; `told` hears which share of the budget is spent."""
     whole = measuring.budget
     cost = whole.part(Fraction(1, ROUNDS * columns))

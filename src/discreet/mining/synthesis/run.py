@@ -6,7 +6,6 @@ whatever is found. The number of rows is estimated from what was measured, unles
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,13 +16,11 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.counting import Counter, EngineCounter, Progress
 from discreet.mining.synthesis import adaptive, generation, inference, lean, values
 from discreet.mining.synthesis.inference import Measurement, Model
 from discreet.mining.synthesis.measuring import Measuring
 from discreet.mining.synthesis.plan import Plan
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
