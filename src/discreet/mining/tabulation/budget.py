@@ -115,6 +115,11 @@ class Budget:
         epsilon = self.amount if self.pure else _root(8 * self.amount)
         return Exponential(epsilon=epsilon, sensitivity=sensitivity, relation=self.relation)
 
+    @property
+    def loss(self) -> Fraction:
+        """The largest pure epsilon that costs no more than the whole amount: epsilon**2 / 2 as a rho."""
+        return self.amount if self.pure else _root(2 * self.amount)
+
     def sharper(self, times: Real) -> Budget:
         """What noise costs that is so many times narrower, or a choice that is as many times bolder."""
         return self.part(times if self.pure else Fraction(times) ** 2)
