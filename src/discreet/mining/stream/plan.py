@@ -71,9 +71,8 @@ class StreamPlan:
     @property
     def parts(self) -> dict[Guarantee, int]:
         """Everything that is spent at most, and how often."""
-        found: dict[Guarantee, int] = {}
-        if self.testing:
-            found.update(self.testing.guarantees)
+        tests = self.testing.guarantees if self.testing else {}
+        found: dict[Guarantee, int] = {each: often for each, often in tests.items()}  # noqa: C416  (keys of a wider type)
         if self.counting:
             found[self.counting.guarantee] = found.get(self.counting.guarantee, 0) + 1
         often = self.updates if self.testing else self.questions
