@@ -12,8 +12,11 @@ Ends        after so many questions, or so many updates, as was planned; the ref
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError
@@ -96,15 +99,16 @@ class OnlineAnswerer:
         return self.answer(self.plan.universe.predicate(question, run))
 
     def answer(self, cells: Booleans) -> StreamAnswer:
-        """How many rows are in these cells."""
-        key = cells.tobytes()
+        """How many rows are in these cells, each said to be in or out."""
+        flat = cells.reshape(-1)
+        key = hashlib.sha256(np.packbits(flat).tobytes()).digest()
         if key not in self._told:
             if self.over:
                 raise BudgetError(
                     f"stream: {self.over}.", hint="Open another stream, with a budget of its own."
                 )
             self.asked += 1
-            self._told[key] = self._answered(cells)
+            self._told[key] = self._answered(flat)
         return self._told[key]
 
     def _answered(self, cells: Booleans) -> StreamAnswer:

@@ -33,7 +33,8 @@ from discreet.mechanisms.sampling import Booleans, Floats, Integers
 GRID = 1 << 30
 HARD = GRID // 4
 MOST = 8_000_000
-LEAST_SIZE = 50
+LEAST_SIZE = 10
+"""Databases of fewer rows answer no question within a twentieth."""
 STEPS = 4
 LARGEST_SIZE = 1_000
 PAPERS_BAND = 50

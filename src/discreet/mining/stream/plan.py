@@ -153,7 +153,7 @@ def planned(
             table=table, universe=universe, method=method, questions=questions, budget=budget, answering=each
         )
     size = candidates.largest_size(universe.cells) if method == "median" else 0
-    if method == "median" and size < 1:
+    if method == "median" and size < candidates.LEAST_SIZE:
         raise RequestError(
             f"stream: {universe.cells:,} cells are too many for the median mechanism.",
             hint="Use weights, or fewer columns and bins.",

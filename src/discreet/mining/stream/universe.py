@@ -86,7 +86,10 @@ class Universe:
         return prod(self.shape)
 
     def predicate(self, asked: Asked, run: Afterwards) -> Booleans:
-        """Which cells a question counts; `run` is whatever runs SQL over tables that are handed to it."""
+        """Which cells a question counts; `run` is whatever runs SQL over tables that are handed to it.
+
+        It has an axis for every column. Those that are not read take no memory.
+        """
         missing = [name for name in asked.columns.values() if name not in self.axes]
         if missing:
             refuse(
@@ -98,7 +101,7 @@ class Universe:
         for axis, attribute in enumerate(read):
             holds = _in_bins(holds, axis, self.axes[attribute.name].bins, attribute)
         wide = [each.bins if each in read else 1 for each in self.schema.attributes]
-        return np.broadcast_to(holds.reshape(wide), self.shape).reshape(-1)
+        return np.broadcast_to(holds.reshape(wide), self.shape)
 
     def _tried(self, asked: Asked, read: Sequence[Attribute], run: Afterwards) -> Booleans:
         """The condition on every combination of values of the columns that it reads."""
