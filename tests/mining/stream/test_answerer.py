@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from discreet.engines.duckdb import run_released
 from discreet.mining.counting import EngineCounter
 from discreet.mining.stream import OnlineAnswerer, StreamPlan, plan, read
 from tests.mining.stream.worlds import asked, declared
-from tests.mining.synthesis.tables import opened, people, policy_of
+from tests.mining.synthesis.tables import counter_of, opened, people, policy_of
 
 ONE = PureDP(epsilon=1, relation=Relation.VALUE)
 CONDITIONS = (
@@ -168,6 +169,23 @@ def test_many_questions_are_answered_better_than_by_noise_on_each(method: str, r
 def test_streams_that_cannot_be_planned_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(RequestError, match=said):
         plan(policy_of(), "people", ["age", "kin", "ill"], ONE, questions=9, **options)
+
+
+def test_a_person_with_several_rows_is_paid_for_and_more_rows_than_planned_are_refused(
+    random: Randomness,
+) -> None:
+    one, four = (
+        plan(policy_of(**table), "people", ["sex"], ONE, questions=20, method="weights", updates=3)
+        for table in ({}, {"person": "name", "rows_per_person": 4})
+    )
+    assert four.answering.variance > 15 * one.answering.variance
+    assert one.testing is not None
+    assert four.testing is not None
+    assert four.testing.sensitivity == 4 * one.testing.sensitivity
+    counter = replace(counter_of(one.universe.schema, [[0]] * 9), rows_per_person=4)
+    assert OnlineAnswerer.from_counter(four, counter, random).answer(asked([1, 0])[0]).count >= 0
+    with pytest.raises(InvalidParameterError, match="at least the 4 that a person may have"):
+        OnlineAnswerer.from_counter(one, counter, random)
 
 
 def test_universes_that_are_too_large_are_refused() -> None:

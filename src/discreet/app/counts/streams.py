@@ -6,8 +6,9 @@ is charged when it is opened, for all that may be asked of it; what it was asked
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -20,9 +21,10 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import run_released
 from discreet.mechanisms import named as mechanism_name
 from discreet.mechanisms.sampling import Booleans
-from discreet.mining.stream import Asked, OnlineAnswerer, StreamAnswer, StreamPlan, plan, read
+from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, plan, read
 
 KEY_BITS = 128
+S, T = TypeVar("S"), TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +80,14 @@ def job(curator: Curator, wish: Wish, texts: Sequence[str]) -> Job:
     """Questions that are all known; every one of them is checked before anything is charged."""
     if not texts:
         raise RequestError("stream: there is no question.", hint="Write one SELECT COUNT(*) … a line.")
-    asked = [_numbered(place, text, curator, wish.table) for place, text in enumerate(texts, 1)]
+    asked = _each(texts, lambda text: read(text, curator.policy, wish.table))
     columns = wish.columns or list(dict.fromkeys(name for each in asked for name in each.columns.values()))
     if not columns:
         raise RequestError(
             "stream: no question reads a column.", hint="Ask for one count of everything instead."
         )
     made, epsilon = _planned(curator, wish, columns, wish.questions or len(texts))
-    cells = [made.universe.predicate(each, run_released) for each in asked]
+    cells = _each(asked, lambda each: made.universe.predicate(each, run_released))
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
         stream = OnlineAnswerer.open(made, curator.policy, engine, random)
@@ -131,12 +133,16 @@ def _planned(curator: Curator, wish: Wish, columns: Sequence[str], questions: in
     return made, epsilon
 
 
-def _numbered(place: int, text: str, curator: Curator, table: str) -> Asked:
-    try:
-        return read(text, curator.policy, table)
-    except RequestError as refusal:
-        message = refusal.message.removeprefix("ask: ")
-        raise RequestError(f"stream: question {place}: {message}", hint=refusal.hint) from None
+def _each(found: Sequence[S], taken: Callable[[S], T]) -> list[T]:
+    """What becomes of each question, or a refusal that says which one it is of."""
+    results = []
+    for place, each in enumerate(found, 1):
+        try:
+            results.append(taken(each))
+        except RequestError as refusal:
+            message = refusal.message.removeprefix("ask: ")
+            raise RequestError(f"stream: question {place}: {message}", hint=refusal.hint) from None
+    return results
 
 
 def _or_refused(stream: OnlineAnswerer, cells: Booleans) -> StreamAnswer | None:
