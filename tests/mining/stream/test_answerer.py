@@ -174,9 +174,10 @@ def test_streams_that_cannot_be_planned_are_refused(options: dict[str, Any], sai
 def test_a_person_with_several_rows_is_paid_for_and_more_rows_than_planned_are_refused(
     random: Randomness,
 ) -> None:
+    tables: tuple[dict[str, Any], ...] = ({}, {"person": "name", "rows_per_person": 4})
     one, four = (
         plan(policy_of(**table), "people", ["sex"], ONE, questions=20, method="weights", updates=3)
-        for table in ({}, {"person": "name", "rows_per_person": 4})
+        for table in tables
     )
     assert four.answering.variance > 15 * one.answering.variance
     assert one.testing is not None

@@ -93,6 +93,7 @@ class Uncounted(Watch):
     over = False
 
 
+@pytest.mark.night
 def test_an_audit_bears_a_stream_out_and_catches_one_that_does_not_count_its_updates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -24,7 +24,8 @@ from discreet.mechanisms.sampling import Booleans
 from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, plan, read
 
 KEY_BITS = 128
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
