@@ -28,12 +28,15 @@ VERBS = {
     "demo": "demo.run",
     "hierarchy": "hierarchy.run",
     "init": "init.run",
+    "itemsets": "itemsets.run",
     "ledger": "ledger.run",
     "mine": "mine.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
     "reproduce": "reproduce.run",
+    "stream": "stream.run",
     "synthesize": "synthesize.run",
+    "tabulate": "tabulate.run",
 }
 """Each verb, and the module and function of `discreet.app.commands` that carry it out."""
 FAMILIES = {"collect": "collect.app"}

@@ -40,7 +40,7 @@ class Sources:
         with self.open() as engine:
             if engine.is_read(target):
                 raise RequestError(
-                    f"anonymize: {target.name} is what is being published.", hint="Write to another file."
+                    f"{target.name} is what is being published.", hint="Write to another file."
                 )
 
 

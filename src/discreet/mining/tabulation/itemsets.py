@@ -58,6 +58,17 @@ class ItemsetPlan:
     def guarantee(self) -> PureDP | ZeroConcentratedDP:
         return self.budget.guarantee
 
+    @property
+    def measuring(self) -> Budget:
+        """What is left for supports: everything where no item is picked, as all are taken."""
+        return self.budget.part(1 if self.basis == len(self.schema.attributes) else 1 - PICKING)
+
+    @property
+    def deviation(self) -> float:
+        """The largest deviation of a set's count; it is the same whichever items are picked."""
+        picked = Schema(attributes=self.schema.attributes[: self.basis])
+        return float(WorkloadPlan.chosen(self.table, picked, self.workload, self.measuring).deviations.max())
+
 
 @dataclass(frozen=True, kw_only=True)
 class Itemset:
@@ -117,8 +128,7 @@ def from_counter(plan: ItemsetPlan, counter: Counter, random: Randomness) -> lis
     plan.budget.require_bounded(counter.rows_per_person)
     places = _picked(plan, counter, random)
     schema = Schema(attributes=tuple(plan.schema.attributes[place] for place in places))
-    rest = plan.budget.part(1 if len(schema.attributes) == len(plan.schema.attributes) else 1 - PICKING)
-    measured = WorkloadPlan.chosen(plan.table, schema, plan.workload, rest)
+    measured = WorkloadPlan.chosen(plan.table, schema, plan.workload, plan.measuring)
     found = workloads.from_counter(measured, counter, random)
     names, rows = [each.name for each in schema.attributes], max(1.0, float(found.answers[0]))
     sets = list(zip(_sets(plan.basis, plan.largest), found.answers, measured.deviations, strict=True))[1:]

@@ -40,6 +40,10 @@ class Strategy:
     name: str
     matrix: Integers = field(repr=False)
 
+    def within(self, cells: int) -> Strategy:
+        """The same counts for each of so many combinations of other columns."""
+        return Strategy(name=self.name, matrix=np.kron(np.eye(cells, dtype=np.int64), self.matrix))
+
     def moved(self, budget: Budget) -> Sensitivity:
         """How far one person moves the measured counts, all together."""
         gram = self.matrix.T @ self.matrix

@@ -36,10 +36,14 @@ MOST_CELLS = 2_048
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
-    """Counts over the combinations of some columns' bins: `questions` has a row for each."""
+    """Counts over the combinations of some columns' bins: `questions` has a row for each.
+
+    `ordered` says that the last column is, so that runs of its bins are worth measuring.
+    """
 
     shape: tuple[int, ...]
     questions: Integers = field(repr=False)
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         cells = prod(self.shape)
@@ -70,20 +74,28 @@ class Workload:
         return cls(shape=tuple(shape), questions=np.concatenate(parts))
 
     @classmethod
-    def ranges(cls, bins: int) -> Workload:
-        """Every range of an ordered column of at most 64 bins, or those that begin or end at one of 64."""
-        cuts = np.unique(np.linspace(0, bins, min(bins, 64) + 1).astype(np.int64))
-        rows = [(np.arange(bins) >= low) & (np.arange(bins) < high) for low, high in combinations(cuts, 2)]
-        return cls(shape=(bins,), questions=np.array(rows, np.int64))
+    def ranges(cls, bins: int, *, missing: bool = False, within: Sequence[int] = ()) -> Workload:
+        """The ranges of an ordered column, for each combination of the bins of others that stand before it.
+
+        `missing` adds a last bin of that column, which is in no range.
+        """
+        at = np.arange(bins + missing)
+        rows = np.array([(at >= low) & (at < high) for low, high in range_ends(bins)], np.int64)
+        others = np.eye(prod(within), dtype=np.int64)
+        return cls(shape=(*within, bins + missing), questions=np.kron(others, rows), ordered=True)
 
     def answers(self, cells: Floats) -> Floats:
         """What the cells add up to for each question."""
         return np.asarray(self.questions @ cells.reshape(-1))
 
     def strategies(self) -> list[Strategy]:
-        """The ways to measure it; those of runs of cells only for one column."""
-        cells = prod(self.shape)
-        runs = [hierarchical(cells, each) for each in BRANCHES if each < cells and len(self.shape) == 1]
+        """The ways to measure it; those of runs of cells only for an ordered last column, or one alone."""
+        cells, last = prod(self.shape), self.shape[-1]
+        runs = [
+            hierarchical(last, each).within(cells // last)
+            for each in BRANCHES
+            if each < last and (self.ordered or len(self.shape) == 1)
+        ]
         several = [direct(self.questions)] if len(self.questions) <= MOST_CELLS else []
         return [identity(cells), total(cells), *runs, *several]
 
@@ -170,6 +182,12 @@ def from_counter(plan: WorkloadPlan, counter: Counter, random: Randomness) -> Wo
     released = plan.noise.release_many(measured, random).value.astype(np.float64)
     cells = plan.strategy.estimated(released)
     return WorkloadAnswer(plan=plan, cells=cells, answers=plan.workload.answers(cells))
+
+
+def range_ends(bins: int) -> list[tuple[int, int]]:
+    """First bin and the one after the last, of every range of at most 64 bins, or of those at 64 of them."""
+    cuts = np.unique(np.linspace(0, bins, min(bins, 64) + 1).astype(np.int64)).tolist()
+    return list(combinations(cuts, 2))
 
 
 def declared_table(policy: Policy, name: str) -> Table:

@@ -1,0 +1,43 @@
+"""`discreet itemsets`: which items occur together in many rows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from discreet.app.commands import counted
+from discreet.app.commands.counted import POLICY
+from discreet.app.listed import listed
+from discreet.core.numbers import parse_number, parse_probability
+
+
+def run(
+    table: Annotated[str, typer.Argument(help="A table of the policy; its rows are baskets.")],
+    items: Annotated[str | None, typer.Option(help="Columns that are true or false: a,b; else all.")] = None,
+    threshold: Annotated[str, typer.Option(help="The least share of rows, such as 10%.")] = "10%",
+    basis: Annotated[int, typer.Option(help="How many items are combined; the most frequent ones.")] = 8,
+    largest: Annotated[int, typer.Option(help="How many items a set has at most.")] = 3,
+    policy: counted.PolicyFile = POLICY,
+    analyst: counted.Analyst = None,
+    epsilon: counted.Epsilon = None,
+    delta: counted.Delta = "0",
+    output: counted.Output = None,
+    plan: counted.PlanOnly = False,
+    as_json: counted.AsJson = False,
+) -> None:
+    """Find the itemsets that many rows have, charged like a question; the same again is free."""
+    from discreet.app.counts.itemsets import Wish, job
+
+    wish = Wish(
+        table=table,
+        items=listed(items) or None,
+        threshold=parse_probability("--threshold", threshold),
+        basis=basis,
+        largest=largest,
+        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
+        delta=parse_number("--delta", delta),
+    )
+    counted.run(
+        policy, analyst, lambda curator: job(curator, wish), output=output, plan_only=plan, as_json=as_json
+    )

@@ -1,0 +1,79 @@
+"""Frequent itemsets of a policy's table, as a custodian's analyst asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+
+from discreet.app.counts.job import Job, budget_of
+from discreet.app.curator import Curator
+from discreet.belief.wording import number, percent
+from discreet.core.engine import Engine
+from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
+from discreet.mining.tabulation import itemsets
+from discreet.mining.tabulation.itemsets import BASIS, LARGEST
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """Which items of which table, and how frequent they are to be."""
+
+    table: str
+    items: Sequence[str] | None = None
+    threshold: float = 0.1
+    basis: int = BASIS
+    largest: int = LARGEST
+    epsilon: Real | None = None
+    delta: Real = 0
+
+
+def job(curator: Curator, wish: Wish) -> Job:
+    """What would be looked for; reads no data."""
+    epsilon, guarantee = budget_of(curator, "itemsets", wish.epsilon, wish.delta)
+    plan = itemsets.plan(
+        curator.policy,
+        wish.table,
+        guarantee,
+        items=wish.items,
+        threshold=wish.threshold,
+        basis=wish.basis,
+        largest=wish.largest,
+    )
+
+    def work(engine: Engine, random: Randomness) -> pa.Table:
+        found = itemsets.mine(plan, curator.policy, engine, random)
+        columns = {
+            "items": pa.array([", ".join(each.items) for each in found], pa.string()),
+            "support": pa.array([round(each.support, 6) for each in found], pa.float64()),
+            "deviation": pa.array([round(each.deviation, 6) for each in found], pa.float64()),
+        }
+        return pa.table(columns)
+
+    names = [each.name for each in plan.schema.attributes]
+    picked = "all of them" if plan.basis == len(names) else f"{plan.basis}, picked privately"
+    return Job(
+        verb="itemsets",
+        kind="differentially private frequent itemsets",
+        table=wish.table,
+        text=f"itemsets {wish.table} --threshold {percent(wish.threshold)}",
+        terms=asdict(wish) | {"epsilon": epsilon},
+        epsilon=epsilon,
+        delta=wish.delta,
+        guarantee=guarantee,
+        expected={
+            "items": names,
+            "basis": plan.basis,
+            "largest": plan.largest,
+            "threshold": plan.threshold,
+            "deviation": plan.deviation,
+        },
+        facts=(
+            ("items", f"{len(names)}; combined are {picked}"),
+            ("sets", f"up to {plan.largest} items, of at least {percent(plan.threshold)} of rows"),
+            ("error", f"at most {number(plan.deviation)} rows, one deviation of a set's count"),
+        ),
+        work=work,
+    )

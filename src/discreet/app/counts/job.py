@@ -1,0 +1,145 @@
+"""A job: counts that are planned from a wish, charged once, kept, and published with a certificate.
+
+wish → job (no data) → offer: what it would cost and do to belief → make: charged, the same again is free
+→ publish: a file and its certificate beside it
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.app.curator import Curator
+from discreet.app.once import cost_of, once
+from discreet.app.publishing.certificates import require_own_certificate, write_certificate
+from discreet.app.publishing.counted import Sources
+from discreet.belief import Belief
+from discreet.core.engine import Engine
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
+from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+from discreet.mining.tabulation.budget import Budget
+
+ATTACKER = "knows all other records, or takes records as independent"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """What will be counted and released, and what that costs.
+
+    `expected` is what is known of it beforehand, for machines and the certificate; `facts` the same in words.
+    """
+
+    verb: str
+    kind: str
+    table: str
+    text: str
+    terms: Mapping[str, object]
+    epsilon: Real
+    delta: Real
+    guarantee: PureDP | ZeroConcentratedDP
+    expected: Mapping[str, object]
+    facts: tuple[tuple[str, str], ...]
+    work: Callable[[Engine, Randomness], pa.Table] = field(repr=False)
+
+    @property
+    def certificate(self) -> dict[str, object]:
+        """What may be published beside it."""
+        return {
+            "kind": self.kind,
+            "table": self.table,
+            **self.expected,
+            "relation": self.guarantee.relation.value,
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "guarantee": repr(self.guarantee),
+            "attacker": ATTACKER,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What a job would do to belief, and whether what is left allows it."""
+
+    job: Job
+    before: Belief
+    after: Belief
+    fits: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Made:
+    """What was released, and what it cost."""
+
+    job: Job
+    rows: pa.Table
+    belief: Belief
+    sentence: str
+    entry: int
+    repeated: bool
+
+
+def budget_of(
+    curator: Curator, verb: str, epsilon: Real | None, delta: Real
+) -> tuple[Real, PureDP | ZeroConcentratedDP]:
+    """The epsilon that is spent, for the promise's own secret, and the guarantee that it stands for."""
+    spent = cost_of(curator, epsilon, verb)
+    return spent, Budget.within(epsilon=spent, delta=delta, relation=curator.promise.secret).guarantee
+
+
+def offer(curator: Curator, job: Job) -> Offer:
+    """Costs nothing, reads no data."""
+    spent = curator.ledger.accountant(curator.alone)
+    fits = curator.ledger.fits(curator.analyst, job.guarantee)
+    after = spent.spend(job.guarantee).belief() if fits else spent.belief()
+    return Offer(job=job, before=spent.belief(), after=after, fits=fits)
+
+
+def make(curator: Curator, job: Job) -> Made:
+    """The rows; the same wish of the same analyst is free."""
+    found = once(
+        curator, job.verb, job.text, job.terms, job.guarantee, job.work, packed=_packed, unpacked=_unpacked
+    )
+    return Made(
+        job=job,
+        rows=found.released,
+        belief=curator.ledger.belief(analyst=curator.alone),
+        sentence=curator.ledger.sentence(analyst=curator.alone),
+        entry=found.entry,
+        repeated=found.repeated,
+    )
+
+
+def require_place(curator: Curator, job: Job, output: Path | None) -> None:
+    """Refuse a file that cannot be written, or that is what is read, before anything is charged."""
+    if output is None:
+        return
+    place = Target.of(output)
+    require_own_certificate(place)
+    Sources(tables={job.table: curator.policy.tables[job.table]}, frames={}).require_elsewhere(place)
+
+
+def publish(made: Made, output: Path | None) -> tuple[Path, ...]:
+    """The rows as a file, and the certificate beside it."""
+    if output is None:
+        return ()
+    place = Target.of(output)
+    with arriving(place) as file, DuckDBPublisher({}, {"rows": made.rows}) as engine:
+        engine.write('SELECT * FROM "rows"', file)
+    return output, write_certificate(made.job.certificate, place)
+
+
+def _packed(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _unpacked(content: bytes) -> pa.Table:
+    return pq.read_table(io.BytesIO(content))

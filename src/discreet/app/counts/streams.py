@@ -1,0 +1,195 @@
+"""A stream of counting questions under one reservation: from a file, or asked one after the other.
+
+A file is one request: it is answered once, and the same file again is free. A stream that is opened in Python
+is charged when it is opened, for all that may be asked of it; what it was asked is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pyarrow as pa
+
+from discreet.app.counts.job import Job, budget_of
+from discreet.app.curator import Curator
+from discreet.core.engine import Engine
+from discreet.core.errors import BudgetError, RequestError
+from discreet.core.numbers import Real
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import run_released
+from discreet.mechanisms import named as mechanism_name
+from discreet.mechanisms.sampling import Booleans
+from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, plan, read
+
+KEY_BITS = 128
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """How questions over a table's columns are answered; without a method, in the one that errs least."""
+
+    table: str
+    columns: Sequence[str] = ()
+    method: str | None = None
+    questions: int | None = None
+    updates: int | None = None
+    bins: Mapping[str, int] = field(default_factory=dict)
+    epsilon: Real | None = None
+    delta: Real = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """An open stream: `ask` answers one question after the other."""
+
+    answerer: OnlineAnswerer
+    curator: Curator
+    entry: int
+
+    @property
+    def plan(self) -> StreamPlan:
+        return self.answerer.plan
+
+    def ask(self, sql: str) -> StreamAnswer:
+        """The answer to SELECT COUNT(*) FROM table WHERE …; a refusal costs nothing."""
+        return self.answerer.ask(read(sql, self.curator.policy, self.plan.table), run_released)
+
+
+def open_stream(curator: Curator, wish: Wish) -> Stream:
+    """A stream for questions that are not known yet; charged now, for all of them."""
+    if not wish.columns or wish.questions is None:
+        raise RequestError(
+            "stream: columns and the number of questions must be known beforehand.",
+            hint="Give columns=[…] and questions=1000.",
+        )
+    made, _ = _planned(curator, wish, wish.columns, wish.questions)
+    answerer, entry = curator.charged(
+        f"{Randomness().bits(KEY_BITS):032x}",
+        _text(made),
+        made.guarantee,
+        lambda engine, random: OnlineAnswerer.open(made, curator.policy, engine, random),
+        lambda _: b"",
+    )
+    return Stream(answerer=answerer, curator=curator, entry=entry.id)
+
+
+def job(curator: Curator, wish: Wish, texts: Sequence[str]) -> Job:
+    """Questions that are all known; every one of them is checked before anything is charged."""
+    if not texts:
+        raise RequestError("stream: there is no question.", hint="Write one SELECT COUNT(*) … a line.")
+    asked = _each(texts, lambda text: read(text, curator.policy, wish.table))
+    columns = wish.columns or list(dict.fromkeys(name for each in asked for name in each.columns.values()))
+    if not columns:
+        raise RequestError(
+            "stream: no question reads a column.", hint="Ask for one count of everything instead."
+        )
+    made, epsilon = _planned(curator, wish, columns, wish.questions or len(texts))
+    cells = _each(asked, lambda each: made.universe.predicate(each, run_released))
+
+    def work(engine: Engine, random: Randomness) -> pa.Table:
+        stream = OnlineAnswerer.open(made, curator.policy, engine, random)
+        return _told([_or_refused(stream, each) for each in cells], texts)
+
+    return Job(
+        verb="stream",
+        kind="differentially private answers to a stream of questions",
+        table=wish.table,
+        text=_text(made),
+        terms={
+            "table": wish.table,
+            "columns": list(columns),
+            "method": wish.method,
+            "questions": made.questions,
+            "updates": wish.updates,
+            "bins": dict(wish.bins),
+            "epsilon": epsilon,
+            "delta": wish.delta,
+            "texts": list(texts),
+        },
+        epsilon=epsilon,
+        delta=wish.delta,
+        guarantee=made.guarantee,
+        expected=_expected(made, columns),
+        facts=_facts(made, columns),
+        work=work,
+    )
+
+
+def _planned(curator: Curator, wish: Wish, columns: Sequence[str], questions: int) -> tuple[StreamPlan, Real]:
+    epsilon, guarantee = budget_of(curator, "stream", wish.epsilon, wish.delta)
+    made = plan(
+        curator.policy,
+        wish.table,
+        columns,
+        guarantee,
+        questions=questions,
+        method=wish.method,
+        updates=wish.updates,
+        bins=wish.bins,
+    )
+    return made, epsilon
+
+
+def _each(found: Sequence[S], taken: Callable[[S], T]) -> list[T]:
+    """What becomes of each question, or a refusal that says which one it is of."""
+    results = []
+    for place, each in enumerate(found, 1):
+        try:
+            results.append(taken(each))
+        except RequestError as refusal:
+            message = refusal.message.removeprefix("ask: ")
+            raise RequestError(f"stream: question {place}: {message}", hint=refusal.hint) from None
+    return results
+
+
+def _or_refused(stream: OnlineAnswerer, cells: Booleans) -> StreamAnswer | None:
+    try:
+        return stream.answer(cells)
+    except BudgetError:
+        return None
+
+
+def _told(answers: Sequence[StreamAnswer | None], texts: Sequence[str]) -> pa.Table:
+    columns = {
+        "question": pa.array(texts, pa.string()),
+        "count": pa.array([each and each.count for each in answers], pa.int64()),
+        "error95": pa.array([each and each.error95 for each in answers], pa.int64()),
+        "fresh": pa.array([each and each.fresh for each in answers], pa.bool_()),
+    }
+    return pa.table(columns)
+
+
+def _text(made: StreamPlan) -> str:
+    """What the ledger calls it."""
+    return f"stream {made.table} --questions {made.questions} --method {made.method}"
+
+
+def _expected(made: StreamPlan, columns: Sequence[str]) -> dict[str, object]:
+    return {
+        "columns": list(columns),
+        "cells": made.universe.cells,
+        "method": made.method,
+        "questions": made.questions,
+        "updates": made.updates,
+        "mechanism": mechanism_name(type(made.answering)),
+        "error95": {"fresh": made.fresh95, "known": made.error95},
+    }
+
+
+def _facts(made: StreamPlan, columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    cells = f"{made.universe.cells:,} of {', '.join(columns)}"
+    if made.testing is None:
+        return (
+            ("cells", cells),
+            ("method", f"{made.method}: noise on each of {made.questions:,} answers"),
+            ("error", f"± {made.fresh95:,} for 95% of them"),
+        )
+    return (
+        ("cells", cells),
+        ("method", f"{made.method}: up to {made.updates} of {made.questions:,} answers are counted anew"),
+        ("error", f"95% of those ± {made.fresh95:,}, of the others ± {made.error95:,}"),
+    )

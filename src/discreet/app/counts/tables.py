@@ -1,0 +1,204 @@
+"""Tables of counts: all combinations of columns, marginals of them, or the ranges of an ordered column.
+
+A plain table has noise on every combination. Marginals and ranges are workloads: what is measured is chosen
+by the expected error of each strategy, before anything is spent, and all answers are consistent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, timedelta
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.app.counts.job import Job, budget_of
+from discreet.app.curator import Curator
+from discreet.belief.wording import number
+from discreet.core.engine import Engine
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.numbers import Real
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.mechanisms import named as mechanism_name
+from discreet.mining.schema import BINS, Attribute, Cut, Schema
+from discreet.mining.tabulation import contingency, workloads
+from discreet.mining.tabulation.workloads import Workload, WorkloadPlan, declared_table, range_ends
+
+ALL = "all"
+Labels = dict[str, list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """Which columns of which table, and what is asked of them."""
+
+    table: str
+    columns: Sequence[str] = ()
+    ranges: str | None = None
+    marginals: Sequence[Sequence[str]] = ()
+    bins: Mapping[str, int] = field(default_factory=dict)
+    logarithmic: Sequence[str] = ()
+    epsilon: Real | None = None
+    delta: Real = 0
+
+
+def job(curator: Curator, wish: Wish) -> Job:
+    """What would be counted; reads no data."""
+    epsilon, guarantee = budget_of(curator, "tabulate", wish.epsilon, wish.delta)
+    _require_one_kind(wish)
+    if wish.ranges is None and not wish.marginals:
+        kind, expected, facts, work = _table(curator.policy, wish, guarantee)
+    else:
+        kind, expected, facts, work = _workload(curator.policy, wish, guarantee)
+    return Job(
+        verb="tabulate",
+        kind=kind,
+        table=wish.table,
+        text=f"tabulate {wish.table} {_asked(wish)}",
+        terms=asdict(wish) | {"epsilon": epsilon},
+        epsilon=epsilon,
+        delta=wish.delta,
+        guarantee=guarantee,
+        expected=expected,
+        facts=facts,
+        work=work,
+    )
+
+
+Planned = tuple[str, dict[str, object], tuple[tuple[str, str], ...], Callable[[Engine, Randomness], pa.Table]]
+
+
+def _table(policy: Policy, wish: Wish, guarantee: PureDP | ZeroConcentratedDP) -> Planned:
+    bins = dict.fromkeys(wish.columns, BINS) | dict(wish.bins)
+    plan = contingency.plan(
+        policy, wish.table, wish.columns, guarantee, bins=bins, logarithmic=wish.logarithmic
+    )
+    mechanism, cells = mechanism_name(type(plan.noise)), plan.possible.size
+
+    def work(engine: Engine, random: Randomness) -> pa.Table:
+        return contingency.release(plan, policy, engine, random).to_arrow()
+
+    expected: dict[str, object] = {
+        "columns": list(wish.columns),
+        "cells": cells,
+        "mechanism": mechanism,
+        "error95": plan.error95,
+    }
+    facts = (
+        ("cells", f"{cells:,}, as declared"),
+        ("noise", f"{mechanism}, ± {plan.error95:,} for 95% of cells"),
+    )
+    kind = "differentially private " + ("histogram" if len(wish.columns) == 1 else "contingency table")
+    return kind, expected, facts, work
+
+
+def _workload(policy: Policy, wish: Wish, guarantee: PureDP | ZeroConcentratedDP) -> Planned:
+    columns = [*wish.columns, *([wish.ranges] if wish.ranges else [])]
+    bins = dict.fromkeys(columns, BINS) | dict(wish.bins)
+    declared = declared_table(policy, wish.table)
+    schema = Schema.of_table(declared, features=columns, bins=bins, logarithmic=wish.logarithmic)
+    workload, labels = _ranges(schema) if wish.ranges else _marginals(schema, wish.marginals)
+    plan = workloads.plan(
+        policy, wish.table, columns, workload, guarantee, bins=bins, logarithmic=wish.logarithmic
+    )
+
+    def work(engine: Engine, random: Randomness) -> pa.Table:
+        found = workloads.answer(plan, policy, engine, random)
+        return pa.table(labels | {"count": found.answers.round(1), "deviation": plan.deviations.round(2)})
+
+    kind = "differentially private " + ("ranges" if wish.ranges else "marginals")
+    return kind, _expected(plan, columns), _facts(plan), work
+
+
+def _ranges(schema: Schema) -> tuple[Workload, Labels]:
+    """Every range of the last column, for each combination of the others."""
+    *others, last = schema.attributes
+    if not last.ordered:
+        raise RequestError(
+            f"tabulate: {last.name} has no order, so it has no ranges.", hint="Name a number or a date."
+        )
+    workload = Workload.ranges(last.regular, missing=last.missing, within=[each.bins for each in others])
+    rows = [
+        (*combination, *_ends(last, *ends))
+        for combination in product(*(each.labels for each in others))
+        for ends in range_ends(last.regular)
+    ]
+    names = [*(each.name for each in others), f"{last.name}.from", f"{last.name}.to"]
+    return workload, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _ends(attribute: Attribute, first: int, after: int) -> tuple[str, str]:
+    """The first and the last value of a range of bins, as the policy would write them."""
+    assert attribute.bounds is not None
+    low = attribute.bounds[0] if first == 0 else attribute.cuts[first - 1]
+    if after > len(attribute.cuts):
+        high = attribute.bounds[1]
+    else:
+        cut = attribute.cuts[after - 1]
+        high = cut - timedelta(days=1) if isinstance(cut, date) else cut - (attribute.step or 0)
+    return _text(low), _text(high)
+
+
+def _text(end: Cut) -> str:
+    return end.isoformat() if isinstance(end, date) else f"{float(end):.12g}"
+
+
+def _marginals(schema: Schema, sets: Sequence[Sequence[str]]) -> tuple[Workload, Labels]:
+    """Every cell of each marginal; a column that is not in it shows that all are counted."""
+    places = {each.name: place for place, each in enumerate(schema.attributes)}
+    shape = [each.bins for each in schema.attributes]
+    workload = Workload.marginals(shape, [[places[name] for name in each] for each in sets])
+    rows = [
+        combination
+        for each in sets
+        for combination in product(
+            *(known.labels if known.name in each else (ALL,) for known in schema.attributes)
+        )
+    ]
+    return workload, dict(zip(places, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _expected(plan: WorkloadPlan, columns: Sequence[str]) -> dict[str, object]:
+    return {
+        "columns": list(columns),
+        "questions": len(plan.workload.questions),
+        "strategy": plan.strategy.name,
+        "mechanism": mechanism_name(type(plan.noise)),
+        "errors": {name: error if np.isfinite(error) else None for name, error in plan.errors.items()},
+    }
+
+
+def _facts(plan: WorkloadPlan) -> tuple[tuple[str, str], ...]:
+    others = sorted((error, name) for name, error in plan.errors.items() if np.isfinite(error))
+    told = ", ".join(f"{name} {number(error)}" for error, name in others)
+    return (
+        ("counts", f"{len(plan.workload.questions):,}"),
+        ("measured", f"{plan.strategy.name}, the strategy of least expected error"),
+        ("error", f"{told} rows, root mean square"),
+    )
+
+
+def _require_one_kind(wish: Wish) -> None:
+    if wish.ranges is not None and wish.marginals:
+        raise RequestError("tabulate: ranges and marginals were given.", hint="Ask for one of them.")
+    named = {name for each in wish.marginals for name in each}
+    if wish.marginals and not named <= set(wish.columns):
+        raise RequestError("tabulate: a marginal names a column that is not among them.", hint="Add it.")
+    if not wish.columns and wish.ranges is None:
+        raise RequestError("tabulate: no column is named.", hint="Name some: --columns sex,income.")
+    for name in wish.bins:
+        if name not in wish.columns and name != wish.ranges:
+            raise RequestError(
+                f"tabulate: bins are given for {name}, which is not counted.", hint="Leave it out."
+            )
+
+
+def _asked(wish: Wish) -> str:
+    """What the ledger says of it."""
+    parts = [f"--columns {','.join(wish.columns)}"] if wish.columns and not wish.marginals else []
+    parts += [f"--ranges {wish.ranges}"] if wish.ranges else []
+    return " ".join([*parts, *(f"--marginal {','.join(each)}" for each in wish.marginals)])

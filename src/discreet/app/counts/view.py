@@ -1,0 +1,78 @@
+"""How counts are shown: what they would cost, what they are, what may now be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet.app.ask_view import show_facts
+from discreet.app.counts.job import Job, Made, Offer
+from discreet.belief.wording import at_most, number, percent
+
+MOST_ROWS = 40
+
+
+def offered(offer: Offer) -> dict[str, object]:
+    """A plan for machines."""
+    belief = {"prior": offer.before.prior, "before": offer.before.highest, "after": offer.after.highest}
+    return {**offer.job.certificate, "belief": belief, "fits": offer.fits}
+
+
+def made(found: Made, written: Sequence[Path]) -> dict[str, object]:
+    """A result for machines."""
+    return {
+        **found.job.certificate,
+        "names": found.rows.column_names,
+        "rows": [list(row.values()) for row in found.rows.to_pylist()],
+        "belief": {"prior": found.belief.prior, "posterior": found.belief.highest, "tail": found.belief.tail},
+        "entry": found.entry,
+        "repeated": found.repeated,
+        "sentence": found.sentence,
+        "files": [str(path) for path in written],
+    }
+
+
+def show_offer(console: Console, offer: Offer) -> None:
+    """What is known before anything is spent."""
+    before, after = at_most(offer.before.highest), at_most(offer.after.highest)
+    change = f"{percent(offer.before.prior)} → at most {after} after it ({before} before)"
+    if not offer.fits:
+        change = f"{before}, as before: it costs more than is left and would be refused"
+    relation = offer.job.guarantee.relation
+    neighbours = ("neighbours", f"{relation.neighbours} ({relation.value})")
+    show_facts(console, [*offer.job.facts, ("cost", _cost(offer.job)), ("belief", change), neighbours])
+
+
+def show(console: Console, found: Made, written: Sequence[Path]) -> None:
+    """The first rows, then what is known of them, cost and belief."""
+    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+    for name, column in zip(found.rows.column_names, found.rows.columns, strict=True):
+        words = str(column.type) in ("string", "bool")
+        table.add_column(name, justify="left" if words else "right", overflow="fold")
+    for row in found.rows.slice(0, MOST_ROWS).to_pylist():
+        table.add_row(*map(_shown, row.values()))
+    console.print(table)
+    if found.rows.num_rows > MOST_ROWS:
+        rest = f"… {found.rows.num_rows - MOST_ROWS:,} more rows; -o FILE.csv writes all."
+        console.print(rest, style="dim", highlight=False)
+    charge = "nothing: the same was released before" if found.repeated else _cost(found.job)
+    told = [("cost", f"{charge} (entry {found.entry})"), ("belief", found.sentence)]
+    show_facts(console, [*found.job.facts, *told])
+    for path in written:
+        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _cost(job: Job) -> str:
+    leak = f", delta {float(job.delta):g}" if job.delta else ""
+    return f"epsilon {number(float(job.epsilon))}{leak}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "refused"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

@@ -1,0 +1,142 @@
+"""The online answerer: a stream's questions, each answered before the next is known.
+
+    the same question again → the same answer, for nothing
+    test: does what is known answer it?  yes → the known answer     no → a noisy count, which is learned from
+
+Reads       one histogram over the universe, by one statement, when it is opened. It stays `Exact`.
+Guarantee   that of the plan. The number of rows, the test and the noisy counts are its `parts`; each is
+            private whatever was released before, so they add up. What is known follows from the released.
+Ends        after so many questions, or so many updates, as was planned; the refusal says no more than what
+            was told already, so it is the same on neighbours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from discreet.core.engine import Engine
+from discreet.core.errors import BudgetError
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
+from discreet.mechanisms.sampling import Booleans, Integers
+from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.stream import candidates
+from discreet.mining.stream.candidates import Candidates
+from discreet.mining.stream.plan import CONFIDENCE, StreamPlan
+from discreet.mining.stream.questions import Asked
+from discreet.mining.stream.sparse_vector import Watch
+from discreet.mining.stream.weights import Weights
+from discreet.mining.tabulation.budget import deviation
+from discreet.sql.answer import Afterwards
+
+
+class Knowledge(Protocol):
+    """What is known of the cells from what was released."""
+
+    def guess(self, asked: Booleans) -> int:
+        """The known answer."""
+
+    def hardness(self, asked: Booleans, count: int) -> int:
+        """How wrong that is, for the exact count; stays inside."""
+
+    def learn(self, asked: Booleans, answer: int) -> None:
+        """Take a released count into account."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamAnswer:
+    """A released count; `fresh` if it was counted for this question, `error95` is how far off it may be."""
+
+    count: int
+    fresh: bool
+    error95: int
+
+
+class OnlineAnswerer:
+    """Answers counting questions over one table, one after the other."""
+
+    def __init__(self, plan: StreamPlan, counts: Exact[Integers], random: Randomness) -> None:
+        self.plan, self.asked, self.updates = plan, 0, 0
+        self._counts, self._random = counts, random
+        self._told: dict[bytes, StreamAnswer] = {}
+        self._known: Knowledge | None = None
+        self._watch: Watch | None = None
+        if plan.testing is not None:
+            self._known = self._knowledge()
+            threshold = candidates.HARD if plan.method == "median" else plan.width
+            self._watch = Watch(plan.testing, threshold, random)
+
+    @classmethod
+    def open(cls, plan: StreamPlan, policy: Policy, engine: Engine, random: Randomness) -> OnlineAnswerer:
+        """Over a table of the policy; one statement."""
+        counter = EngineCounter.of_table(engine, policy, plan.table, plan.universe.schema)
+        return cls.from_counter(plan, counter, random)
+
+    @classmethod
+    def from_counter(cls, plan: StreamPlan, counter: Counter, random: Randomness) -> OnlineAnswerer:
+        """The same, over whatever counts."""
+        plan.budget.require_bounded(counter.rows_per_person)
+        (counts,) = counter.marginals([tuple(each.name for each in plan.universe.schema.attributes)]).secret
+        return cls(plan, Exact(counts.reshape(-1)), random)
+
+    @property
+    def over(self) -> str:
+        """Why no further question is answered; empty while they are."""
+        plan = self.plan
+        if self.asked >= plan.questions:
+            return f"all {plan.questions:,} questions of the stream are asked"
+        if self._watch is not None and self._watch.over:
+            return f"all {plan.updates:,} updates of the stream are used"
+        return ""
+
+    def ask(self, question: Asked, run: Afterwards) -> StreamAnswer:
+        """The answer to a question in SQL, or a refusal, which costs nothing."""
+        return self.answer(self.plan.universe.predicate(question, run))
+
+    def answer(self, cells: Booleans) -> StreamAnswer:
+        """How many rows are in these cells, each said to be in or out."""
+        flat = cells.reshape(-1)
+        key = hashlib.sha256(np.packbits(flat).tobytes()).digest()
+        if key not in self._told:
+            if self.over:
+                raise BudgetError(
+                    f"stream: {self.over}.", hint="Open another stream, with a budget of its own."
+                )
+            self.asked += 1
+            self._told[key] = self._answered(flat)
+        return self._told[key]
+
+    def _answered(self, cells: Booleans) -> StreamAnswer:
+        plan, count = self.plan, Exact(int(self._counts.secret[cells].sum()))
+        if self._known is None or self._watch is None:
+            return self._fresh(count)
+        hard = self._watch.passes(Exact(self._known.hardness(cells, count.secret)))
+        if not hard:
+            return StreamAnswer(count=self._known.guess(cells), fresh=False, error95=plan.error95)
+        found = self._fresh(count)
+        self.updates += 1
+        self._known.learn(cells, found.count)
+        return found
+
+    def _fresh(self, count: Exact[int]) -> StreamAnswer:
+        noisy = self.plan.answering.release(count, self._random).value
+        return StreamAnswer(count=max(0, noisy), fresh=True, error95=self.plan.fresh95)
+
+    def _knowledge(self) -> Knowledge:
+        """What is known at first: the cells, and how many rows there are."""
+        plan = self.plan
+        rows = plan.rows
+        if rows is None:
+            assert plan.counting is not None
+            total = Exact(int(self._counts.secret.sum()))
+            rows = max(1, plan.counting.release(total, self._random).value)
+        if plan.method == "weights":
+            return Weights(plan.universe.cells, rows=rows, deviation=deviation(plan.answering))
+        sure = 1 - (1 - CONFIDENCE) / plan.updates
+        band = float(plan.answering.half_width(sure))
+        return Candidates(plan.universe.cells, size=plan.size, rows=rows, width=plan.width, band=band)

@@ -1,0 +1,121 @@
+"""The median mechanism's knowledge: all small databases that agree with what was released.
+
+Candidates  C: at first every database of `size` rows over the cells, as counts. A database S answers a
+            question with its share of rows, times the number n of rows of the table.
+Hardness    r = the mean over S in C of exp(-|f(D) - n f(S)| / width), between 0 and 1: near 1 where most of
+            C answers as the data does [RR10, (1)]. What is tested is 1 - r on a grid of `GRID` steps, which
+            is hard from 1/4 on, so r up to 3/4 [RR10: t = 3/4 + noise].
+Sensitivity one person moves f(D) by at most R rows, so each term of r by at most R / width. Every term is
+            rounded down to the grid, the terms' mean too: floor(a) and floor(b) differ by at most the next
+            integer above |a - b|, so all by `GRID R / width`, rounded up, and one more for what a float's
+            exp may be off.
+Easy        the (lower) median over C of n f(S). Where it is off by x, half of C is off by x or more on one
+            side, so r <= (1 + exp(-x / width)) / 2, and x <= -width ln(2 r - 1).
+Hard        a noisy count a; S stays in C if |n f(S) - a| <= `band`, and where none is that close those that
+            are closest stay [RR10, step (e)].
+
+The paper's parameters, for databases beyond any table's size, are m = 160,000 ln k ln(1/e) / e**2 rows and a
+band of e/50, e n being the `width`; here the band is never less than what `size` rows can express or what the
+noise hides, nor the width less than `STEPS` of those rows, else C would soon be empty and all questions hard.
+A larger width only lowers the sensitivity, and C follows from what was released: privacy hangs on neither.
+
+[RR10]      Roth & Roughgarden, Interactive Privacy via the Median Mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from discreet.mechanisms.sampling import Booleans, Floats, Integers
+
+GRID = 1 << 30
+HARD = GRID // 4
+MOST = 8_000_000
+LEAST_SIZE = 10
+"""Databases of fewer rows answer no question within a twentieth."""
+STEPS = 4
+LARGEST_SIZE = 1_000
+PAPERS_BAND = 50
+
+
+def databases(cells: int, size: int) -> int:
+    """How many databases of `size` rows there are.
+
+    >>> databases(4, 2)
+    10
+    """
+    return math.comb(size + cells - 1, cells - 1)
+
+
+def largest_size(cells: int) -> int:
+    """The most rows with which all databases can be listed, cell by cell; 0 if not even one."""
+    size = 0
+    while size < LARGEST_SIZE and databases(cells, size + 1) * cells <= MOST:
+        size += 1
+    return size
+
+
+def widened(width: int, rows: int, size: int) -> int:
+    """The width, or what databases of `size` rows can tell apart of a table of `rows` rows."""
+    return max(width, -(-STEPS * rows // size))
+
+
+def grid_sensitivity(rows_per_person: int, width: int) -> int:
+    """How far one person moves the hardness."""
+    return -(-GRID * rows_per_person // width) + 1
+
+
+class Candidates:
+    """The databases that are left, for a table of `rows` rows."""
+
+    def __init__(self, cells: int, *, size: int, rows: int, width: int, band: float) -> None:
+        self._left = listed(cells, size)
+        self._size, self._rows, self._width = size, rows, widened(width, rows, size)
+        self._band = max(band, self._width / PAPERS_BAND, rows / (2 * size))
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def guess(self, asked: Booleans) -> int:
+        """The median answer."""
+        below = np.cumsum(self._answers(asked)[0])
+        median = int(np.searchsorted(below, -(-len(self._left) // 2)))
+        return round(self._rows * median / self._size)
+
+    def hardness(self, asked: Booleans, count: int) -> int:
+        """(1 - r) GRID, for the exact count."""
+        number, values = self._answers(asked)
+        terms = np.floor(GRID * np.exp(-np.abs(count - values) / self._width)).astype(np.int64)
+        return int(number @ (GRID - terms)) // len(self._left)
+
+    def learn(self, asked: Booleans, answer: int) -> None:
+        """Leave out what disagrees with a released count."""
+        off = np.abs(self._rows * self._held(asked) / self._size - answer)
+        self._left = self._left[off <= max(self._band, float(off.min()))]
+
+    def _held(self, asked: Booleans) -> Integers:
+        return np.asarray(self._left[:, asked].sum(axis=1, dtype=np.int64))
+
+    def _answers(self, asked: Booleans) -> tuple[Integers, Floats]:
+        """How many candidates have each number of rows in it, and what that stands for in the table."""
+        number = np.bincount(self._held(asked), minlength=self._size + 1).astype(np.int64)
+        return number, np.linspace(0.0, self._rows, self._size + 1)
+
+
+def listed(cells: int, size: int) -> Integers:
+    """Every way to put `size` rows into the cells.
+
+    >>> listed(2, 2).tolist()
+    [[0, 2], [1, 1], [2, 0]]
+    """
+    found = np.zeros((1, 0), np.int64)
+    for _ in range(cells - 1):
+        left = size - found.sum(axis=1)
+        ways = left + 1
+        before = np.repeat(found, ways, axis=0)
+        first = np.cumsum(ways) - ways
+        last = np.arange(len(before)) - np.repeat(first, ways)
+        found = np.column_stack([before, last])
+    return np.column_stack([found, size - found.sum(axis=1)])

@@ -1,0 +1,151 @@
+"""Sparse vector: which of a stream of scores reach a threshold, where few of them do and only those cost.
+
+Release     of each score h_i, one after the other, whether h_i + Z_i >= threshold + W. W is drawn first, and
+            anew after a score that passed if `renewed`; Z_i is drawn for every score. After `passes` scores
+            that passed nothing more is told. All are integers: W discrete Laplace of rate e1 / s, Z_i of rate
+            e2 / (2 s).
+Requires    |h_i(D) - h_i(D')| <= s = `sensitivity` for all neighbours D, D', whatever was told before.
+Guarantee   (e1 + passes e2)-DP. Fix what was told and the Z_i of scores that did not pass. On D' take W + s
+            for W, and Z_i + 2 s for Z_i of scores that passed. What did not pass does not: h'_i + Z_i <=
+            h_i + s + Z_i < threshold + W + s. What passed does: h'_i + Z_i + 2 s >= h_i + Z_i + s >=
+            threshold + W + s. The shift of W costs a factor of exp(e1), that of each Z_i exp(e2), and a sum
+            over all W and Z_i is a sum over the shifted ones. How many scores did not pass does not matter.
+            If `renewed`, everything up to a pass is (e1 + e2)-DP, and there are `passes` such parts.
+Utility     a score that is further than `reach(miss)` from the threshold is told wrongly with probability at
+            most `miss`. W and Z are at most one more than Laplace variables of the same rates L1, L2, and
+            Pr[L1 + L2 > x] = (b**2 exp(-a x) - a**2 exp(-b x)) / (2 (b**2 - a**2)) for rates a, b.
+Why once    A threshold that is drawn once costs e1 once; in concentrated terms it is drawn anew, since parts
+            that are each pure add up there by themselves.
+
+[DNRRV09]   Dwork, Naor, Reingold, Rothblum & Vadhan, On the Complexity of DP Data Release.
+[LSL17]     Lyu, Su & Li, Understanding the Sparse Vector Technique: variants of it that keep no promise, and
+            the best division of epsilon, e1 : passes e2 = 1 : (2 passes)**(2/3).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from discreet.core.guarantees import PureDP
+from discreet.core.numbers import keep_fraction, require_count, require_probability
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation, keep_relation
+from discreet.core.values import Exact
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+PLACES = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseVector:
+    """Tells which scores pass: `lasting` is spent on the threshold, `each` on every score that does.
+
+    >>> SparseVector.of(Fraction(1), passes=10, sensitivity=1).guarantees
+    {PureDP(epsilon=Fraction(1, 1), relation=<Relation.VALUE: 'value'>): 1}
+    """
+
+    lasting: Fraction
+    each: Fraction
+    passes: int
+    sensitivity: int
+    renewed: bool = False
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        keep_relation(self)
+        keep_fraction(self, "lasting")
+        keep_fraction(self, "each")
+        require_count(self, "passes", self.passes)
+        require_count(self, "sensitivity", self.sensitivity)
+
+    @classmethod
+    def of(
+        cls,
+        epsilon: Fraction,
+        *,
+        passes: int,
+        sensitivity: int,
+        renewed: bool = False,
+        relation: Relation = Relation.VALUE,
+    ) -> SparseVector:
+        """The best division of epsilon; it is for all passes together, or for every single one if renewed."""
+        together = 1 if renewed else passes
+        lasting = Fraction(math.ceil(PLACES / (1 + (2 * together) ** (2 / 3))), PLACES)
+        return cls(
+            lasting=epsilon * lasting,
+            each=epsilon * (1 - lasting) / together,
+            passes=passes,
+            sensitivity=sensitivity,
+            renewed=renewed,
+            relation=relation,
+        )
+
+    @property
+    def guarantees(self) -> dict[PureDP, int]:
+        """What is spent, and how often."""
+        if self.renewed:
+            return {PureDP(epsilon=self.lasting + self.each, relation=self.relation): self.passes}
+        return {PureDP(epsilon=self.lasting + self.passes * self.each, relation=self.relation): 1}
+
+    @cached_property
+    def of_threshold(self) -> DiscreteLaplace:
+        """The noise W."""
+        return DiscreteLaplace(epsilon=self.lasting, sensitivity=self.sensitivity, relation=self.relation)
+
+    @cached_property
+    def of_score(self) -> DiscreteLaplace:
+        """The noise Z."""
+        return DiscreteLaplace(epsilon=self.each, sensitivity=2 * self.sensitivity, relation=self.relation)
+
+    def reach(self, miss: float) -> int:
+        """Z - W is above this with probability at most `miss`."""
+        require_probability(self, "miss", miss)
+        a, b = sorted(float(each.rate) for each in (self.of_threshold, self.of_score))
+        high = 1 / a
+        while _above(high, a, b) > miss:
+            high *= 2
+        low = 0.0
+        while high - low > 0.5:
+            middle = (low + high) / 2
+            low, high = (low, middle) if _above(middle, a, b) <= miss else (middle, high)
+        return math.ceil(high) + 2
+
+
+class Watch:
+    """A sparse vector at work: it keeps W, and tells of one score after the other."""
+
+    def __init__(self, terms: SparseVector, threshold: int, random: Randomness) -> None:
+        self.terms, self.passed = terms, 0
+        self._threshold, self._random = threshold, random
+        self._limit = self._drawn()
+
+    @property
+    def over(self) -> bool:
+        """Whether all passes are used, so that nothing more may be told."""
+        return self.passed >= self.terms.passes
+
+    def passes(self, score: Exact[int]) -> bool:
+        """Whether a noisy score reaches the noisy threshold."""
+        assert not self.over
+        noisy = self.terms.of_score.release(score, self._random).value
+        if noisy < self._limit.secret:
+            return False
+        self.passed += 1
+        if self.terms.renewed:
+            self._limit = self._drawn()
+        return True
+
+    def _drawn(self) -> Exact[int]:
+        """The noisy threshold, which is not told either."""
+        noise = self.terms.of_threshold.release(Exact(self._threshold), self._random)
+        return Exact(noise.value)
+
+
+def _above(x: float, a: float, b: float) -> float:
+    """Pr[L1 + L2 > x] for Laplace variables of rates a <= b."""
+    if b - a < 1e-4 * b:
+        return (1 + a * x / 2) * math.exp(-a * x) / 2
+    return (b * b * math.exp(-a * x) - a * a * math.exp(-b * x)) / (2 * (b * b - a * a))

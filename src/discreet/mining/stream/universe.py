@@ -1,0 +1,175 @@
+"""The universe: every combination of bins that a row can be in, and which of them a question counts.
+
+Cells       the combinations of the columns' declared bins, as `schema` has them; where no bins are asked for,
+            every declared value is a bin of its own, and NULL one more.
+Predicate   a question's condition is tried on every declared value of the columns that it reads, in SQL over
+            a table of nothing else: what it means is decided by the engine's own rules. A question that holds
+            for some values of a bin and not for others is refused, as no sum of cells answers it.
+
+All of it follows from policy and text: no data is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.errors import RequestError, require
+from discreet.core.policy import Column, Kind, Table
+from discreet.mechanisms.sampling import Booleans, Integers
+from discreet.mining.schema import MOST_BINS, Attribute, Schema
+from discreet.mining.stream.questions import Asked
+from discreet.sql.answer import Afterwards
+from discreet.sql.emit import quoted
+from discreet.sql.refusal import refuse
+
+MOST_CELLS = 1 << 20
+MOST_VALUES = 2_000_000
+PLACE, HOLDS = "_discreet_place", "holds"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Axis:
+    """A column's values as the store has them, and the bin of each."""
+
+    values: pa.Array
+    bins: Integers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Universe:
+    """The cells of some columns of a table."""
+
+    schema: Schema
+    axes: Mapping[str, Axis]
+
+    @classmethod
+    def of_table(
+        cls,
+        table: Table,
+        columns: Sequence[str],
+        *,
+        bins: Mapping[str, int],
+        logarithmic: Collection[str] = (),
+    ) -> Universe:
+        """As the policy declares the columns; `bins` for numbers and dates that have too many values."""
+        for name in bins:
+            require(name in columns, "stream", "bins", name, "for columns that are asked for")
+        every = {name: _number(table.columns[name]) for name in columns if name in table.columns}
+        for name, number in every.items():
+            if number > MOST_BINS and name not in bins:
+                raise RequestError(
+                    f"stream: column {name} has {number:,} values, which are too many to tell apart.",
+                    hint=f"Divide it into bins: --bins {name}=20.",
+                )
+        schema = Schema.of_table(table, features=columns, bins=every | dict(bins), logarithmic=logarithmic)
+        cells = prod(each.bins for each in schema.attributes)
+        hint = "Name fewer columns, or divide a number into fewer bins with --bins age=10."
+        require(
+            cells <= MOST_CELLS, "stream", "columns", f"{cells:,}", f"{MOST_CELLS:,} cells or less", hint=hint
+        )
+        axes = {each.name: _axis(each, table.columns[each.name]) for each in schema.attributes}
+        return cls(schema=schema, axes=axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(each.bins for each in self.schema.attributes)
+
+    @property
+    def cells(self) -> int:
+        return prod(self.shape)
+
+    def predicate(self, asked: Asked, run: Afterwards) -> Booleans:
+        """Which cells a question counts; `run` is whatever runs SQL over tables that are handed to it.
+
+        It has an axis for every column. Those that are not read take no memory.
+        """
+        missing = [name for name in asked.columns.values() if name not in self.axes]
+        if missing:
+            refuse(
+                f"the column {missing[0]} is not one of the stream's.",
+                f"It has {', '.join(self.axes)}; name all columns when the stream is opened.",
+            )
+        read = [each for each in self.schema.attributes if each.name in asked.columns.values()]
+        holds = self._tried(asked, read, run)
+        for axis, attribute in enumerate(read):
+            holds = _in_bins(holds, axis, self.axes[attribute.name].bins, attribute)
+        wide = [each.bins if each in read else 1 for each in self.schema.attributes]
+        return np.broadcast_to(holds.reshape(wide), self.shape)
+
+    def _tried(self, asked: Asked, read: Sequence[Attribute], run: Afterwards) -> Booleans:
+        """The condition on every combination of values of the columns that it reads."""
+        shape = tuple(len(self.axes[each.name].values) for each in read)
+        if prod(shape) > MOST_VALUES:
+            refuse(
+                f"the columns of the question have {prod(shape):,} combinations of values.",
+                f"Ask about fewer columns at once: at most {MOST_VALUES:,} combinations.",
+            )
+        places = np.indices(shape).reshape(len(read), prod(shape))
+        at = {each.name: places[axis] for axis, each in enumerate(read)}
+        table = {
+            inner: self.axes[name].values.take(pa.array(at[name])) for inner, name in asked.columns.items()
+        }
+        table[PLACE] = pa.array(np.arange(prod(shape)))
+        text = f"SELECT coalesce({asked.condition}, FALSE) AS {HOLDS} FROM cells ORDER BY {quoted(PLACE)}"
+        found = run(text, {"cells": pa.table(table)})
+        return np.asarray(found.column(HOLDS).to_numpy(zero_copy_only=False), np.bool_).reshape(shape)
+
+
+def _number(column: Column) -> int:
+    """How many values a number or a date has; what has no bins at all is refused later."""
+    if column.grid is not None:
+        return column.grid[1] - column.grid[0] + 1
+    if column.type is Kind.DATE and isinstance(column.low, date) and isinstance(column.high, date):
+        return (column.high - column.low).days + 1
+    return 1
+
+
+def _axis(attribute: Attribute, column: Column) -> Axis:
+    values, bins = _values(attribute, column)
+    if attribute.missing:
+        values, bins = [*values, None], np.append(bins, attribute.nowhere)
+    kind = {Kind.CATEGORY: pa.string(), Kind.BOOLEAN: pa.bool_(), Kind.DATE: pa.date32()}
+    return Axis(values=pa.array(values, kind.get(column.type, pa.int64())), bins=bins.astype(np.int64))
+
+
+def _values(attribute: Attribute, column: Column) -> tuple[list[Any], Integers]:
+    """Every declared value as the store keeps it (a number in steps), and its bin."""
+    number = _number(column)
+    if number > MOST_VALUES:
+        raise RequestError(
+            f"stream: column {attribute.name} has {number:,} values.",
+            hint=f"Ask about columns of at most {MOST_VALUES:,}.",
+        )
+    if column.grid is not None:
+        steps = range(column.grid[0], column.grid[1] + 1)
+        limits = [int(-(-cut // column.step)) for cut in attribute.cuts if not isinstance(cut, date)]
+        return list(steps), np.searchsorted(limits, list(steps), side="right")
+    if isinstance(column.low, date):
+        days: list[Any] = [column.low + timedelta(days=each) for each in range(number)]
+        return days, np.searchsorted(
+            np.array(attribute.cuts, "datetime64[D]"), np.array(days, "datetime64[D]"), "right"
+        )
+    values: list[Any] = [False, True] if column.type is Kind.BOOLEAN else list(attribute.values)
+    return values, np.arange(len(values))
+
+
+def _in_bins(holds: Booleans, axis: int, bins: Integers, attribute: Attribute) -> Booleans:
+    """The values of one axis taken together to bins."""
+    moved = np.moveaxis(holds, axis, 0)
+    found = np.zeros((attribute.bins, *moved.shape[1:]), np.int64)
+    np.add.at(found, bins, moved.astype(np.int64))
+    size = np.bincount(bins, minlength=attribute.bins).reshape(-1, *[1] * (holds.ndim - 1))
+    if bool(((found > 0) & (found < size)).any()):
+        cuts = ", ".join(attribute.starts[:8]) + (" …" if len(attribute.starts) > 8 else "")
+        refuse(
+            f"the question holds for a part of a bin of {attribute.name}.",
+            f"Compare with where its bins begin ({cuts}), or give it more bins.",
+        )
+    return np.moveaxis(found > 0, 0, axis)

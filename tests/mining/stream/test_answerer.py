@@ -1,0 +1,200 @@
+"""Streams over a table of a policy: what is asked, what is refused, when it ends, what the engine sees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.core.errors import BudgetError, InvalidParameterError, RequestError
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.randomness import Randomness
+from discreet.core.relations import Relation
+from discreet.core.values import Exact
+from discreet.engines.duckdb import run_released
+from discreet.mining.counting import EngineCounter
+from discreet.mining.stream import OnlineAnswerer, StreamPlan, plan, read
+from tests.mining.stream.worlds import asked, declared
+from tests.mining.synthesis.tables import counter_of, opened, people, policy_of
+
+ONE = PureDP(epsilon=1, relation=Relation.VALUE)
+CONDITIONS = (
+    "age >= 30",
+    "age BETWEEN 20 AND 39 AND sex = 'f'",
+    "kin = 'wife' OR ill",
+    "kin IS NULL",
+    "NOT ill",
+    "age % 2 = 0 AND kin IN ('child', 'other')",
+    "kin <> 'wife'",
+    "ill IS NULL OR age < 3",
+    "CASE WHEN sex = 'm' THEN age > 50 ELSE age > 60 END",
+)
+
+
+def question(condition: str) -> str:
+    return f"SELECT COUNT(*) FROM people WHERE {condition}"
+
+
+def planned(**options: Any) -> StreamPlan:
+    return plan(policy_of(), "people", ["age", "sex", "kin", "ill"], ONE, questions=100, **options)
+
+
+def test_a_question_counts_the_cells_that_the_engine_would_count(tmp_path: Path) -> None:
+    with opened(tmp_path, people(700)) as (policy, engine):
+        universe = planned().universe
+        counter = EngineCounter.of_table(engine, policy, "people", universe.schema)
+        names = tuple(each.name for each in universe.schema.attributes)
+        counts = counter.marginals([names]).secret[0].reshape(-1)
+        for condition in CONDITIONS:
+            cells = universe.predicate(read(question(condition), policy, "people"), run_released)
+            (truth,) = engine.count(f"SELECT count(*) AS n FROM people WHERE {condition}").secret.to_pylist()
+            assert counts[cells.reshape(-1)].sum() == truth["n"], condition
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("SELECT COUNT(kin) FROM people", "kin IS NOT NULL"),
+        ("SELECT COUNT_IF(age > 7) AS n FROM people", "age > 7"),
+        ("SELECT COUNT(*) FILTER (WHERE ill) FROM people AS p WHERE p.age > 7", "age > 7 AND ill"),
+        ("SELECT COUNT(*) FROM people", "true"),
+    ],
+)
+def test_counts_are_conditions_however_they_are_written(text: str, condition: str) -> None:
+    universe, policy = planned().universe, policy_of()
+    one, other = (
+        universe.predicate(read(each, policy, "people"), run_released) for each in (text, question(condition))
+    )
+    assert (one == other).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT sex, COUNT(*) FROM people GROUP BY sex", "one count, and nothing else"),
+        ("SELECT COUNT(*) + 1 FROM people", "one count, and nothing else"),
+        ("SELECT COUNT(*), COUNT(kin) FROM people", "one count, and nothing else"),
+        ("SELECT SUM(age) FROM people", "one count, and nothing else"),
+        ("SELECT COUNT(*) FROM (SELECT age FROM people)", "one table as they are"),
+        ("SELECT COUNT(*) FROM people WHERE pay > 3", "the column pay is not one of the stream's"),
+        ("SELECT COUNT(*) FROM people WHERE name = 'x'", "identifies people"),
+        ("SELECT COUNT(*) FROM dogs", "there is no table dogs"),
+        ("SELECT * FROM people", "show rows"),
+        ("COUNT people", "SELECT"),
+    ],
+)
+def test_what_a_stream_does_not_answer_is_refused(text: str, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        planned().universe.predicate(read(text, policy_of(), "people"), run_released)
+
+
+def test_a_question_that_divides_a_bin_is_refused_and_one_that_does_not_is_answered() -> None:
+    universe = plan(policy_of(), "people", ["age"], ONE, questions=9, bins={"age": 4}).universe
+    cells = universe.predicate(read(question("age >= 50"), policy_of(), "people"), run_released)
+    assert cells.tolist() == [False, False, True, True]
+    with pytest.raises(RequestError, match=r"a part of a bin of age.*25, 50, 75"):
+        universe.predicate(read(question("age >= 51"), policy_of(), "people"), run_released)
+
+
+def test_a_stream_asks_the_engine_once_and_knows_what_it_was_told(tmp_path: Path, random: Randomness) -> None:
+    real = people(5_000)
+    with opened(tmp_path, real, rows=5_000) as (policy, engine):
+        made = plan(policy, "people", ["sex", "ill"], ONE, questions=500, method="weights")
+        stream = OnlineAnswerer.open(made, policy, engine, random)
+        text = read(question("sex = 'f'"), policy, "people")
+        first, again = stream.ask(text, run_released), stream.ask(text, run_released)
+        assert len(engine.asked) == 1
+    assert first is again
+    assert stream.asked == 1
+    truth = real.column("sex").to_pylist().count("f")
+    # the noise of test and answer passes nine times its 95% reach with probability below 1e-9
+    assert abs(first.count - truth) <= 9 * made.error95
+
+
+@pytest.mark.parametrize("method", ["median", "weights", "laplace"])
+@pytest.mark.parametrize("budget", [ONE, ZeroConcentratedDP(rho=Fraction(1, 50), relation=Relation.PRESENCE)])
+def test_a_stream_ends_with_the_same_sentence_on_neighbours(
+    method: str, budget: PureDP | ZeroConcentratedDP, random: Randomness
+) -> None:
+    made = plan(declared(3, 40), "t", ["x"], budget, questions=2, method=method)
+    said = []
+    for counts in ([20, 10, 10], [19, 11, 10]):
+        stream = OnlineAnswerer(made, Exact(np.array(counts, np.int64)), random)
+        for each in asked([1, 0, 0], [0, 1, 0]):
+            assert stream.answer(each).count >= 0
+        with pytest.raises(BudgetError) as refusal:
+            stream.answer(asked([0, 0, 1])[0])
+        said.append(str(refusal.value))
+        assert stream.answer(asked([1, 0, 0])[0])  # what was told is told again
+    assert said[0] == said[1]
+    assert "stream" in said[0]
+
+
+def test_when_all_updates_are_used_the_stream_ends(random: Randomness) -> None:
+    made = plan(declared(2, 10**6), "t", ["x"], ONE, questions=50, method="weights", updates=1)
+    stream = OnlineAnswerer(made, Exact(np.array([10**6, 0], np.int64)), random)
+    assert stream.answer(asked([1, 0])[0]).fresh
+    with pytest.raises(BudgetError, match="all 1 updates of the stream are used"):
+        stream.answer(asked([0, 1])[0])
+
+
+@pytest.mark.parametrize("method", ["median", "weights"])
+def test_many_questions_are_answered_better_than_by_noise_on_each(method: str, random: Randomness) -> None:
+    dice, counts = np.random.default_rng(4), np.array([9_000, 500, 2_500, 8_000])
+    made, plain = (
+        plan(declared(4, 20_000), "t", ["x"], ONE, questions=2_000, method=each)
+        for each in (method, "laplace")
+    )
+    stream = OnlineAnswerer(made, Exact(counts), random)
+    cells = [dice.random(4) < 0.5 for _ in range(300)]
+    errors = [abs(stream.answer(each).count - counts[each].sum()) for each in cells]
+    assert np.mean(errors) < made.error95 < plain.error95
+    assert stream.updates <= made.updates
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "guess"}, "one of median, weights, laplace"),
+        ({"method": "laplace", "updates": 3}, "laplace has no updates"),
+        ({"method": "median"}, "too many for the median mechanism"),
+        ({"updates": 0, "method": "weights"}, "updates must be"),
+        ({"bins": {"pay": 3}}, "for columns that are asked for"),
+    ],
+)
+def test_streams_that_cannot_be_planned_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        plan(policy_of(), "people", ["age", "kin", "ill"], ONE, questions=9, **options)
+
+
+def test_a_person_with_several_rows_is_paid_for_and_more_rows_than_planned_are_refused(
+    random: Randomness,
+) -> None:
+    tables: tuple[dict[str, Any], ...] = ({}, {"person": "name", "rows_per_person": 4})
+    one, four = (
+        plan(policy_of(**table), "people", ["sex"], ONE, questions=20, method="weights", updates=3)
+        for table in tables
+    )
+    assert four.answering.variance > 15 * one.answering.variance
+    assert one.testing is not None
+    assert four.testing is not None
+    assert four.testing.sensitivity == 4 * one.testing.sensitivity
+    counter = replace(counter_of(one.universe.schema, [[0]] * 9), rows_per_person=4)
+    assert OnlineAnswerer.from_counter(four, counter, random).answer(asked([1, 0])[0]).count >= 0
+    with pytest.raises(InvalidParameterError, match="at least the 4 that a person may have"):
+        OnlineAnswerer.from_counter(one, counter, random)
+
+
+def test_universes_that_are_too_large_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="cells or less"):
+        plan(policy_of(), "people", ["age", "born"], ONE, questions=9, bins={"born": 20_000})
+    with pytest.raises(RequestError, match=r"born has 36,525 values.*--bins born=20"):
+        plan(policy_of(), "people", ["born"], ONE, questions=9)
+    with pytest.raises(InvalidParameterError, match="questions must be"):
+        plan(policy_of(), "people", ["age"], ONE, questions=0)
+    with pytest.raises(RequestError, match="no column fur"):
+        plan(policy_of(), "people", ["fur"], ONE, questions=9)
