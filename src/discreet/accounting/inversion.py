@@ -1,17 +1,26 @@
-"""From a profile back to epsilon: the least epsilon at which a guarantee's delta is small enough.
+"""From a profile back to its parameter: the least epsilon, or the largest rho, that keeps to a delta.
 
-Statement   the result e is at least 0, and profile(e) <= delta was evaluated, not interpolated.
-Precision   within 1e-12 of the least such e, from above; infinite where no epsilon below 512 will do.
+Epsilon     the result e is at least 0, and profile(e) <= delta was evaluated, not interpolated; within 1e-12
+            of the least such e, from above; infinite where no epsilon below 512 will do.
+Rho         the result was tried and holds, not interpolated; from `LEAST_RHO` to `MOST_RHO`, to the last bits
+            of a float.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
-from discreet.core.guarantees import Guarantee
+from discreet.core.errors import InvalidParameterError
+from discreet.core.guarantees import Guarantee, ZeroConcentratedDP
+from discreet.core.relations import Relation
 
 FURTHEST = 512.0
 """Odds of exp(512) are no protection; nothing is computed beyond."""
+
+LEAST_RHO, MOST_RHO = Fraction(1, 10**12), Fraction(100)
+HALVINGS = 60
 
 
 def least_epsilon(guarantee: Guarantee, delta: float) -> float:
@@ -32,3 +41,24 @@ def least_epsilon(guarantee: Guarantee, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if guarantee.profile(middle) <= delta else (middle, high)
     return high
+
+
+def largest_rho(holds: Callable[[ZeroConcentratedDP], bool], relation: Relation) -> ZeroConcentratedDP:
+    """The most concentrated loss that holds; what holds for a rho is taken to hold for every smaller one.
+
+    >>> float(largest_rho(lambda held: held.profile(1.0) <= 1e-9, Relation.VALUE).rho)
+    0.0149...
+    """
+
+    def held(rho: Fraction) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(rho=rho, relation=relation)
+
+    low, high = LEAST_RHO, MOST_RHO
+    if not holds(held(low)):
+        raise InvalidParameterError(
+            "What is promised leaves nothing to learn with.", hint="Use a larger epsilon, delta or tail."
+        )
+    for _ in range(HALVINGS):
+        middle = Fraction(float(low * high) ** 0.5)
+        low, high = (middle, high) if holds(held(middle)) else (low, middle)
+    return held(low)

@@ -6,9 +6,9 @@ about values is spent at half of its epsilon, since replacing is one removal and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
+from discreet.accounting.inversion import largest_rho
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
@@ -16,7 +16,6 @@ from discreet.core.numbers import Real, is_real, require_positive
 from discreet.core.relations import Relation
 
 Budget = PureDP | ZeroConcentratedDP
-BISECTIONS = 60
 
 
 def pure(owner: object, epsilon: Real | None, promise: Promise | None) -> PureDP:
@@ -44,28 +43,11 @@ def for_noise(owner: object, epsilon: Real | None, delta: Real, promise: Promise
     fits = is_real(delta) and 0 <= delta < 1
     require(fits, owner, "delta", delta, "a number of at least 0 and below 1")
     if epsilon is None and promise is not None and promise.tail > 0:
-        return _largest(promise.admits)
+        return largest_rho(promise.admits, Relation.PRESENCE)
     plain = pure(owner, epsilon, promise)
     if delta == 0:
         return plain
-    return _largest(lambda held: held.profile(float(plain.epsilon)) <= float(delta))
-
-
-def _largest(holds: Callable[[ZeroConcentratedDP], bool]) -> ZeroConcentratedDP:
-    """The largest rho that holds, by bisection on what was tried; rho below 1e-12 is refused."""
-
-    def held(rho: Fraction) -> ZeroConcentratedDP:
-        return ZeroConcentratedDP(rho=rho, relation=Relation.PRESENCE)
-
-    low, high = Fraction(1, 10**12), Fraction(100)
-    if not holds(held(low)):
-        raise InvalidParameterError(
-            "What is promised leaves nothing to learn with.", hint="Use a larger epsilon, delta or tail."
-        )
-    for _ in range(BISECTIONS):
-        middle = Fraction(float(low * high) ** 0.5)
-        low, high = (middle, high) if holds(held(middle)) else (low, middle)
-    return held(low)
+    return largest_rho(lambda held: held.profile(plain.cap) <= float(delta), Relation.PRESENCE)
 
 
 def _name(owner: object) -> str:

@@ -16,8 +16,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from scipy.optimize import brentq
-
+from discreet.accounting.inversion import largest_rho
 from discreet.core.errors import RequestError, require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, keep_fraction, require_count, require_positive, require_probability
@@ -80,8 +79,8 @@ class Budget:
         if delta == 0:
             return cls(amount=Fraction(epsilon), pure=True, rows=rows, relation=relation)
         require_probability(cls.__name__, "delta", delta)
-        rho = _largest_rho(float(epsilon), float(delta))
-        return cls(amount=Fraction(rho), pure=False, rows=rows, relation=relation)
+        held = largest_rho(lambda held: held.profile(float(epsilon)) <= float(delta), relation)
+        return cls.of(held, rows=rows)
 
     @property
     def guarantee(self) -> PureDP | ZeroConcentratedDP:
@@ -136,18 +135,3 @@ def mean_size(noise: Noise) -> float:
 def _root(square: Fraction) -> Fraction:
     """A square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * ROOT * ROOT)), ROOT)
-
-
-def _largest_rho(epsilon: float, delta: float) -> float:
-    def excess(log_rho: float) -> float:
-        return ZeroConcentratedDP(rho=math.exp(log_rho)).profile(epsilon) - delta
-
-    low = high = math.log(epsilon)
-    while excess(low) > 0:
-        low -= 1
-    while excess(high) <= 0:
-        high += 1
-    rho = math.exp(brentq(excess, low, high, xtol=1e-12))
-    while ZeroConcentratedDP(rho=rho).profile(epsilon) > delta:
-        rho *= 1 - 1e-9
-    return rho
