@@ -121,6 +121,39 @@ def test_a_promise_about_values_trains_at_half_of_its_epsilon() -> None:
     assert promise.admits(made.guarantee_)
 
 
+@pytest.mark.parametrize(
+    ("made", "promise"),
+    [
+        (PrivateTreeClassifier(epsilon=100), Promise(0.01, 0.05)),
+        (PrivateNaiveBayes(epsilon=1.66), Promise(0.01, 0.05)),
+        (PrivateForestClassifier(epsilon=1, delta=1e-5), Promise(0.01, 0.05)),
+        (PrivateForestClassifier(delta=1e-5), Promise(0.01, 0.05)),
+        (PrivateForestClassifier(epsilon=1.6, delta=0.5), Promise(0.01, 0.05, tail=1e-6)),
+        (PrivateTreeRegressor(epsilon=2), Promise(0.01, 0.05, secret=Relation.PRESENCE)),
+    ],
+)
+def test_more_than_the_promise_allows_is_refused_before_rows_are_looked_at(
+    made: Any, promise: Promise
+) -> None:
+    class Unseen:
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError("rows were looked at")
+
+    made.set_params(promise=promise, **MADE[type(made)])
+    with pytest.raises(InvalidParameterError, match="more than the promise allows"):
+        made.fit(Unseen(), Unseen())
+
+
+@every
+def test_a_part_of_the_promise_is_spent_and_kept(kind: Any) -> None:
+    promise = Promise(0.01, 0.05, tail=1e-6)
+    made = kind(epsilon=0.5, promise=promise, **MADE[kind]).fit(*rows(100))
+    assert promise.admits(made.guarantee_)
+    if kind is PrivateForestClassifier:
+        made.set_params(delta=1e-7).fit(*rows(100))
+        assert promise.admits(made.guarantee_)
+
+
 def test_a_regressor_predicts_numbers_between_the_declared_bounds() -> None:
     table, _ = rows(4_000)
     made = PrivateTreeRegressor(epsilon=4, bounds=(-5, 5), target=(-10, 10)).fit(table, table[:, 0] * 2)

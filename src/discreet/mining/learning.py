@@ -16,7 +16,7 @@ from fractions import Fraction
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.guarantees import Guarantee, restate
+from discreet.core.guarantees import Guarantee, PureDP, restate
 from discreet.core.numbers import Real
 from discreet.core.policy import Policy, Table
 from discreet.core.randomness import Randomness
@@ -111,6 +111,15 @@ def plan(
     return MiningPlan(kind=kind, table=table, recipe=recipe, promise=promise, most=most)
 
 
+def allowed_of(kind: str, *, epsilon: Real | None, delta: Real, promise: Promise | None) -> budget.Budget:
+    """What a model of a kind may spend."""
+    if kind == "forest":
+        return budget.for_noise("mine", epsilon, delta, promise)
+    if delta:
+        raise InvalidParameterError(f"mine: a {kind} spends a pure epsilon; delta must be 0.")
+    return budget.pure("mine", epsilon, promise)
+
+
 def recipe_of(
     kind: str,
     schema: Schema,
@@ -125,12 +134,11 @@ def recipe_of(
     selection: str = "permute-and-flip",
 ) -> Recipe:
     """How a model of a kind is learned, within what may be spent."""
+    allowed = allowed_of(kind, epsilon=epsilon, delta=delta, promise=promise)
     if kind == "forest":
-        allowed = budget.for_noise("mine", epsilon, delta, promise)
         return Boosting(schema=schema, budget=allowed, rows=rows, rows_per_person=rows_per_person)
-    if delta:
-        raise InvalidParameterError(f"mine: a {kind} spends a pure epsilon; delta must be 0.")
-    spent = Fraction(budget.pure("mine", epsilon, promise).epsilon)
+    assert isinstance(allowed, PureDP)
+    spent = Fraction(allowed.epsilon)
     if kind == "bayes":
         return Bayes(schema=schema, epsilon=spent, rows_per_person=rows_per_person)
     split_by = Squared(bins=schema.classes) if kind == "regression" else criterion(criterion_name, rows)
