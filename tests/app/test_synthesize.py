@@ -139,6 +139,23 @@ def _with_numbers(rows: pa.Table, seed: int) -> pa.Table:
     return rows
 
 
+def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each entry leaves something, and all of them nothing."""
+    all_ages = "{low: 18, high: 79}"
+    entries = (
+        f'{{city: [Bern, Genf]}}, {{city: [Chur], smoker: ["yes"]}}, {{smoker: ["no"], age: {all_ages}}}'
+    )
+    text = POLICY.replace('{smoker: "yes", age: {low: 18, high: 30}}', entries)
+    text = text.replace("high: 79}\n", "high: 79, nulls: false}\n").replace("Chur]}", "Chur], nulls: false}")
+    (folder / "privacy.yaml").write_text(text)
+    assert discreet("synthesize", "people", "--epsilon", "1", "-o", "made.parquet") == 2
+    assert "leaves no row possible" in " ".join(capsys.readouterr().err.split())
+    assert discreet("ledger", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["entries"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

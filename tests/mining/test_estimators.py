@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
+from discreet.core.policy import Column
 from discreet.core.relations import Relation
 from discreet.mining import (
     ESTIMATORS,
@@ -27,6 +28,7 @@ from discreet.mining import (
     PrivateTreeClassifier,
     PrivateTreeRegressor,
 )
+from discreet.mining.schema import Attribute, Schema
 
 NOT_OURS = {
     "check_classifier_data_not_an_array": "two fits differ, as noise is drawn anew",
@@ -111,6 +113,40 @@ def test_undeclared_values_teach_what_the_nearest_declared_ones_do() -> None:
     assert made.classes_.tolist() == [0, 1, 2]
     assert set(made.predict(table)) <= {0, 1, 2}
     assert made.model_.schema.attributes[0].bounds == (Fraction(-5), Fraction(5))
+
+
+@pytest.mark.parametrize(
+    "classes", [(False, True), (1.0, 2.0), (1, 2.0), (np.float64(3), np.float64(4.5)), ("no", "yes")]
+)
+def test_classes_and_categories_are_matched_whatever_type_they_are_declared_as(
+    classes: tuple[Any, Any],
+) -> None:
+    table, _ = rows(2_000)
+    truth = np.array(classes)[(table[:, 0] > 0).astype(int)]
+    bounds = {"bounds": (-5, 5), "classes": classes}
+    assert PrivateTreeClassifier(epsilon=8, **bounds).fit(table, truth).score(table, truth) > 0.9
+    named = pd.DataFrame({"named": truth})
+    made = PrivateNaiveBayes(epsilon=8, categories={"named": classes}, classes=classes).fit(named, truth)
+    assert made.score(named, truth) > 0.9
+
+
+@every
+@pytest.mark.filterwarnings("error")
+def test_an_epsilon_that_leaves_next_to_no_noise_predicts_numbers(kind: Any) -> None:
+    table, classes = rows(300)
+    made = kind(epsilon=1e6, **MADE[kind]).fit(table, classes)
+    found = made.predict(table) if is_regressor(made) else made.predict_proba(table)
+    assert np.isfinite(found).all()
+
+
+def test_a_value_that_is_no_date_is_not_repeated_in_the_error() -> None:
+    since = Attribute.of_column("since", Column(type="date", low="2000-01-01", high="2009-12-31"))
+    schema = Schema(attributes=(since,), target=Attribute.category("class", ["a", "b"]))
+    frame = pd.DataFrame({"since": ["2001-01-01", "Alice was here"]})
+    with pytest.raises(InvalidParameterError, match="since is declared as a date") as told:
+        PrivateTreeClassifier(epsilon=1, schema=schema).fit(frame, ["a", "b"])
+    assert "Alice" not in str(told.value)
+    assert told.value.__cause__ is None
 
 
 def test_a_promise_about_values_trains_at_half_of_its_epsilon() -> None:

@@ -29,6 +29,7 @@ from discreet.mechanisms import named as mechanism_name
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.schema import BINS, Schema
 from discreet.mining.synthesis import adaptive, lean
+from discreet.mining.synthesis.junction_tree import JunctionTree
 from discreet.mining.tabulation import zeros
 from discreet.mining.tabulation.budget import Budget, mean_size
 from discreet.mining.tabulation.cells import Columns, cells
@@ -184,7 +185,15 @@ def _barred(
                 f"synthesize: what is impossible of {', '.join(entry)} has {cells(places, shape):,} cells.",
                 hint="Name fewer columns in it, or give them fewer bins.",
             )
-    return zeros.barred(schema, impossible)
+    barred = zeros.barred(schema, impossible)
+    tree = JunctionTree.of(barred, shape)
+    homes = {columns: place for columns in barred if (place := tree.home(columns)) is not None}
+    if np.isneginf(tree.calibrated(barred, homes)[1]):
+        raise RequestError(
+            "synthesize: what is declared impossible leaves no row possible.",
+            hint="Leave some combination possible in the policy.",
+        )
+    return barred
 
 
 def _checked(earlier: Earlier, schema: Schema) -> Earlier:
