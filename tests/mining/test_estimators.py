@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
-from discreet.core.policy import Column
+from discreet.core.policy import Column, Kind
 from discreet.core.relations import Relation
 from discreet.mining import (
     ESTIMATORS,
@@ -123,8 +124,8 @@ def test_classes_and_categories_are_matched_whatever_type_they_are_declared_as(
 ) -> None:
     table, _ = rows(2_000)
     truth = np.array(classes)[(table[:, 0] > 0).astype(int)]
-    bounds = {"bounds": (-5, 5), "classes": classes}
-    assert PrivateTreeClassifier(epsilon=8, **bounds).fit(table, truth).score(table, truth) > 0.9
+    tree = PrivateTreeClassifier(epsilon=8, bounds=(-5, 5), classes=classes).fit(table, truth)
+    assert tree.score(table, truth) > 0.9
     named = pd.DataFrame({"named": truth})
     made = PrivateNaiveBayes(epsilon=8, categories={"named": classes}, classes=classes).fit(named, truth)
     assert made.score(named, truth) > 0.9
@@ -140,7 +141,9 @@ def test_an_epsilon_that_leaves_next_to_no_noise_predicts_numbers(kind: Any) -> 
 
 
 def test_a_value_that_is_no_date_is_not_repeated_in_the_error() -> None:
-    since = Attribute.of_column("since", Column(type="date", low="2000-01-01", high="2009-12-31"))
+    since = Attribute.of_column(
+        "since", Column(type=Kind.DATE, low=date(2000, 1, 1), high=date(2009, 12, 31))
+    )
     schema = Schema(attributes=(since,), target=Attribute.category("class", ["a", "b"]))
     frame = pd.DataFrame({"since": ["2001-01-01", "Alice was here"]})
     with pytest.raises(InvalidParameterError, match="since is declared as a date") as told:

@@ -158,7 +158,7 @@ def _alike(first: Node, second: Node, noise: float) -> bool:
     sizes = [max(each.rows, noise, 1.0) for each in (first, second)]
     apart = max(abs(one - other) for one, other in zip(first.value, second.value, strict=True))
     chance = sum(1 / (4 * size) + (noise / size) ** 2 for size in sizes) ** 0.5
-    return apart <= ALIKE * chance
+    return bool(apart <= ALIKE * chance)
 
 
 def _fill(node: Node, codes: Codes, rows: Integers, found: Floats) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.anonymity.hierarchies import as_csv, as_sql
 from discreet.anonymity.hierarchies.export import rows
 from discreet.app.hierarchy_view import show
 from discreet.app.policies import load
 from discreet.app.shown_hierarchy import Shown, find
+from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.engines.distinct import distinct
 

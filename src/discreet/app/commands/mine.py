@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
+from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 
 import typer
-from rich.console import Console
 
 from discreet.app.commands.progress import spinner
 from discreet.app.publishing import checking, listed_view, private_view
@@ -21,6 +20,7 @@ from discreet.app.publishing.releasing import publish
 from discreet.app.publishing.report import report, write_report
 from discreet.app.publishing.subjects import Named, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
+from discreet.app.terminal import Console
 from discreet.app.trials import view as attack_view
 from discreet.app.trials.release_trial import stated, try_release
 from discreet.app.trials.trial import Trial
@@ -74,7 +74,9 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
             tell("writing")
             document = report(release, trial)  # what can fail comes before anything is published
             bounds = stated(_at_most(request))
-            written = publish(release, named.policy, request.output, trial=trial, stated=bounds)
+            written = publish(
+                release, named.policy, request.output, trial=trial, stated=bounds, forced=request.force
+            )
             written.append(write_report(document, request.output))
     _warn(release.warnings)
     if as_json:

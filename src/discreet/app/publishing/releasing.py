@@ -28,17 +28,18 @@ def publish(
     *,
     trial: Trial | None = None,
     stated: Sequence[Bound] = (),
+    forced: bool = False,
 ) -> list[Path]:
     """Write the table and its certificate; the ledger knows of it before there is a file.
 
     The certificate names the attacks of the trial, the bounds that were `stated` beside those of the models,
-    and which were broken; no result. A release that later ones are to be chained to leaves its signatures
-    beside it, for the custodian.
+    and whether it was `forced` past them; no result. A release that later ones are to be chained to leaves
+    its signatures beside it, for the custodian.
     """
     target = Target.of(path)
     release.sources.require_elsewhere(target)
     require_own_certificate(target)
-    content = certificate(release, trial=trial, stated=stated)
+    content = certificate(release, trial=trial, stated=stated, forced=forced)
     _enter(release, policy, target, content)
     release.write(path)
     written = [path, write_certificate(content, target)]

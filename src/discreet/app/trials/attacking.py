@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from discreet.app.books import looked_into
 from discreet.app.commands.progress import spinner
 from discreet.app.documents import Section, keep
 from discreet.app.policies import load, promise_of
+from discreet.app.terminal import Console
 from discreet.app.trials import view as attack_view
 from discreet.app.trials.attacked import attacked
 from discreet.app.trials.bounds import Bound
