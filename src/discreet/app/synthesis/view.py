@@ -54,7 +54,7 @@ def show(
         ("rows", f"{found.table.num_rows:,} of {len(found.table.column_names)} columns"),
         ("variation", f"{pairs} (for the custodian)"),
         ("left out", ", ".join(found.plan.left_out) or "nothing"),
-        *([("agrees with", f"answers of the entries {_listed(found)}")] if found.earlier else []),
+        *([("agrees with", _listed(found))] if found.earlier else []),
         ("cost", f"{charge} (entry {found.entry})"),
         ("belief", found.sentence),
     ]
@@ -73,4 +73,7 @@ def show(
 
 
 def _listed(found: Synthetic) -> str:
-    return ", ".join(str(each.id) for each in found.earlier)
+    numbers = ", ".join(str(each.id) for each in found.earlier)
+    return (
+        f"the answer of entry {numbers}" if len(found.earlier) == 1 else f"the answers of entries {numbers}"
+    )
