@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from discreet.app.terminal import Console
 from discreet.core.errors import DiscreetError
 
 VERBS = {

@@ -20,7 +20,6 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
-from rich.console import Console
 from starlette.concurrency import run_in_threadpool
 
 from discreet.app.collect.estimating import Estimated, estimate_store, figures
@@ -28,6 +27,7 @@ from discreet.app.survey.incoming import LARGEST, read_sent
 from discreet.app.survey.report_store import ReportStore
 from discreet.app.survey.results_page import results_page
 from discreet.app.survey.survey_files import Survey, load_survey
+from discreet.app.terminal import Console
 from discreet.belief import highest
 from discreet.belief.wording import at_most, percent
 from discreet.core.errors import DataError, RequestError
