@@ -15,7 +15,7 @@ At once     a question that is asked again before its first answer is there is a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +42,9 @@ from discreet.engines.faults import guarded
 from discreet.engines.store import prepare
 from discreet.sql.accuracy import least_epsilon, off, traced
 from discreet.sql.answer import answer
+from discreet.sql.expressions import Scalar
+from discreet.sql.parameters import filled
+from discreet.sql.parse import read
 from discreet.sql.plan import CONFIDENCE, Plan, plan
 
 MEMORY = ":memory:"
@@ -95,7 +98,7 @@ class Curator:
         ledger = opened(policy)
         try:
             with fault_log.kept(policy.ledger):
-                engine = DuckDB.open(prepare(policy, _store_folder(policy), progress=progress))
+                engine = DuckDB.open(prepare(policy, store_folder(policy), progress=progress))
         except BaseException:
             ledger.close()
             raise
@@ -112,12 +115,13 @@ class Curator:
         split: Mapping[str, Real] | None = None,
         confidence: float = CONFIDENCE,
         raw: bool = False,
+        values: Sequence[Scalar | float] = (),
     ) -> Proposal:
         """What a question would do and cost. Costs nothing, reads no data.
 
         `within` is an error that every measure should keep to, "2%" one in ranks; for AVG and MEDIAN it takes
         `least_rows`, how many rows every group is taken to have at least. `split` weighs columns for their
-        part of epsilon.
+        part of epsilon. `values` are those of the question's parameters $1, $2 ….
         """
         spent = self.ledger.accountant(self.alone)
 
@@ -132,6 +136,7 @@ class Curator:
                 split=split,
                 least_rows=least_rows,
                 raw=raw,
+                values=values,
             )
 
         made = priced(self._epsilon(priced, epsilon, share, within))
@@ -142,7 +147,7 @@ class Curator:
         fits = repeated or self.ledger.fits(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).belief() if fits and not repeated else before
         return Proposal(
-            text=sql,
+            text=filled(read(sql), values).sql("duckdb") if values else sql,
             plan=made,
             key=key,
             before=before,
@@ -163,6 +168,7 @@ class Curator:
         split: Mapping[str, Real] | None = None,
         confidence: float = CONFIDENCE,
         raw: bool = False,
+        values: Sequence[Scalar | float] = (),
     ) -> Answer:
         """The answer to a question or a proposal; the same question of the same analyst is free."""
         if isinstance(question, Proposal):
@@ -177,6 +183,7 @@ class Curator:
                 split=split,
                 confidence=confidence,
                 raw=raw,
+                values=values,
             )
         stored = self.ledger.stored(self.analyst, proposal.key)
         if stored is not None:
@@ -294,6 +301,7 @@ class Curator:
 
     def close(self) -> None:
         fault_log.stop(self._faults)
+        self._faults = None
         self._engine.close()
         self.ledger.close()
 
@@ -306,7 +314,8 @@ class Curator:
         self.close()
 
 
-def _store_folder(policy: Policy) -> Path | None:
+def store_folder(policy: Policy) -> Path | None:
+    """Where the prepared store of a policy stands; None for one in memory."""
     if policy.store is not None:
         return None if policy.store == MEMORY else Path(policy.store)
     return None if policy.ledger == MEMORY else Path(policy.ledger).with_suffix(".store")

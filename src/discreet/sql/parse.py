@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
 import sqlglot
 from sqlglot import exp
 
 from discreet.sql import grammar
+from discreet.sql.expressions import Scalar
+from discreet.sql.names import folded
+from discreet.sql.parameters import filled
 from discreet.sql.refusal import refuse
 
 LONGEST = 20_000
@@ -24,8 +28,19 @@ LISTS = 100
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
-def parse(text: str) -> exp.Select:
-    """The one SELECT that the text is."""
+def parse(text: str, values: Sequence[Scalar | float] = ()) -> exp.Select:
+    """The one SELECT that the text is, its parameters $1, $2 … replaced by values."""
+    statement = read(text)
+    if values:
+        statement = filled(statement, values)
+    if not isinstance(statement, exp.Select):
+        grammar.refuse_statement(statement)
+    grammar.check(statement)
+    return statement
+
+
+def read(text: str) -> exp.Expr:
+    """The one statement that the text is, of whatever kind."""
     _require_plain(text)
     statements = _statements(text)
     if len(statements) != 1:
@@ -33,9 +48,15 @@ def parse(text: str) -> exp.Select:
     statement = statements[0]
     if _depth(statement) > DEEPEST:
         _refuse_depth()
-    if not isinstance(statement, exp.Select):
-        grammar.refuse_statement(statement)
-    grammar.check(statement)
+    return _in_public(statement)
+
+
+def _in_public(statement: exp.Expr) -> exp.Expr:
+    """Tables of the policy are those of the schema that clients call public."""
+    for node in statement.find_all(exp.Table, exp.Column):
+        schema = node.args.get("db")
+        if isinstance(schema, exp.Identifier) and folded(schema.name) == "public":
+            node.set("db", None)
     return statement
 
 

@@ -1,0 +1,8 @@
+"""Questions about the schema: answered from a catalog that holds the policy's public schema and no data."""
+
+from __future__ import annotations
+
+from discreet.app.serve.catalog.catalog import BuiltIn, Catalog
+from discreet.app.serve.catalog.rewriting import is_about_schema
+
+__all__ = ["BuiltIn", "Catalog", "is_about_schema"]

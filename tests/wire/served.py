@@ -1,0 +1,116 @@
+"""A server for tests: a small policy behind the real door, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.app.policies import load
+from discreet.app.serve.catalog import BuiltIn
+from discreet.app.serve.curators import Curators
+from discreet.app.serve.doors import Certificate, serve_postgres
+from discreet.app.serve.users import guests
+
+PEOPLE = 3_000
+CANARY = "canary-4711"
+PASSWORD = "open sesame"
+POLICY = """
+promise: {prior: 1%, posterior: 5%}
+epsilon: 0.1
+tables:
+  people:
+    source: people.parquet
+    person: id
+    columns:
+      id: {type: integer, role: identifier}
+      age: {type: integer, low: 18, high: 90, nulls: false}
+      height: {type: decimal, low: 0, high: 2.5, resolution: 0.01}
+      sex: {type: category, values: [Male, Female, Other]}
+      smoker: {type: boolean}
+      born: {type: date, low: 1930-01-01, high: 2010-12-31}
+      town: {type: text}
+  visits:
+    source: visits.parquet
+    person: person
+    rows_per_person: 3
+    links: {person: people.id}
+    columns:
+      person: {type: integer, role: identifier}
+      cost: {type: integer, low: 0, high: 1000}
+analysts:
+  alice: {share: 50%}
+  bob: {share: 50%}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """Where the server listens, and the curators behind it."""
+
+    port: int
+    curators: Curators
+    folder: Path
+
+    @property
+    def address(self) -> str:
+        return f"host=127.0.0.1 port={self.port} user=alice password='{PASSWORD}' dbname=discreet"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql+psycopg://alice:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/discreet"
+
+    def charges(self, analyst: str = "alice") -> int:
+        return len(self.curators.ledger.entries(analyst))
+
+
+def write_data(folder: Path, people: int = PEOPLE) -> None:
+    import datetime as dt
+
+    table = pa.table(
+        {
+            "id": range(people),
+            "age": [20 + i % 50 for i in range(people)],
+            "height": [1.5 + i % 50 / 100 for i in range(people)],
+            "sex": ["Male" if i % 3 else "Female" for i in range(people)],
+            "smoker": [i % 4 == 0 for i in range(people)],
+            "born": [dt.date(1950 + i % 50, 1, 1) for i in range(people)],
+            "town": [CANARY] * people,
+        }
+    )
+    visits = pa.table({"person": [i // 2 for i in range(people)], "cost": [i % 500 for i in range(people)]})
+    pq.write_table(table, folder / "people.parquet")
+    pq.write_table(visits, folder / "visits.parquet")
+    (folder / "privacy.yaml").write_text(POLICY)
+
+
+@contextmanager
+def served(folder: Path, certificate: Certificate | None = None) -> Iterator[Served]:
+    """The server, ready; it ends with the block."""
+    policy = load(folder / "privacy.yaml")
+    users, _ = guests(policy, {"alice": PASSWORD, "bob": PASSWORD})
+    with (
+        Curators.under(policy) as curators,
+        closing(BuiltIn(policy)) as catalog,
+        socket.create_server(("127.0.0.1", 0)) as bound,
+    ):
+        ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
+        serving = serve_postgres(
+            curators, users, catalog, bound, certificate=certificate, ready=ready.set, stopped=stopped
+        )
+        thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
+        thread.start()
+        ready.wait(30)
+        try:
+            yield Served(port=bound.getsockname()[1], curators=curators, folder=folder)
+        finally:
+            loop.call_soon_threadsafe(stopped.set)
+            thread.join()
+            loop.close()
