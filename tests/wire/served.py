@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.app.policies import load
-from discreet.app.serve.catalog import BuiltIn
+from discreet.app.serve.catalog import BuiltIn, Shadow
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.serve.users import guests
@@ -92,13 +92,15 @@ def write_data(folder: Path, people: int = PEOPLE) -> None:
 
 
 @contextmanager
-def served(folder: Path, certificate: Certificate | None = None) -> Iterator[Served]:
+def served(
+    folder: Path, certificate: Certificate | None = None, shadow: str | None = None
+) -> Iterator[Served]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml")
     users, _ = guests(policy, {"alice": PASSWORD, "bob": PASSWORD})
     with (
         Curators.under(policy) as curators,
-        closing(BuiltIn(policy)) as catalog,
+        closing(BuiltIn(policy) if shadow is None else Shadow(shadow, policy)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as bound,
     ):
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from discreet.core.guarantees import PureDP
 from tests.wire.served import PASSWORD, Served
 
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY sex"
@@ -181,7 +182,8 @@ def test_an_error_is_chosen_instead_of_a_cost(server: Served, connection: psycop
     connection.execute("SET discreet.within = 50")
     connection.execute("SELECT COUNT(*) AS n FROM people")
     (entry,) = server.curators.ledger.entries()
-    assert float(entry.guarantee.epsilon) == pytest.approx(3 / 50, rel=0.05)  # type: ignore[union-attr]
+    assert isinstance(entry.guarantee, PureDP)
+    assert float(entry.guarantee.epsilon) == pytest.approx(3 / 50, rel=0.05)
 
 
 def test_intervals_come_as_columns_where_they_are_asked_for(connection: psycopg.Connection) -> None:

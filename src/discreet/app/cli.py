@@ -32,6 +32,7 @@ VERBS = {
     "mine": "mine.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
+    "serve": "serve.run",
     "synthesize": "synthesize.run",
 }
 """Each verb, and the module and function of `discreet.app.commands` that carry it out."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -48,6 +49,8 @@ from discreet.sql.parse import read
 from discreet.sql.plan import CONFIDENCE, Plan, plan
 
 MEMORY = ":memory:"
+KEPT_PLANS = 64
+"""Plans follow from text and policy, so that the last ones are kept: a repeated question is planned once."""
 T = TypeVar("T")
 
 
@@ -71,6 +74,7 @@ class Curator:
         self._engine, self._random = engine, random or Randomness()
         self._version = policy_version(policy)
         self._faults = fault_log.keep_faults(policy.ledger)
+        self._planned = lru_cache(KEPT_PLANS, typed=True)(self._plan)
 
     @classmethod
     def open(
@@ -124,20 +128,12 @@ class Curator:
         part of epsilon. `values` are those of the question's parameters $1, $2 ….
         """
         spent = self.ledger.accountant(self.alone)
+        leak, weights = getattr(spent.limit, "delta", 0), tuple((split or {}).items())
+        # True and 1 are the same key, and are not the same constant
+        typed = tuple((type(value), value) for value in values)
 
         def priced(epsilon: Real) -> Plan:
-            return plan(
-                sql,
-                self.policy,
-                self.promise,
-                epsilon=epsilon,
-                leak=getattr(spent.limit, "delta", 0),
-                confidence=confidence,
-                split=split,
-                least_rows=least_rows,
-                raw=raw,
-                values=values,
-            )
+            return self._planned(sql, epsilon, leak, confidence, weights, least_rows, raw, typed)
 
         made = priced(self._epsilon(priced, epsilon, share, within))
         meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
@@ -251,6 +247,30 @@ class Curator:
                 for name, each in traced(proposal.plan).items()
                 if (found := off(proposal.plan, each))
             },
+        )
+
+    def _plan(
+        self,
+        sql: str,
+        epsilon: Real,
+        leak: Real,
+        confidence: float,
+        split: tuple[tuple[str, Real], ...],
+        least_rows: int | None,
+        raw: bool,
+        values: tuple[tuple[type, Scalar | float], ...],
+    ) -> Plan:
+        return plan(
+            sql,
+            self.policy,
+            self.promise,
+            epsilon=epsilon,
+            leak=leak,
+            confidence=confidence,
+            split=dict(split),
+            least_rows=least_rows,
+            raw=raw,
+            values=[value for _, value in values],
         )
 
     @property

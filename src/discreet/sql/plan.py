@@ -139,7 +139,7 @@ def plan(
         name: Vector(primitive=each, noise=_noise(each.sensitivity, budget * part[name], promise, groups))
         for name, each in primitives.items()
     }
-    values = {
+    by_values = {
         each.column: counted(each.measure, each.on, budget * part[each.column], bounding, question, policy)
         for each in outputs
         if each.by_values
@@ -153,7 +153,7 @@ def plan(
         epsilon=budget,
         bounding=bounding,
         vectors=vectors,
-        counted=values,
+        counted=by_values,
         outputs=tuple(outputs),
         selection=selection,
         groups=groups,

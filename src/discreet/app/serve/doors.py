@@ -7,21 +7,23 @@ Loopback    Without TLS only this machine can be served: a password is safe on t
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import signal
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.app.listening import bound_to, is_loopback
 from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.postgres import PostgresDoor
 from discreet.app.serve.users import Users
 from discreet.app.wire.server import Server
 from discreet.core.errors import RequestError
+
+__all__ = ["Certificate", "bound_to", "require_safe", "serve_postgres", "until_stopped"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +53,6 @@ def require_safe(host: str, certificate: Certificate | None) -> None:
         )
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 async def serve_postgres(
     curators: Curators,
     users: Users,
@@ -76,14 +71,14 @@ async def serve_postgres(
         await stopped.wait()
 
 
-def until_stopped(serve: Callable[[asyncio.Event], object]) -> None:
+def until_stopped(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run until the process is asked to end."""
 
     async def main() -> None:
         stopped, loop = asyncio.Event(), asyncio.get_running_loop()
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, stopped.set)
-        await serve(stopped)  # type: ignore[misc]
+        await serve(stopped)
 
     with suppress(KeyboardInterrupt):
         asyncio.run(main())

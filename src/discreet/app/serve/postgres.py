@@ -33,8 +33,10 @@ from discreet.sql import parameters
 from discreet.sql.answer import shape
 from discreet.sql.expressions import Scalar
 from discreet.sql.parse import read
+from discreet.sql.plan import Plan
 
 EXPLAIN = re.compile(r"explain\s+(?P<sql>select\b.*|with\b.*)", re.IGNORECASE | re.DOTALL)
+KEPT_SHAPES = 1_000
 PLAN = (Column(name="QUERY PLAN", kind=Kind.TEXT),)
 KINDS = {
     policy.Kind.INTEGER: Kind.BIGINT,
@@ -57,6 +59,24 @@ SPECIMENS: Mapping[Kind, Scalar] = {
 """Values that stand for those that will come, while only types are asked for."""
 
 
+class Shapes:
+    """The columns of plans; those of the last ones are kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, bool], Columns] = {}
+
+    def columns(self, key: str, plan: Plan, beside: bool) -> Columns:
+        found = self._kept.get((key, beside))
+        if found is None:
+            answer = shape(plan, run_released)
+            table = _beside(answer.table, answer.intervals) if beside else answer.table
+            found = tuple(Column(name=each.name, kind=_kind(each.type)) for each in table.schema)
+            if len(self._kept) >= KEPT_SHAPES:
+                self._kept.clear()
+            self._kept[key, beside] = found
+        return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class PostgresDoor:
     """A `wire.door.Door` of curators, users and a catalog."""
@@ -64,6 +84,8 @@ class PostgresDoor:
     curators: Curators
     users: Users
     catalog: Catalog
+
+    shapes: Shapes = field(default_factory=Shapes)
 
     def verifier(self, user: str) -> Verifier | None:
         found = self.users.find(user)
@@ -146,9 +168,8 @@ class _Question:
         return self._told.get(beside) or self._columns(values or (), beside)
 
     def _columns(self, values: Values, beside: bool) -> Columns:
-        found = shape(self._proposal(values).plan, run_released)
-        table = _beside(found.table, found.intervals) if beside else found.table
-        return tuple(Column(name=each.name, kind=_kind(each.type)) for each in table.schema)
+        proposal = self._proposal(values)
+        return self.session.door.shapes.columns(proposal.key, proposal.plan, beside)
 
     def _proposal(self, values: Values) -> Proposal:
         """The plan under the settings as they are; made anew where they have changed."""

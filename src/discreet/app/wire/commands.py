@@ -16,7 +16,7 @@ from discreet.app.wire.talk import FAILED, Portal, Talk
 
 # What is not closed goes to the end, so that no text takes longer than its length.
 PIECES = re.compile(
-    r"[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z)|'(?:[^']|'')*(?:'|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z)"
+    r"(?<!\w)[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z)|'(?:[^']|'')*(?:'|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z)"
     r"|\$(?P<mark>[^\W\d]\w*|)\$.*?(?:\$(?P=mark)\$|\Z)"
     r"|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<end>;)|[^'\"$;/eE-]+|.",
     re.DOTALL,

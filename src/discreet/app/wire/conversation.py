@@ -13,11 +13,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from discreet.app.wire import commands, messages
 from discreet.app.wire.commands import Command
-from discreet.app.wire.door import Columns, Prepared, Session
+from discreet.app.wire.door import Columns, Prepared, Result, Session
 from discreet.app.wire.faults import WireError, told
 from discreet.app.wire.kinds import BY_OID, TEXT_FORM, Kind, decoded, encoder
 from discreet.app.wire.messages import Reader, malformed, spread
@@ -233,7 +233,8 @@ class Conversation:
 
     async def _or_cancelled(self, future: asyncio.Future[T]) -> None:
         assert self._cancelled is not None
-        await asyncio.wait({future, self._cancelled}, return_when=asyncio.FIRST_COMPLETED)
+        both: set[asyncio.Future[Any]] = {future, self._cancelled}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
             self._cancelled = None
             raise WireError("57014", "Cancelled, as you asked.")
@@ -260,7 +261,7 @@ class Conversation:
         self._send(messages.ready(self._talk.status))
 
 
-NOTHING = Command(act=lambda wanted: commands.Result(tag=""), ends=True)
+NOTHING = Command(act=lambda wanted: Result(tag=""), ends=True)
 
 
 def _text(reader: Reader) -> str:

@@ -216,6 +216,11 @@ class _Line:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     secure: bool = False
+    _waiting: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # asyncio does so by itself only for sockets that name their protocol
+        self.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     async def startup(self) -> bytes:
         """A message that has no kind yet."""
@@ -251,9 +256,13 @@ class _Line:
         self.secure = True
 
     def send(self, content: bytes) -> None:
-        self.writer.write(content)
+        """Keep it for the next `flush`: many small messages leave as one."""
+        self._waiting.append(content)
 
     async def flush(self) -> None:
+        content = b"".join(self._waiting)
+        self._waiting.clear()
+        self.writer.write(content)
         await self.writer.drain()
 
     async def tell(self, content: bytes) -> None:

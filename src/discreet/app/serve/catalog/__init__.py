@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from discreet.app.serve.catalog.catalog import BuiltIn, Catalog
 from discreet.app.serve.catalog.rewriting import is_about_schema
+from discreet.app.serve.catalog.shadow import Shadow
 
-__all__ = ["BuiltIn", "Catalog", "is_about_schema"]
+__all__ = ["BuiltIn", "Catalog", "Shadow", "is_about_schema"]

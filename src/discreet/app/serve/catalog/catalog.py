@@ -27,6 +27,9 @@ class Catalog(Protocol):
     def prepare(self, sql: str, kinds: Sequence[Kind | None], user: str, setting: Setting) -> Prepared:
         """Read one; whatever it is about, it costs nothing."""
 
+    def close(self) -> None:
+        """Give back what it holds."""
+
 
 class BuiltIn:
     """A small catalog that serves psql's \\d, \\dt, \\l, \\du and the reflection of SQLAlchemy."""
