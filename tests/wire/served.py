@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from discreet.app.policies import load
 from discreet.app.serve.catalog import BuiltIn, Shadow
 from discreet.app.serve.curators import Curators
+from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.serve.users import guests
 
@@ -93,13 +94,17 @@ def write_data(folder: Path, people: int = PEOPLE) -> None:
 
 @contextmanager
 def served(
-    folder: Path, certificate: Certificate | None = None, shadow: str | None = None
+    folder: Path,
+    certificate: Certificate | None = None,
+    shadow: str | None = None,
+    slack: float | None = None,
 ) -> Iterator[Served]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml")
     users, _ = guests(policy, {"alice": PASSWORD, "bob": PASSWORD})
+    deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
     with (
-        Curators.under(policy) as curators,
+        Curators.under(policy, deadlines=deadlines) as curators,
         closing(BuiltIn(policy) if shadow is None else Shadow(shadow, policy)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as bound,
     ):

@@ -42,7 +42,7 @@ from discreet.engines.duckdb import DuckDB, run_released
 from discreet.engines.faults import guarded
 from discreet.engines.store import prepare
 from discreet.sql.accuracy import least_epsilon, off, traced
-from discreet.sql.answer import answer
+from discreet.sql.answer import Release, answer
 from discreet.sql.expressions import Scalar
 from discreet.sql.parameters import filled
 from discreet.sql.parse import read
@@ -165,8 +165,12 @@ class Curator:
         confidence: float = CONFIDENCE,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
+        watched: Callable[[Callable[[], Release]], Release] = lambda work: work(),
     ) -> Answer:
-        """The answer to a question or a proposal; the same question of the same analyst is free."""
+        """The answer to a question or a proposal; the same question of the same analyst is free.
+
+        `watched` is handed the work on the data; what it raises in place of a release is a fault.
+        """
         if isinstance(question, Proposal):
             proposal = question
         else:
@@ -190,7 +194,7 @@ class Curator:
                 proposal.key,
                 proposal.text,
                 proposal.plan.guarantee,
-                lambda engine, random: answer(proposal.plan, engine, random, run_released),
+                lambda engine, random: watched(lambda: answer(proposal.plan, engine, random, run_released)),
                 lambda release: packed(release.table, release.intervals),
                 {"confidence": proposal.plan.confidence},
             )

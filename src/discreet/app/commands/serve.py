@@ -16,9 +16,11 @@ from discreet.app.policies import load
 from discreet.app.sample import write, write_policy
 from discreet.app.serve.catalog import BuiltIn, Catalog, Shadow
 from discreet.app.serve.curators import Curators
+from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, bound_to, require_safe, serve_postgres, until_stopped
 from discreet.app.serve.users import guests
 from discreet.core.errors import RequestError
+from discreet.core.numbers import require_positive
 from discreet.core.policy import Policy
 
 SAMPLE = Path("sample")
@@ -39,14 +41,23 @@ def run(
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="A certificate, as PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key, as PEM.")] = None,
+    padding: Annotated[
+        bool,
+        typer.Option(
+            help="Answers leave at a time that tells nothing; not needed where analysts are trusted."
+        ),
+    ] = True,
+    slack: Annotated[float, typer.Option(help="Lengthen that time, where questions overrun it.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Answer psql, psycopg, SQLAlchemy, pandas and whatever else speaks PostgreSQL, until stopped."""
     certificate = _certificate(tls_cert, tls_key)
     require_safe(host, certificate)
+    require_positive("serve", "slack", slack)
     with spinner() as tell:
         terms = _policy(policy, tell)
-        curators = Curators.under(terms, progress=tell)
+        deadlines = Deadlines(policy=terms, slack=slack) if padding else None
+        curators = Curators.under(terms, deadlines=deadlines, progress=tell)
     with curators, closing(_catalog(catalog, terms)) as schema, bound_to(host, postgres) as bound:
         users, passwords = guests(terms)
         _announce(host, bound.getsockname()[1], passwords, as_json=as_json)

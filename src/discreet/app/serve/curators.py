@@ -2,7 +2,8 @@
 
 Apart       Analysts have engines of their own, so that one does not wait for another.
 In turn     One analyst's questions are answered one after the other, from whichever door they come. So a
-            question that is asked twice at once is answered once, and charged once.
+            question that is asked twice at once is answered once, and charged once; and how long one took
+            cannot be told from when another was answered.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from typing import Self
 
 from discreet.accounting.ledger import Ledger
 from discreet.app import fault_log
+from discreet.app.answers import Answer
 from discreet.app.books import asking, opened
 from discreet.app.curator import Curator, store_folder
+from discreet.app.proposals import Proposal
+from discreet.app.serve.deadlines import Deadlines
+from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import PreparedStore, prepare
@@ -25,16 +30,24 @@ from discreet.engines.store import PreparedStore, prepare
 class Curators:
     """Hands out curators; a context manager that closes them all."""
 
-    def __init__(self, policy: Policy, ledger: Ledger, store: PreparedStore) -> None:
-        self.policy, self.ledger = policy, ledger
+    def __init__(
+        self, policy: Policy, ledger: Ledger, store: PreparedStore, deadlines: Deadlines | None = None
+    ) -> None:
+        self.policy, self.ledger, self.deadlines = policy, ledger, deadlines
         self._store = store
         self._made: dict[str, Curator] = {}
         self._turns: dict[str, threading.Lock] = {}
         self._making = threading.Lock()
 
     @classmethod
-    def under(cls, policy: Policy, *, progress: Callable[[str], None] | None = None) -> Self:
-        """Open the ledger and prepare the store, once for everybody."""
+    def under(
+        cls,
+        policy: Policy,
+        *,
+        deadlines: Deadlines | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Open the ledger and prepare the store, once for all; without deadlines, answers do not wait."""
         ledger = opened(policy)
         try:
             with fault_log.kept(policy.ledger):
@@ -42,7 +55,7 @@ class Curators:
         except BaseException:
             ledger.close()
             raise
-        return cls(policy, ledger, store)
+        return cls(policy, ledger, store, deadlines)
 
     def of(self, analyst: str) -> Curator:
         """The curator of one analyst: what it plans is free, and needs no turn."""
@@ -59,6 +72,19 @@ class Curators:
         curator = self.of(analyst)
         with self._turns[analyst]:
             yield curator
+
+    def ask(self, analyst: str, proposal: Proposal, wanted: Callable[[], bool] = lambda: True) -> Answer:
+        """The answer to a proposal, at its time; one that is not `wanted` when its turn comes is left."""
+        with self.turn(analyst) as curator:
+            if not wanted():
+                raise RequestError("ask: this was cancelled before anything was charged.", hint="Ask again.")
+            deadlines = self.deadlines
+            if deadlines is None or self.ledger.stored(analyst, proposal.key) is not None:
+                return curator.ask(proposal)
+            return deadlines.padded(
+                proposal.plan,
+                lambda: curator.ask(proposal, watched=lambda work: deadlines.timely(proposal.plan, work)),
+            )
 
     def close(self) -> None:
         for curator in self._made.values():

@@ -29,7 +29,7 @@ def _bar(answer: Answer, name: str) -> str:
             blank += 1
         else:
             halves.append(max(last - float(value), float(value) - first))
-    ends = sorted({number(min(halves)), number(max(halves))}, key=float) if halves else []
+    ends = dict.fromkeys((number(min(halves)), number(max(halves)))) if halves else {}
     shown = [f"{name} ± {' to ± '.join(ends)}"] if ends else []
     untold = [f"{name} cannot be told of {how_many(blank, 'row', 'rows')}"] if blank else []
     return ", ".join(shown + untold) or f"{name} has no rows"

@@ -180,10 +180,7 @@ class _Question:
 
     def run(self, values: Values, wanted: Callable[[], bool]) -> Result:
         proposal, beside = self._proposal(values), self.session.intervals
-        with self.session.door.curators.turn(self.session.analyst) as curator:
-            if not wanted():
-                raise WireError("57014", "Cancelled before anything was charged.")
-            answer = curator.ask(proposal)
+        answer = self.session.door.curators.ask(self.session.analyst, proposal, wanted)
         return Result(rows=_rows(answer, beside), notices=notices(answer))
 
 

@@ -1,7 +1,8 @@
 """What a client is told when something is refused: a SQLSTATE and a text that holds nothing of the data.
 
 An error of the package says what is wrong from request and policy alone, so its text is passed on. Of any
-other error nothing is: neither its text nor its kind, as both may depend on data.
+other error nothing is: neither its text nor its kind, as both may depend on data. They stand in the
+custodian's log, under the number that the client is told.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.core.errors import BudgetError, DiscreetError, EngineFault, InvalidParameterError, RequestError
+from discreet.engines.faults import logged
 
 STATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (BudgetError, "53400"),
@@ -16,7 +18,7 @@ STATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (RequestError, "0A000"),
     (EngineFault, "58000"),
 )
-INTERNAL = "XX000", "The server could not finish the request."
+INTERNAL = "XX000"
 
 
 class WireError(Exception):
@@ -46,4 +48,5 @@ def told(error: BaseException) -> Told:
         if isinstance(error, kind):
             assert isinstance(error, DiscreetError)
             return Told(state=state, message=error.message, hint=error.hint)
-    return Told(state=INTERNAL[0], message=INTERNAL[1])
+    fault = logged(error)
+    return Told(state=INTERNAL, message=fault.message, hint=fault.hint)
