@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import socket
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from discreet.app.wire.commands import split
+from discreet.app.wire.faults import WireError
+from discreet.app.wire.kinds import Kind, decoded, encoder
 from tests.wire.bytes_of import (
     FLUSH,
     SYNC,
@@ -30,6 +35,7 @@ from tests.wire.bytes_of import (
 )
 from tests.wire.served import CANARY, PASSWORD, Served
 
+KINDS = {dt.date: Kind.DATE, dt.datetime: Kind.TIMESTAMP, bool: Kind.BOOLEAN, int: Kind.BIGINT}
 COUNT = "SELECT COUNT(*) AS n FROM people"
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 TLS, GSS, CANCEL = 80877103, 80877104, 80877102
@@ -312,3 +318,40 @@ def _unharmed(server: Served, caplog: pytest.LogCaptureFixture) -> None:
     with Bytes(server.port) as line:
         line.send(startup())
         assert line.message()[0] == b"R"
+
+
+# -- The forms of values ------------------------------------------------------------------------------------
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30))
+def test_a_decimal_survives_its_binary_form(value: Decimal) -> None:
+    assert decoded(encoder(Kind.NUMERIC, 1)(value), Kind.NUMERIC, 1) == value
+
+
+@given(st.one_of(st.dates(), st.datetimes(), st.booleans(), st.integers(-(2**63), 2**63 - 1)))
+def test_both_forms_of_a_value_mean_the_same(value: dt.date | bool | int) -> None:
+    kind = KINDS[type(value)]
+    assert [decoded(encoder(kind, form)(value), kind, form) for form in (0, 1)] == [value, value]
+
+
+@given(st.binary(max_size=20), st.sampled_from(list(Kind)), st.sampled_from([0, 1]))
+def test_whatever_is_sent_as_a_parameter_is_read_or_refused(content: bytes, kind: Kind, form: int) -> None:
+    with suppress(WireError):
+        decoded(content, kind, form)
+
+
+@given(st.text(max_size=200))
+def test_splitting_a_text_loses_nothing_but_comments(text: str) -> None:
+    assert all(piece.strip() for piece in split(text))
+    assert split(f"SELECT 'a;b'; {text.replace(chr(39), '')}")[0] == "SELECT 'a;b'"
+
+
+@pytest.mark.parametrize(
+    "text", ["/*" * 10_000, "$a$" * 6_000, "'" * 20_000, "BEGIN" + " " * 19_000 + "x", "E'" * 9_000]
+)
+def test_no_text_takes_long_to_be_split_and_recognised(text: str, long_lived: Served) -> None:
+    with Bytes(long_lived.port) as line:
+        line.login(PASSWORD)
+        line.line.settimeout(20)
+        line.send(query(text))
+        assert line.until()[-1] == (b"Z", b"I")

@@ -192,8 +192,9 @@ def _unpacked_decimal(content: bytes) -> Decimal:
         raise ValueError
     if any(not 0 <= each < 10_000 for each in groups):
         raise ValueError
-    whole = sum(Decimal(each).scaleb(4 * (weight - place)) for place, each in enumerate(groups))
-    return -Decimal(whole) if sign else Decimal(whole)
+    digits = "".join(f"{each:04d}" for each in groups) or "0"
+    # from its digits: arithmetic would round to those that the context has
+    return Decimal((int(bool(sign)), tuple(map(int, digits)), 4 * (weight + 1 - count)))
 
 
 def _finite(value: Decimal) -> Decimal:
