@@ -24,6 +24,13 @@ ABOUT = [
     "WITH t AS (SELECT oid FROM pg_catalog.pg_class) SELECT count(*) FROM t",
     "SELECT tgname FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid",
     "SELECT current_setting('server_version')",
+    "SELECT c.relname FROM ((pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace) JOIN pg_attribute a ON"
+    " a.attrelid = c.oid) LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum",
+    "SELECT row_number() OVER (PARTITION BY attrelid ORDER BY attnum), nullif(attname, '') FROM pg_attribute",
+    "SELECT CASE nspname ~ '^pg_' WHEN true THEN 'SYSTEM' ELSE 'USER' END FROM pg_catalog.pg_namespace"
+    " WHERE nspname <> (pg_catalog.current_schemas(true))[1]",
+    "SELECT relname, NULL::pg_catalog.text FROM pg_class WHERE relname LIKE 'pe%' UNION ALL"
+    " SELECT NULL::pg_catalog.text, nspname FROM pg_namespace WHERE nspname NOT LIKE E'pg\\\\_%' LIMIT 1000",
 ]
 ELSEWHERE = [
     ("SELECT getenv('HOME')", "42883"),
@@ -59,9 +66,17 @@ def test_the_catalog_reaches_nothing_else(long_lived: Served, sql: str, state: s
 
 def test_columns_are_called_as_postgresql_calls_them(long_lived: Served) -> None:
     with psycopg.connect(long_lived.address) as connection:
-        cursor = connection.execute("SELECT version(), 1, relname::text, relname AS n, (oid) FROM pg_class")
+        cursor = connection.execute(
+            "SELECT version(), 1, relname::text, relname AS n, (oid), current_user FROM pg_class"
+        )
     names = [column.name for column in cursor.description or ()]
-    assert names == ["version", "?column?", "relname", "n", "oid"]
+    assert names == ["version", "?column?", "relname", "n", "oid", "current_user"]
+
+
+def test_what_there_is_none_of_is_counted_as_nothing(long_lived: Served) -> None:
+    with psycopg.connect(long_lived.address) as connection:
+        sql = "SELECT count(*), max(tgname), EXISTS (SELECT 1 FROM pg_policy) FROM pg_trigger"
+        assert connection.execute(sql).fetchall() == [(0, None, False)]
 
 
 # -- The shadow ---------------------------------------------------------------------------------------------

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.app.serve.catalog.functions import NAMES
-
 SCHEMAS = ("pg_catalog", "information_schema")
-MEANT = {macro: name for name, macro in reversed(NAMES.items())}
 
 
 def is_catalog(table: exp.Table) -> bool:
@@ -29,5 +26,7 @@ def output_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Dot):
         return output_name(node.expression)
     if isinstance(node, exp.Anonymous):
-        return MEANT.get(node.name.lower(), node.name.lower())
-    return node.sql_name().lower() if isinstance(node, exp.Func) else "?column?"
+        return node.name.lower()
+    if isinstance(node, exp.Func):
+        return "version" if isinstance(node, exp.CurrentVersion) else node.sql_name().lower()
+    return "?column?"

@@ -83,6 +83,7 @@ class Rewriting:
             raise WireError("42601", "The question about the schema cannot be read.")
         if any(isinstance(node, WRITES) for node in statement.walk()):
             raise WireError("42501", "Nothing can be changed here.")
+        _name_outputs(statement)
         statement = filled(statement, values).transform(lambda node: emptied(node, self.known))
         for node in reversed(list(statement.walk(bfs=True))):
             new = self._rewritten(node)
@@ -90,7 +91,6 @@ class Rewriting:
                 statement = new
             elif new is not node:
                 node.replace(new)
-        _name_outputs(statement)
         return statement.sql("duckdb")
 
     def _rewritten(self, node: exp.Expr) -> exp.Expr:
@@ -114,7 +114,9 @@ class Rewriting:
             role = exp.select(*(exp.alias_(exp.convert(value), name) for name, value in row.items()))
             return role.subquery(table.alias_or_name)
         found = exp.table_(exp.to_identifier(place(table), quoted=True), db="main")
-        return exp.alias_(found, table.alias_or_name, table=True)
+        named = exp.alias_(found, table.alias_or_name, table=True)
+        named.set("joins", table.args.get("joins"))  # those that stand in parentheses with it
+        return named
 
     def column(self, node: exp.Expr) -> exp.Expr:
         node.set("db", None)

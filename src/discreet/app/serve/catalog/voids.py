@@ -44,12 +44,25 @@ def emptied(node: exp.Expr, known: Set[str]) -> exp.Expr:
     for each in outer:
         _forget(node, each)
     inner = [source.this, *(each.this for each in joins if each.side not in ("LEFT", "FULL"))]
-    own = [each for each in node.find_all(exp.AggFunc) if each.find_ancestor(exp.Select) is node]
-    counts = own and node.args.get("group") is None  # one row, even of nothing
-    if counts or not any(_is_empty(each, known) for each in inner):
+    if not any(_is_empty(each, known) for each in inner):
         return node
+    own = [each for each in node.find_all(exp.AggFunc) if each.find_ancestor(exp.Select) is node]
+    if own and node.args.get("group") is None:
+        return _counting_nothing(node)
     outputs = [exp.alias_(exp.Null(), output_name(each), quoted=True) for each in node.expressions]
     return exp.select(*outputs).where(exp.false())
+
+
+def _counting_nothing(select: exp.Expr) -> exp.Expr:
+    """Aggregates of no rows are one row."""
+    for column in list(select.find_all(exp.Column)):
+        if column.find_ancestor(exp.Select) is select:
+            column.replace(exp.Null())
+    nothing = exp.select(exp.Null()).where(exp.false()).subquery("nothing")
+    select.set("from_", exp.From(this=nothing))
+    for part in ("joins", "where", "order"):
+        select.set(part, None)
+    return select
 
 
 def _is_empty(table: exp.Expr, known: Set[str]) -> bool:
