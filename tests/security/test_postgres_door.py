@@ -227,3 +227,33 @@ def test_no_value_of_the_data_is_kept_or_logged(
     files = [each for each in server.folder.iterdir() if each.name.startswith("ledger") and each.is_file()]
     assert files
     assert not any(CANARY.encode() in each.read_bytes() for each in files)
+
+
+@pytest.mark.night
+def test_sixty_four_clients_for_a_minute_meet_nothing_but_refusals(server: Served) -> None:
+    errors: set[str | None] = set()
+    stop = threading.Event()
+
+    def ask(number: int) -> None:
+        user = "alice" if number % 2 else "bob"
+        with psycopg.connect(server.address.replace("alice", user), autocommit=True) as connection:
+            connection.execute("SET discreet.epsilon = 0.001")
+            asked = 0
+            while not stop.is_set():
+                asked += 1
+                try:
+                    connection.execute("SELECT COUNT(*) FROM people WHERE age > %s", (18 + asked % 70,))
+                except psycopg.Error as error:
+                    errors.add(error.sqlstate)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(64)]
+    for thread in threads:
+        thread.start()
+    stop.wait(60)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    server.curators.ledger.verify()
+    assert errors <= {"53400"}
+    assert server.charges("alice") == server.charges("bob") == 70
+    assert server.curators.ledger.belief().highest <= 0.05

@@ -9,58 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psycopg
-import pyarrow as pa
 import pytest
 from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import State
-from discreet.app.curator import Curator
-from discreet.core.engine import Engine
-from discreet.core.values import Exact
-from tests.wire.served import Served, served, write_data
+from tests.wire.served import Served, served, slowed, write_data
 
 RUNS = 40
 FALSE_ALARM = 1e-9
 SLOWER = 0.08
 
 
-class Slow:
-    """An engine that takes longer."""
-
-    def __init__(self, engine: Engine, seconds: float) -> None:
-        self.engine, self.seconds = engine, seconds
-
-    def count(self, sql: str) -> Exact[pa.Table]:
-        time.sleep(self.seconds)
-        return self.engine.count(sql)
-
-    def close(self) -> None:
-        self.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_data(tmp_path)
     return tmp_path
-
-
-def _slowed(server: Served, seconds: float) -> None:
-    """Alice's engine becomes slow, Bob's stays as it is."""
-    curators = server.curators
-    slow = Slow(curators.of("alice")._engine, seconds)
-    curators._made["alice"] = Curator(curators.policy, ledger=curators.ledger, engine=slow, analyst="alice")
 
 
 def _times(connection: psycopg.Connection) -> Iterator[float]:
@@ -72,7 +37,7 @@ def _times(connection: psycopg.Connection) -> Iterator[float]:
 
 
 def _told_apart(server: Served) -> bool:
-    _slowed(server, SLOWER)
+    slowed(server, SLOWER)
     users = [server.address, server.address.replace("alice", "bob")]
     with (
         psycopg.connect(users[0], autocommit=True) as slow,
@@ -95,7 +60,7 @@ def test_answers_that_do_not_wait_are_told_apart(folder: Path) -> None:
 
 def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(folder: Path) -> None:
     with served(folder, slack=0.01) as server:
-        _slowed(server, SLOWER)
+        slowed(server, SLOWER)
         with psycopg.connect(server.address, autocommit=True) as connection:
             for state in ("58000", "0A000"):
                 with pytest.raises(psycopg.Error) as refusal:

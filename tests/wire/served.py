@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.app.curator import Curator
 from discreet.app.policies import load
 from discreet.app.serve.catalog import BuiltIn, Shadow
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.serve.users import guests
+from discreet.core.engine import Engine
+from discreet.core.values import Exact
 
 PEOPLE = 3_000
 CANARY = "canary-4711"
@@ -73,8 +80,6 @@ class Served:
 
 
 def write_data(folder: Path, people: int = PEOPLE) -> None:
-    import datetime as dt
-
     table = pa.table(
         {
             "id": range(people),
@@ -121,3 +126,32 @@ def served(
             loop.call_soon_threadsafe(stopped.set)
             thread.join()
             loop.close()
+
+
+class Slow:
+    """An engine that takes longer."""
+
+    def __init__(self, engine: Engine, seconds: float) -> None:
+        self.engine, self.seconds = engine, seconds
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        time.sleep(self.seconds)
+        return self.engine.count(sql)
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def slowed(server: Served, seconds: float, analyst: str = "alice") -> None:
+    """One analyst's engine becomes slow, those of others stay as they are."""
+    curators = server.curators
+    slow = Slow(curators.of(analyst)._engine, seconds)
+    curators._made[analyst] = Curator(curators.policy, ledger=curators.ledger, engine=slow, analyst=analyst)

@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.core.guarantees import PureDP
-from tests.wire.served import PASSWORD, Served
+from tests.wire.served import PASSWORD, Served, slowed
 
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY sex"
 
@@ -213,6 +213,34 @@ def test_what_is_cancelled_before_it_is_charged_costs_nothing(server: Served) ->
         assert server.charges() == 0
         assert connection.execute("SELECT COUNT(*) AS n FROM people").fetchone() is not None
     assert server.charges() == 1
+
+
+def test_what_is_cancelled_after_it_is_charged_is_given_the_next_time_for_nothing(server: Served) -> None:
+    slowed(server, 1.5)
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        told = threading.Event()
+
+        def cancel() -> None:
+            while not told.wait(0.1):
+                if server.charges():
+                    connection.cancel_safe()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute("SELECT COUNT(*) AS n FROM people")
+        told.set()
+        thread.join()
+        assert connection.execute("SELECT COUNT(*) AS n FROM people").fetchone() is not None
+    assert server.charges() == 1
+
+
+def test_a_client_that_wants_no_notices_gets_none(connection: psycopg.Connection) -> None:
+    said: list[object] = []
+    connection.add_notice_handler(said.append)
+    connection.execute("SET client_min_messages = warning")
+    connection.execute("SELECT COUNT(*) AS n FROM people")
+    assert said == []
 
 
 # -- asyncpg ------------------------------------------------------------------------------------------------

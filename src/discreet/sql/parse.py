@@ -46,7 +46,7 @@ def read(text: str) -> exp.Expr:
     if len(statements) != 1:
         refuse(f"the question has {len(statements)} statements.", "Ask one SELECT at a time.")
     statement = statements[0]
-    if _depth(statement) > DEEPEST:
+    if nested_deeper(statement, DEEPEST):
         _refuse_depth()
     return _in_public(statement)
 
@@ -98,12 +98,12 @@ def _refuse_depth() -> NoReturn:
     refuse("the question is nested too deeply.", f"Nest at most {DEEPEST} levels.")
 
 
-def _depth(node: exp.Expr) -> int:
-    deepest, stack = 0, [(node, 1)]
+def nested_deeper(node: exp.Expr, most: int) -> bool:
+    """Whether a statement is nested more deeply than this; it is walked without recursion."""
+    stack = [(node, 1)]
     while stack:
         here, depth = stack.pop()
-        deepest = max(deepest, depth)
-        if depth > DEEPEST:
-            return depth
+        if depth > most:
+            return True
         stack += [(child, depth + 1) for child in here.iter_expressions()]
-    return deepest
+    return False

@@ -24,9 +24,10 @@ from discreet.app.wire.messages import Reader, malformed, spread
 from discreet.app.wire.talk import FAILED, Portal, Taken, Talk
 
 T = TypeVar("T")
-LONGEST = 20_000
+LONGEST = 100_000
 MOST_PARAMETERS = 1_000
 BATCH = 1_000
+QUIET = ("warning", "error", "fatal", "panic")
 REPORTED = ("application_name", "client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
 Wanted = Callable[[], bool]
 
@@ -82,10 +83,10 @@ class Conversation:
     # -- Simple query ---------------------------------------------------------------------------------------
 
     async def _query(self, reader: Reader) -> None:
-        text = _text(reader)
-        reader.end()
         self._skips = False
         try:
+            text = _text(reader)
+            reader.end()
             statements = commands.split(text)
             read = [commands.command(each, self._talk) for each in statements]
             if sum(each is None for each in read) > 1:
@@ -201,7 +202,8 @@ class Conversation:
     async def _emit(self, portal: Portal, most: int) -> None:
         """Run what was not run yet, and send rows."""
         taken = await self._work(lambda wanted: portal.take(most, wanted))
-        for said in taken.notices:
+        wished = self._talk.session.setting("client_min_messages") not in QUIET
+        for said in taken.notices if wished else ():
             self._send(messages.notice(said))
         await self._send_rows(portal, taken)
         if portal.prepared is NOTHING:

@@ -19,9 +19,11 @@ from discreet.app.serve.catalog.voids import emptied
 from discreet.app.wire.faults import WireError
 from discreet.sql.expressions import Scalar
 from discreet.sql.parameters import filled
+from discreet.sql.parse import nested_deeper
 
 WORDS = re.compile(r"\b(?:pg_\w+|information_schema)\b", re.IGNORECASE)
 ARRAYS = re.compile(r"::\s*(?:pg_catalog\.)?(?:oid|int2|int4|regclass)\s*\[\s*\]", re.IGNORECASE)
+DEEPEST = 100
 KINDS = {
     **dict.fromkeys(("name", "char", "sql_identifier", "character_data", "yes_or_no"), "TEXT"),
     **dict.fromkeys(("regtype", "regproc", "regrole"), "TEXT"),
@@ -52,7 +54,9 @@ def parsed(sql: str) -> exp.Expr | None:
         found = sqlglot.parse(ARRAYS.sub("::bigint[]", sql), read="postgres")
     except Exception:  # beside its own errors the reader has others
         return None
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1 or found[0] is None or nested_deeper(found[0], DEEPEST):
+        return None
+    return found[0]
 
 
 def is_about_schema(sql: str) -> bool:
