@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.postgres import PostgresDoor
 from discreet.app.serve.users import Users
+from discreet.app.wire.channel import Channel, secure_channel
 from discreet.app.wire.server import Server
 from discreet.core.errors import RequestError
 
@@ -33,15 +33,13 @@ class Certificate:
     certificate: Path
     key: Path
 
-    def context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    def channel(self) -> Channel:
         try:
-            context.load_cert_chain(self.certificate, self.key)
-        except (OSError, ssl.SSLError):
+            return secure_channel(self.certificate, self.key)
+        except (OSError, ValueError):
             raise RequestError(
                 "serve: certificate and key cannot be read.", hint="Give PEM files: --tls-cert and --tls-key."
             ) from None
-        return context
 
 
 def require_safe(host: str, certificate: Certificate | None) -> None:
@@ -65,8 +63,8 @@ async def serve_postgres(
 ) -> None:
     """Serve the PostgreSQL door on a bound socket until `stopped`."""
     door = PostgresDoor(curators=curators, users=users, catalog=catalog)
-    tls = None if certificate is None else certificate.context()
-    async with Server(door, tls).listening(bound):
+    channel = None if certificate is None else certificate.channel()
+    async with Server(door, channel).listening(bound):
         ready()
         await stopped.wait()
 

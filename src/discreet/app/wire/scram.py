@@ -4,8 +4,8 @@ Kept        A verifier: salt, iterations, H(client key) and the server key. Whoe
             with it, and must search to find the password.
 Unknown     A name that nobody has is given a salt too, always the same for the name, and fails at the end as
             a wrong password does: a client cannot tell which names exist.
-Binding     To no channel: the client says that it uses none ("n"), or that it takes the server to have none
-            ("y"), which is so.
+Binding     Over TLS to the server's certificate ("p", see `channel`), or to nothing ("n"). A client that
+            could bind and was not offered it says so ("y"): if it was, somebody between has taken it away.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from discreet.app.wire.faults import WireError
 from discreet.core.randomness import Randomness
 
 MECHANISM = "SCRAM-SHA-256"
+BOUND = f"{MECHANISM}-PLUS"
 ITERATIONS = 4096
 SALT_BYTES = NONCE_BYTES = 18
 FIRST = re.compile(
-    r"(?P<head>[ny],(?:a=[^,]*)?,)(?P<bare>n=[^,]*,r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+))(?:,.*)?"
+    r"(?P<head>(?P<flag>n|y|p=tls-server-end-point),(?:a=[^,]*)?,)(?P<bare>n=[^,]*,r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+))(?:,.*)?"
 )
 FINAL = re.compile(
     r"(?P<without>c=(?P<head>[A-Za-z0-9+/=]+),r=(?P<nonce>[^,]+)),p=(?P<proof>[A-Za-z0-9+/=]+)"
@@ -99,16 +100,25 @@ class Exchange:
     """One login: two messages of the client, each answered once."""
 
     verifier: Verifier
+    binding: bytes = b""
     _bare: str = ""
-    _head: str = ""
+    _bound: bytes = b""
     _challenge: str = ""
 
-    def first(self, message: bytes) -> bytes:
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """What the client may choose from, the better first."""
+        return (BOUND, MECHANISM) if self.binding else (MECHANISM,)
+
+    def first(self, mechanism: str, message: bytes) -> bytes:
         """The challenge to the client's first message."""
         found = FIRST.fullmatch(_decoded(message))
-        if found is None:
-            raise WireError("28000", "The login message cannot be read.", fatal=True)
-        self._bare, self._head = found["bare"], found["head"]
+        if mechanism not in self.mechanisms or found is None:
+            raise WireError("28000", f"Log in by {' or '.join(self.mechanisms)}.", fatal=True)
+        binds, weakened = found["flag"].startswith("p="), found["flag"] == "y" and bool(self.binding)
+        if binds != (mechanism == BOUND) or weakened:
+            raise WireError("28000", "The login is not bound to this channel.", fatal=True)
+        self._bare, self._bound = found["bare"], found["head"].encode() + (self.binding if binds else b"")
         nonce = found["nonce"] + _base64(Randomness().source(NONCE_BYTES))
         self._challenge = f"r={nonce},s={_base64(self.verifier.salt)},i={self.verifier.iterations}"
         return self._challenge.encode()
@@ -116,7 +126,7 @@ class Exchange:
     def final(self, message: bytes) -> bytes | None:
         """The server's own proof, or None where the client's is wrong."""
         found = FINAL.fullmatch(_decoded(message))
-        if found is None or found["head"] != _base64(self._head.encode()):
+        if found is None or found["head"] != _base64(self._bound):
             return None
         if not hmac.compare_digest(f"r={found['nonce']}".encode(), self._challenge.split(",")[0].encode()):
             return None

@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from discreet.app.wire import messages
+from discreet.app.wire.channel import Channel
 from discreet.app.wire.conversation import Conversation
 from discreet.app.wire.door import Door, Session
 from discreet.app.wire.faults import WireError, told
@@ -33,7 +34,7 @@ from discreet.app.wire.messages import (
     Reader,
     malformed,
 )
-from discreet.app.wire.scram import MECHANISM, Exchange, Verifier
+from discreet.app.wire.scram import Exchange, Verifier
 from discreet.core.randomness import Randomness
 
 MOST_CONNECTIONS = 100
@@ -56,7 +57,7 @@ class Server:
     """Serves a door to any number of clients."""
 
     door: Door
-    tls: ssl.SSLContext | None = None
+    channel: Channel | None = None
     _secret: bytes = field(default_factory=lambda: Randomness().source(32), repr=False)
     _talking: dict[Key, Conversation] = field(default_factory=dict)
     _connected: set[asyncio.Task[None]] = field(default_factory=set)
@@ -131,8 +132,8 @@ class Server:
                 process, secret = reader.number("I"), reader.number("I")
                 self._cancel((process, secret))
                 return None
-            if version == TLS and self.tls is not None and not line.secure:
-                await line.secured(self.tls)
+            if version == TLS and self.channel is not None and not line.secure:
+                await line.secured(self.channel.context)
             elif version in (TLS, GSS):
                 await line.tell(b"N")
             else:
@@ -147,12 +148,12 @@ class Server:
     async def _login(self, line: _Line, user: str) -> None:
         loop = asyncio.get_running_loop()
         verifier = await loop.run_in_executor(self._threads, self.door.verifier, user)
-        exchange = Exchange(verifier or Verifier.nobody(user, self._secret))
-        await line.tell(messages.authentication(SASL, messages.text(MECHANISM) + b"\x00"))
+        binding = self.channel.binding if self.channel is not None and line.secure else b""
+        exchange = Exchange(verifier or Verifier.nobody(user, self._secret), binding)
+        offered = b"".join(map(messages.text, exchange.mechanisms))
+        await line.tell(messages.authentication(SASL, offered + b"\x00"))
         reader = Reader(await line.password())
-        if reader.text() != MECHANISM:
-            raise WireError("28000", f"Log in by {MECHANISM}.", fatal=True)
-        challenge = exchange.first(reader.value() or b"")
+        challenge = exchange.first(reader.text(), reader.value() or b"")
         reader.end()
         await line.tell(messages.authentication(SASL_CONTINUE, challenge))
         proof = exchange.final(await line.password())
