@@ -28,7 +28,9 @@ from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import Kind
 from discreet.app.wire.scram import Verifier
 from discreet.core import policy
+from discreet.core.errors import DiscreetError
 from discreet.engines.duckdb import run_released
+from discreet.engines.faults import logged
 from discreet.sql import parameters
 from discreet.sql.answer import shape
 from discreet.sql.expressions import Scalar
@@ -97,6 +99,9 @@ class PostgresDoor:
             raise WireError("28000", "That user was removed.", fatal=True)
         self.curators.of(found.analyst)
         return _Session(self, user, found.analyst)
+
+    def unforeseen(self, error: Exception) -> DiscreetError:
+        return logged(error)
 
 
 class _Session:

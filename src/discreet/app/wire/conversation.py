@@ -22,6 +22,7 @@ from discreet.app.wire.faults import WireError, told
 from discreet.app.wire.kinds import BY_OID, TEXT_FORM, Kind, decoded, encoder
 from discreet.app.wire.messages import Reader, malformed, spread
 from discreet.app.wire.talk import FAILED, Portal, Taken, Talk
+from discreet.core.errors import DiscreetError
 
 T = TypeVar("T")
 LONGEST = 100_000
@@ -41,8 +42,10 @@ class Conversation:
         executor: Executor,
         send: Callable[[bytes], None],
         flush: Callable[[], Awaitable[None]],
+        unforeseen: Callable[[Exception], DiscreetError],
     ) -> None:
         self._talk, self._executor, self._send, self._flush = Talk(session), executor, send, flush
+        self._unforeseen = unforeseen
         self._skips = False
         self._working: asyncio.Future[object] | None = None
         self._cancelled: asyncio.Future[None] | None = None
@@ -251,7 +254,7 @@ class Conversation:
         if isinstance(error, WireError) and error.fatal:
             raise error
         self._talk.fail()
-        self._send(messages.report(told(error)))
+        self._send(messages.report(told(error, self._unforeseen)))
 
     def _ready(self) -> None:
         self._talk.tidy()

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from discreet.app.wire.kinds import Kind, Scalar
 from discreet.app.wire.scram import Verifier
+from discreet.core.errors import DiscreetError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,3 +80,6 @@ class Door(Protocol):
 
     def enter(self, user: str) -> Session:
         """The conversation of a user who has proven to be one."""
+
+    def unforeseen(self, error: Exception) -> DiscreetError:
+        """Note an error that should not be, and say what a client may know of it."""

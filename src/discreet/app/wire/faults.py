@@ -1,16 +1,16 @@
 """What a client is told when something is refused: a SQLSTATE and a text that holds nothing of the data.
 
 An error of the package says what is wrong from request and policy alone, so its text is passed on. Of any
-other error nothing is: neither its text nor its kind, as both may depend on data. They stand in the
-custodian's log, under the number that the client is told.
+other error nothing is: neither its text nor its kind, as both may depend on data. It is handed to whoever
+stands behind the door, and the client is told what comes of that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from discreet.core.errors import BudgetError, DiscreetError, EngineFault, InvalidParameterError, RequestError
-from discreet.engines.faults import logged
 
 STATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (BudgetError, "53400"),
@@ -39,8 +39,8 @@ class Told:
     severity: str = "ERROR"
 
 
-def told(error: BaseException) -> Told:
-    """The state and text of an error."""
+def told(error: Exception, unforeseen: Callable[[Exception], DiscreetError]) -> Told:
+    """The state and text of an error; of one that nobody foresaw, what is made of it."""
     if isinstance(error, WireError):
         severity = "FATAL" if error.fatal else "ERROR"
         return Told(state=error.state, message=error.message, hint=error.hint, severity=severity)
@@ -48,5 +48,5 @@ def told(error: BaseException) -> Told:
         if isinstance(error, kind):
             assert isinstance(error, DiscreetError)
             return Told(state=state, message=error.message, hint=error.hint)
-    fault = logged(error)
+    fault = unforeseen(error)
     return Told(state=INTERNAL, message=fault.message, hint=fault.hint)

@@ -86,12 +86,10 @@ class Server:
         try:
             if len(self._connected) <= 2 * MOST_CONNECTIONS:  # beyond that nobody is even heard
                 await self._meet(line)
-        except WireError as error:
-            await line.tell(messages.report(told(error)))
-        except (OSError, EOFError, asyncio.CancelledError, ssl.SSLError):
-            pass
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass  # the client is gone, or the server goes
         except Exception as error:
-            await line.tell(messages.report(told(error)))
+            await line.tell(messages.report(told(error, self.door.unforeseen)))
         finally:
             self._connected.discard(task)
             writer.close()
@@ -110,7 +108,7 @@ class Server:
         session = await asyncio.get_running_loop().run_in_executor(
             self._threads, self._entered, user, startup
         )
-        talk = Conversation(session, self._threads, line.send, line.flush)
+        talk = Conversation(session, self._threads, line.send, line.flush, self.door.unforeseen)
         key = self._key()
         self._talking[key] = talk
         try:
