@@ -77,10 +77,18 @@ def _literal(value: Scalar | float, within: exp.Expr | None) -> exp.Expr:
     if isinstance(value, int | float | Decimal):
         number = exp.Literal.number(str(abs(value)))
         return exp.Neg(this=number) if value < 0 else number
+    if isinstance(value, str):
+        require_characters(value)
     text = exp.Literal.string(value.isoformat() if isinstance(value, date) else str(value))
     if not isinstance(value, date) or isinstance(within, exp.Cast):
         return text
     return exp.cast(text, "TIMESTAMP" if isinstance(value, datetime) else "DATE")
+
+
+def require_characters(text: str) -> None:
+    """Refuse what no text has, before an engine does."""
+    if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
+        refuse("the question holds a character that no text has.", "Leave out NUL and halves of characters.")
 
 
 def _beside(node: exp.Expr, policy: Policy) -> Kind | None:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from discreet.sql import grammar
 from discreet.sql.expressions import Scalar
 from discreet.sql.names import folded
-from discreet.sql.parameters import filled
+from discreet.sql.parameters import filled, require_characters
 from discreet.sql.refusal import refuse
 
 LONGEST = 20_000
@@ -63,8 +63,7 @@ def _in_public(statement: exp.Expr) -> exp.Expr:
 def _require_plain(text: str) -> None:
     if len(text) > LONGEST:
         refuse(f"the question has {len(text):,} characters.", f"Ask in at most {LONGEST:,}.")
-    if "\x00" in text or not _encodable(text):
-        refuse("the question holds a character that no text has.", "Leave out NUL and halves of characters.")
+    require_characters(text)
     open_brackets = deepest = 0
     for bracket in re.findall(r"[](){}[]", text):
         open_brackets += 1 if bracket in "([{" else -1
@@ -73,14 +72,6 @@ def _require_plain(text: str) -> None:
         _refuse_depth()
     if text.count("[") > LISTS:
         refuse("the question holds lists.", "Compare with x IN (1, 2, 3).")
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _statements(text: str) -> list[exp.Expr]:
