@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import re
 import shutil
 import subprocess
 import threading
@@ -184,6 +185,26 @@ def test_an_error_is_chosen_instead_of_a_cost(server: Served, connection: psycop
     (entry,) = server.curators.ledger.entries()
     assert isinstance(entry.guarantee, PureDP)
     assert float(entry.guarantee.epsilon) == pytest.approx(3 / 50, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sql", "hint"),
+    [
+        (
+            "discreet.epsilon = 100",
+            "SELECT COUNT(*) FROM people",
+            r"What would still fit: SET discreet.epsilon = 0.8",
+        ),
+        ("discreet.within = 1", "SELECT AVG(age) FROM people", r"SET discreet.least_rows = \d+"),
+    ],
+)
+def test_the_way_out_of_a_refusal_is_a_setting(
+    connection: psycopg.Connection, setting: str, sql: str, hint: str
+) -> None:
+    connection.execute(f"SET {setting}")
+    with pytest.raises(psycopg.Error) as refusal:
+        connection.execute(sql)
+    assert re.search(hint, refusal.value.diag.message_hint or "")
 
 
 def test_intervals_come_as_columns_where_they_are_asked_for(connection: psycopg.Connection) -> None:

@@ -21,7 +21,7 @@ from discreet.app.proposals import Proposal
 from discreet.app.serve.catalog import Catalog, is_about_schema
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.notices import explained, notices
-from discreet.app.serve.settings import Settings, Spending
+from discreet.app.serve.settings import Settings, Spending, in_settings
 from discreet.app.serve.users import Users
 from discreet.app.wire.door import Column, Columns, Prepared, Result, Session, Values
 from discreet.app.wire.faults import WireError
@@ -152,7 +152,8 @@ class _Session:
         return self._settings.intervals
 
     def plan(self, sql: str, values: Values) -> Proposal:
-        return self.door.curators.of(self.analyst).plan(sql, values=values, **self.spending)
+        with in_settings():
+            return self.door.curators.of(self.analyst).plan(sql, values=values, **self.spending)
 
 
 @dataclass
@@ -185,7 +186,8 @@ class _Question:
 
     def run(self, values: Values, wanted: Callable[[], bool]) -> Result:
         proposal, beside = self._proposal(values), self.session.intervals
-        answer = self.session.door.curators.ask(self.session.analyst, proposal, wanted)
+        with in_settings():
+            answer = self.session.door.curators.ask(self.session.analyst, proposal, wanted)
         return Result(rows=_rows(answer, beside), notices=notices(answer))
 
 

@@ -5,12 +5,14 @@ Of `discreet.epsilon`, `discreet.share` and `discreet.within` the one that was s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypedDict, cast
 
 from discreet.app.wire.faults import WireError
-from discreet.core.errors import InvalidParameterError
+from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.numbers import parse_number, parse_probability, require_count, require_positive
 
 FLAGS = {
@@ -69,6 +71,8 @@ OWN: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "discreet.raw": ("off", _flag),
     "discreet.intervals": ("off", _flag),
 }
+OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b(?: (\d+(?:\.\d+)?%?))?")
+IN_PYTHON = re.compile(r", in Python [^.;]+")
 COSTS = ("discreet.epsilon", "discreet.share", "discreet.within")
 PLAIN: Mapping[str, str] = {
     "application_name": "",
@@ -162,3 +166,18 @@ def _require(name: str, value: str | None, told: Mapping[str, object]) -> None:
         raise WireError("22023", "Text is sent in UTF-8 alone.", hint="SET client_encoding TO 'UTF8'.")
     if name == "datestyle" and "iso" not in value.lower():
         raise WireError("22023", "Dates are written in ISO 8601 alone.", hint="SET datestyle TO 'ISO'.")
+
+
+@contextmanager
+def in_settings() -> Iterator[None]:
+    """Within, the way out that a refusal tells of is one by settings, not by options of a command."""
+    try:
+        yield
+    except RequestError as refusal:
+        hint = OPTION.sub(lambda found: _as_setting(found[1], found[2]), IN_PYTHON.sub("", refusal.hint))
+        raise type(refusal)(refusal.message, hint=hint) from None
+
+
+def _as_setting(name: str, value: str | None) -> str:
+    setting = f"discreet.{name.replace('-', '_')}"
+    return f"SET {setting} = {value}" if value else setting
