@@ -34,6 +34,7 @@ VERBS = {
     "plan": "ask.run_plan",
     "promise": "promise.run",
     "reproduce": "reproduce.run",
+    "serve": "serve.run",
     "stream": "stream.run",
     "synthesize": "synthesize.run",
     "tabulate": "tabulate.run",
