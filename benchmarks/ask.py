@@ -81,7 +81,8 @@ def fresh(curator: Curator, sql: str) -> Callable[[], object]:
 
 
 def _planning(curator: Curator) -> tuple[str, str, str]:
-    spent = seconds(lambda: curator.plan(BY_CITY.format("visits"), epsilon=0.1))
+    drawn = iter(np.linspace(0.1, 0.2, 64))  # the curator keeps its last plans
+    spent = seconds(lambda: curator.plan(BY_CITY.format("visits"), epsilon=float(next(drawn))))
     return "planning alone", f"{1000 * spent:.1f} ms", "under 15 ms"
 
 

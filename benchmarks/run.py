@@ -24,6 +24,7 @@ from benchmarks import (
     local,
     mining,
     noise,
+    serve,
     speed,
     synthesis,
     synthesis_tables,
@@ -86,6 +87,7 @@ SECTIONS = {
     ),
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
+    "serve": Section(title="The PostgreSQL door", headings=FIGURES, measure=_plain(serve.rows)),
     "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
     "synthesis_tables": Section(
         title="Synthetic tables of other data",

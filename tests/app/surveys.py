@@ -14,8 +14,9 @@ from typing import Any
 
 import uvicorn
 
+from discreet.app.listening import bound_to
 from discreet.app.survey.report_store import ReportStore
-from discreet.app.survey.server import application, bound_to, configuration
+from discreet.app.survey.server import application, configuration
 from discreet.app.survey.survey_files import Survey, load_survey
 
 TEXT = """

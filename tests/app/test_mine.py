@@ -21,6 +21,8 @@ tables:
       smoker: {type: category, values: ["yes", "no"]}
       ill:    {type: category, values: ["yes", "no"]}
       weight: {type: integer, low: 40, high: 120}
+      alive:  {type: category, values: ["yes"]}
+      legs:   {type: integer, low: 2, high: 2}
       name:   {role: identifier}
 """
 
@@ -28,11 +30,12 @@ tables:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """People of whom those are ill who smoke and are 50 or older."""
-    lines = ["age,smoker,ill,weight,name"]
+    lines = ["age,smoker,ill,weight,alive,legs,name"]
     for place in range(2000):
         age, smokes = 18 + place % 62, place % 3 == 0
         ill = smokes and age >= 50
-        lines.append(f"{age},{'yes' if smokes else 'no'},{'yes' if ill else 'no'},{60 + age % 40},p{place}")
+        words = ["yes" if each else "no" for each in (smokes, ill)]
+        lines.append(f"{age},{words[0]},{words[1]},{60 + age % 40},yes,2,p{place}")
     (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "privacy.yaml").write_text(POLICY)
     monkeypatch.chdir(tmp_path)
@@ -72,6 +75,13 @@ def test_a_tree_finds_who_is_ill_and_is_charged_once(
     assert discreet("ledger", "--json") == 0
     ledger = json.loads(capsys.readouterr().out)
     assert [each["question"] for each in ledger["entries"]] == ["mine tree people --target ill"]
+
+
+def test_saying_what_is_usual_is_the_same_wish(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("tree", "people", "--target", "ill", "--epsilon", "0.5")
+    first = mined(capsys, *words)
+    again = mined(capsys, *words, "--criterion", "gini", "--selection", "permute-and-flip")
+    assert (again["repeated"], again["entry"]) == (True, first["entry"])
 
 
 @pytest.mark.parametrize("kind", ["forest", "bayes"])
@@ -123,6 +133,41 @@ def test_a_regression_predicts_a_number(folder: Path, capsys: pytest.CaptureFixt
         (("tree", "people", "--target", "ill", "--epsilon", "1", "-o", "model.txt"), 2, ".json"),
         (("forest", "people", "--target", "ill", "--epsilon", "1", "--draw", "tree.svg"), 2, "not one tree"),
         (("tree", "people", "--target", "ill", "--epsilon", "9"), 3, "left to analyst"),
+        (("tree", "people", "--target", "ill", "--epsilon", "1/3"), 2, "a finite number such as 0.5"),
+        *(
+            ((kind, "people", "--target", "alive", "--epsilon", "1"), 2, "alive has one declared value")
+            for kind in ("tree", "bayes", "forest")
+        ),
+        (
+            ("tree", "people", "--target", "ill", "--epsilon", "1", "--features", "legs"),
+            2,
+            "legs can have one value alone",
+        ),
+        (
+            ("bayes", "people", "--target", "ill", "--epsilon", "1", "--depth", "3"),
+            2,
+            "depth says nothing of",
+        ),
+        (
+            ("forest", "people", "--target", "ill", "--epsilon", "1", "--criterion", "gini"),
+            2,
+            "criterion says nothing of forest; it is an option of tree",
+        ),
+        (
+            ("regression", "people", "--target", "weight", "--epsilon", "1", "--criterion", "max"),
+            2,
+            "criterion says nothing of regression",
+        ),
+        (
+            ("bayes", "people", "--target", "ill", "--epsilon", "1", "--selection", "laplace"),
+            2,
+            "option of tree and regression",
+        ),
+        (
+            ("tree", "people", "--target", "ill", "--epsilon", "1", "--log", "smoker"),
+            2,
+            "smoker is no number",
+        ),
     ],
 )
 def test_what_cannot_be_learned_is_refused_and_costs_nothing(

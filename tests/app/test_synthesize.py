@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from discreet.app.curator import Curator
 from discreet.app.synthesis.report import certificate
 from discreet.app.synthesis.synthesizing import Synthetic, Wish, planned
 from discreet.app.synthesis.synthetic_trial import People, try_synthetic
+from discreet.belief import Promise
 from discreet.core.errors import UnmetError
 from tests.app.test_promise import discreet
 
@@ -88,6 +90,77 @@ def test_the_same_request_is_free_and_gives_the_same_rows(
     assert len(json.loads(capsys.readouterr().out)["entries"]) == 1
 
 
+def test_a_promise_of_its_own_says_what_a_table_may_cost(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("synthesize", "people", "--promise", "1%:2%", "-o", "one.csv", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["epsilon"] == pytest.approx(Promise(0.01, 0.02).epsilon)
+    words = ("--epsilon", repr(told["epsilon"]), "-o", "two.csv", "--json")
+    assert discreet("synthesize", "people", *words) == 0
+    assert json.loads(capsys.readouterr().out)["repeated"] is True
+
+
+COUNTED = (
+    "SELECT city, COUNT(*) AS n FROM people GROUP BY city",
+    "SELECT smoker, COUNT(*) AS n FROM people GROUP BY smoker ORDER BY n",
+    "SELECT COUNT(*), age, smoker FROM people GROUP BY age, smoker",
+)
+
+
+def test_rows_agree_with_counts_that_were_answered_before(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Though this table has next to no budget of its own: it is made of what was released."""
+    (folder / "privacy.yaml").write_text(POLICY.replace("5%", "90%").replace("    rows: 4000\n", ""))
+    answered = []
+    for sql in COUNTED:
+        assert discreet("ask", sql, "--epsilon", "2", "--json") == 0
+        answered.append(json.loads(capsys.readouterr().out))
+    words = ("--epsilon", "0.01", "--with", "all", "-o", "made.parquet", "--json")
+    assert discreet("synthesize", "people", *words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["earlier"] == [1, 2, 3]
+    made = pq.read_table(folder / "made.parquet")
+    cities = made.column("city").to_pylist()
+    for name, number in answered[0]["rows"]:
+        assert abs(cities.count(name) - number) <= 25
+    smokers = made.column("smoker").to_pylist()
+    for name, number in answered[1]["rows"]:
+        assert abs(smokers.count(name) - number) <= 120  # the two answers about smokers differ by their noise
+    told = json.loads((folder / "made.certificate.json").read_text())
+    assert [each["columns"] for each in told["earlier"]] == [["city"], ["smoker"], ["age", "smoker"]]
+    assert all("epsilon" in each["guarantee"] for each in told["earlier"])
+
+
+def test_answers_that_are_no_counts_of_these_columns_are_refused_and_cost_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = (
+        "SELECT city, COUNT(*) FROM people WHERE age > 30 GROUP BY city",
+        "SELECT city, COUNT(*) FROM people GROUP BY city HAVING COUNT(*) > 100",
+        "SELECT city, AVG(age) FROM people GROUP BY city",
+        "SELECT COUNT(*) FROM people",
+        "SELECT age > 30, COUNT(*) FROM people GROUP BY age > 30",
+        "SELECT city, COUNT(*) + 1 FROM people GROUP BY city",
+    )
+    for sql in others:
+        assert discreet("ask", sql, "--epsilon", "0.1") == 0
+    for entry in range(1, len(others) + 1):
+        words = ("--epsilon", "0.1", "--with", str(entry), "-o", "made.csv")
+        assert discreet("synthesize", "people", *words) == 2
+        assert f"entry {entry} is not a table of counts" in " ".join(capsys.readouterr().err.split())
+    for name, told in (
+        ("all", "no answer to analyst"),
+        ("99", "no answer with the entry 99"),
+        ("x", "--with"),
+    ):
+        assert discreet("synthesize", "people", "--epsilon", "0.1", "--with", name, "-o", "made.csv") == 2
+        assert told in " ".join(capsys.readouterr().err.split())
+    assert discreet("ledger", "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)["entries"]) == len(others)
+
+
 def test_attacks_are_run_beside_people_who_are_not_in_the_data(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,7 +202,14 @@ def test_a_table_that_gives_people_away_is_refused_unless_it_is_forced(folder: P
     with pytest.raises(UnmetError, match="--at-most allows at most 30%"):
         trial.refuse()
     trial.refuse(forced=True)
-    assert certificate(leak, trial)["forced"] is True
+    kept, broken = (replace(trial, tried=tried) for tried in (trial.tried[:0], trial.tried))
+    assert broken.broken
+    assert not kept.broken
+    for forced in (True, False):
+        told = [certificate(leak, each, at_most=0.3, forced=forced) for each in (kept, broken)]
+        assert [each["forced"] for each in told] == [forced, forced]
+        assert [each["bounds"][0]["most"] for each in told] == [0.3, 0.3]  # type: ignore[index]
+        assert told[0] | {"attacks_run": []} == told[1] | {"attacks_run": []}
 
 
 def _with_numbers(rows: pa.Table, seed: int) -> pa.Table:
@@ -139,12 +219,32 @@ def _with_numbers(rows: pa.Table, seed: int) -> pa.Table:
     return rows
 
 
+def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each entry leaves something, and all of them nothing."""
+    all_ages = "{low: 18, high: 79}"
+    entries = (
+        f'{{city: [Bern, Genf]}}, {{city: [Chur], smoker: ["yes"]}}, {{smoker: ["no"], age: {all_ages}}}'
+    )
+    text = POLICY.replace('{smoker: "yes", age: {low: 18, high: 30}}', entries)
+    text = text.replace("high: 79}\n", "high: 79, nulls: false}\n").replace("Chur]}", "Chur], nulls: false}")
+    (folder / "privacy.yaml").write_text(text)
+    assert discreet("synthesize", "people", "--epsilon", "1", "-o", "made.parquet") == 2
+    assert "leaves no row possible" in " ".join(capsys.readouterr().err.split())
+    assert discreet("ledger", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["entries"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
         (("people", "-o", "made.parquet"), 2, "--epsilon"),
         (("dogs", "--epsilon", "1", "-o", "made.parquet"), 2, "no table dogs"),
         (("people", "--epsilon", "1", "-o", "made.txt"), 2, "no kind of file"),
+        (("people", "--epsilon", "1", "--promise", "1%:2%", "-o", "made.csv"), 2, "--promise says"),
+        (("people", "--promise", "2%", "-o", "made.csv"), 2, "prior:posterior"),
+        (("people", "--promise", "1%:20%", "-o", "made.csv"), 3, "left to analyst"),
         (("people", "--epsilon", "1", "-o", "people.parquet"), 2, "people"),
         (("people", "--epsilon", "1", "--quality", "good", "-o", "made.parquet"), 2, "lean or best"),
         (("people", "--epsilon", "1", "--target", "city", "-o", "made.parquet"), 2, "--panel"),

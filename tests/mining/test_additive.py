@@ -12,7 +12,7 @@ import pytest
 
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP, restate
 from discreet.core.relations import Relation
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -67,6 +67,17 @@ def test_a_budget_of_epsilon_and_delta_is_the_largest_that_keeps_both() -> None:
     held = budget.for_noise("mine", 1, 1e-6, None)
     assert isinstance(held, ZeroConcentratedDP)
     assert held.profile(1.0) <= 1e-6 < ZeroConcentratedDP(rho=held.rho * Fraction(1001, 1000)).profile(1.0)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (1.5, 1e-5), (0.1, 1e-9)])
+@pytest.mark.parametrize("secret", list(Relation))
+def test_epsilon_and_delta_are_kept_for_the_promises_own_secret(
+    epsilon: float, delta: float, secret: Relation
+) -> None:
+    held = budget.for_noise("mine", epsilon, delta, Promise(0.01, 0.05, tail=1e-4, secret=secret))
+    assert isinstance(held, ZeroConcentratedDP)
+    more = ZeroConcentratedDP(rho=held.rho * Fraction(1001, 1000), relation=Relation.PRESENCE)
+    assert restate(held, secret).profile(epsilon) <= delta < restate(more, secret).profile(epsilon)
 
 
 def test_a_promise_with_a_tail_is_served_by_concentrated_noise(tmp_path: Path) -> None:

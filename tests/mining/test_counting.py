@@ -77,6 +77,43 @@ def test_what_is_missing_is_counted_in_its_bin_however_it_is_declared(tmp_path: 
         assert np.abs(there.residuals(scores).secret - here.residuals(scores).secret).sum() <= 25
 
 
+@pytest.mark.parametrize("target", ["ill", "work", "pay"])
+@pytest.mark.parametrize("values", [None, "undeclared"])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_one_person_more_moves_no_count_by_more_than_is_paid_for_whatever_is_missing_of_them(
+    tmp_path: Path, target: str, values: str | None, nulls: bool
+) -> None:
+    """What trees, naive Bayes, forests (two classes, three) and regressions count, and syntheses do."""
+    declared = {name: {**column, "nulls": nulls} for name, column in COLUMNS.items()}
+    rows: dict[str, list[Any]] = {name: np.asarray(each).tolist() for name, each in drawn(400).items()}
+    known = {"ill": "no", "work": "sea", "pay": 900.0}
+    newcomer = {
+        name: values if declared[name]["type"] == "category" or values is None else None for name in rows
+    }
+    found = []
+    for newcomers in ([], [newcomer], [newcomer | {target: known[target]}]):
+        written(tmp_path, {name: each + [new[name] for new in newcomers] for name, each in rows.items()})
+        terms = policy(tmp_path, columns=declared)
+        schema = Schema.of_table(terms.tables["people"], target, classes=target != "pay")
+        first = frozenset({0})
+        level = Split(attribute=[each.name for each in schema.attributes].index("owner"), first=first)
+        splits = Splits(levels=((level,),))
+        with engine(tmp_path, terms) as over:
+            counter = EngineCounter(engine=over, schema=schema, table="people")
+            counts = [counter.by_node(each).secret for each in (Splits(), splits)]
+            counts += [counter.in_nodes(splits).secret]
+            counts += list(counter.marginals([("work",), ("owner", "work"), ("ill", "since", "age")]).secret)
+            if target != "pay":
+                table = np.random.default_rng(1).normal(size=(outputs(schema.classes), schema.cells)).round(2)
+                counts += [counter.residuals(Scores(table=table, beforehand=np.zeros(len(table)))).secret]
+        found.append(counts)
+    d = len(schema.attributes)
+    most = [d, d, 1, 1, 1, 1, d * GRID * (1 if target == "ill" else 2)]
+    for other in found[1:]:
+        moved = [int(np.abs(one - two).sum()) for one, two in zip(found[0], other, strict=True)]
+        assert all(each <= allowed for each, allowed in zip(moved, most, strict=False)), moved
+
+
 @given(low=st.integers(-50, 50), reach=st.integers(1, 300), bins=st.integers(1, 80), log=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_the_engine_and_an_array_put_every_number_into_the_same_bin(

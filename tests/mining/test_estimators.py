@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
+from discreet.core.policy import Column, Kind
 from discreet.core.relations import Relation
 from discreet.mining import (
     ESTIMATORS,
@@ -27,6 +29,7 @@ from discreet.mining import (
     PrivateTreeClassifier,
     PrivateTreeRegressor,
 )
+from discreet.mining.schema import Attribute, Schema
 
 NOT_OURS = {
     "check_classifier_data_not_an_array": "two fits differ, as noise is drawn anew",
@@ -113,12 +116,81 @@ def test_undeclared_values_teach_what_the_nearest_declared_ones_do() -> None:
     assert made.model_.schema.attributes[0].bounds == (Fraction(-5), Fraction(5))
 
 
+@pytest.mark.parametrize(
+    "classes", [(False, True), (1.0, 2.0), (1, 2.0), (np.float64(3), np.float64(4.5)), ("no", "yes")]
+)
+def test_classes_and_categories_are_matched_whatever_type_they_are_declared_as(
+    classes: tuple[Any, Any],
+) -> None:
+    table, _ = rows(2_000)
+    truth = np.array(classes)[(table[:, 0] > 0).astype(int)]
+    tree = PrivateTreeClassifier(epsilon=8, bounds=(-5, 5), classes=classes).fit(table, truth)
+    assert tree.score(table, truth) > 0.9
+    named = pd.DataFrame({"named": truth})
+    made = PrivateNaiveBayes(epsilon=8, categories={"named": classes}, classes=classes).fit(named, truth)
+    assert made.score(named, truth) > 0.9
+
+
+@every
+@pytest.mark.filterwarnings("error")
+def test_an_epsilon_that_leaves_next_to_no_noise_predicts_numbers(kind: Any) -> None:
+    table, classes = rows(300)
+    made = kind(epsilon=1e6, **MADE[kind]).fit(table, classes)
+    found = made.predict(table) if is_regressor(made) else made.predict_proba(table)
+    assert np.isfinite(found).all()
+
+
+def test_a_value_that_is_no_date_is_not_repeated_in_the_error() -> None:
+    since = Attribute.of_column(
+        "since", Column(type=Kind.DATE, low=date(2000, 1, 1), high=date(2009, 12, 31))
+    )
+    schema = Schema(attributes=(since,), target=Attribute.category("class", ["a", "b"]))
+    frame = pd.DataFrame({"since": ["2001-01-01", "Alice was here"]})
+    with pytest.raises(InvalidParameterError, match="since is declared as a date") as told:
+        PrivateTreeClassifier(epsilon=1, schema=schema).fit(frame, ["a", "b"])
+    assert "Alice" not in str(told.value)
+    assert told.value.__cause__ is None
+
+
 def test_a_promise_about_values_trains_at_half_of_its_epsilon() -> None:
     table, classes = rows(200)
     promise = Promise(0.01, 0.05)
     made = PrivateTreeClassifier(promise=promise, bounds=(-5, 5), classes=[0, 1, 2]).fit(table, classes)
     assert made.guarantee_.cap == pytest.approx(promise.epsilon / 2)
     assert promise.admits(made.guarantee_)
+
+
+@pytest.mark.parametrize(
+    ("made", "promise"),
+    [
+        (PrivateTreeClassifier(epsilon=100), Promise(0.01, 0.05)),
+        (PrivateNaiveBayes(epsilon=1.66), Promise(0.01, 0.05)),
+        (PrivateForestClassifier(epsilon=1, delta=1e-5), Promise(0.01, 0.05)),
+        (PrivateForestClassifier(delta=1e-5), Promise(0.01, 0.05)),
+        (PrivateForestClassifier(epsilon=1.6, delta=0.5), Promise(0.01, 0.05, tail=1e-6)),
+        (PrivateTreeRegressor(epsilon=2), Promise(0.01, 0.05, secret=Relation.PRESENCE)),
+    ],
+)
+def test_more_than_the_promise_allows_is_refused_before_rows_are_looked_at(
+    made: Any, promise: Promise
+) -> None:
+    class Unseen:
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError("rows were looked at")
+
+    made.set_params(promise=promise, **MADE[type(made)])
+    with pytest.raises(InvalidParameterError, match="more than the promise allows"):
+        made.fit(Unseen(), Unseen())
+
+
+@every
+def test_a_part_of_the_promise_is_spent_and_kept(kind: Any) -> None:
+    promise = Promise(0.01, 0.05, tail=1e-6)
+    made = kind(epsilon=0.5, promise=promise, **MADE[kind]).fit(*rows(100))
+    assert promise.admits(made.guarantee_)
+    if kind is PrivateForestClassifier:
+        made.set_params(delta=1e-7).fit(*rows(100))
+        assert promise.admits(made.guarantee_)
 
 
 def test_a_regressor_predicts_numbers_between_the_declared_bounds() -> None:

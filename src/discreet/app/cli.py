@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from discreet.app.terminal import Console
 from discreet.core.errors import DiscreetError
 
 VERBS = {
@@ -34,6 +34,7 @@ VERBS = {
     "plan": "ask.run_plan",
     "promise": "promise.run",
     "reproduce": "reproduce.run",
+    "serve": "serve.run",
     "stream": "stream.run",
     "synthesize": "synthesize.run",
     "tabulate": "tabulate.run",

@@ -15,8 +15,9 @@ At once     a question that is asked again before its first answer is there is a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -41,10 +42,15 @@ from discreet.engines.duckdb import DuckDB, run_released
 from discreet.engines.faults import guarded
 from discreet.engines.store import prepare
 from discreet.sql.accuracy import least_epsilon, off, traced
-from discreet.sql.answer import answer
+from discreet.sql.answer import Release, answer
+from discreet.sql.expressions import Scalar
+from discreet.sql.parameters import filled
+from discreet.sql.parse import read
 from discreet.sql.plan import CONFIDENCE, Plan, plan
 
 MEMORY = ":memory:"
+KEPT_PLANS = 64
+"""Plans follow from text and policy, so that the last ones are kept: a repeated question is planned once."""
 T = TypeVar("T")
 
 
@@ -68,6 +74,7 @@ class Curator:
         self._engine, self._random = engine, random or Randomness()
         self._version = policy_version(policy)
         self._faults = fault_log.keep_faults(policy.ledger)
+        self._planned = lru_cache(KEPT_PLANS, typed=True)(self._plan)
 
     @classmethod
     def open(
@@ -95,7 +102,7 @@ class Curator:
         ledger = opened(policy)
         try:
             with fault_log.kept(policy.ledger):
-                engine = DuckDB.open(prepare(policy, _store_folder(policy), progress=progress))
+                engine = DuckDB.open(prepare(policy, store_folder(policy), progress=progress))
         except BaseException:
             ledger.close()
             raise
@@ -112,27 +119,21 @@ class Curator:
         split: Mapping[str, Real] | None = None,
         confidence: float = CONFIDENCE,
         raw: bool = False,
+        values: Sequence[Scalar | float] = (),
     ) -> Proposal:
         """What a question would do and cost. Costs nothing, reads no data.
 
         `within` is an error that every measure should keep to, "2%" one in ranks; for AVG and MEDIAN it takes
         `least_rows`, how many rows every group is taken to have at least. `split` weighs columns for their
-        part of epsilon.
+        part of epsilon. `values` are those of the question's parameters $1, $2 ….
         """
         spent = self.ledger.accountant(self.alone)
+        leak, weights = getattr(spent.limit, "delta", 0), tuple((split or {}).items())
+        # True and 1 are the same key, and are not the same constant
+        typed = tuple((type(value), value) for value in values)
 
         def priced(epsilon: Real) -> Plan:
-            return plan(
-                sql,
-                self.policy,
-                self.promise,
-                epsilon=epsilon,
-                leak=getattr(spent.limit, "delta", 0),
-                confidence=confidence,
-                split=split,
-                least_rows=least_rows,
-                raw=raw,
-            )
+            return self._planned(sql, epsilon, leak, confidence, weights, least_rows, raw, typed)
 
         made = priced(self._epsilon(priced, epsilon, share, within))
         meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
@@ -142,7 +143,7 @@ class Curator:
         fits = repeated or self.ledger.fits(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).belief() if fits and not repeated else before
         return Proposal(
-            text=sql,
+            text=filled(read(sql), values).sql("duckdb") if values else sql,
             plan=made,
             key=key,
             before=before,
@@ -163,8 +164,13 @@ class Curator:
         split: Mapping[str, Real] | None = None,
         confidence: float = CONFIDENCE,
         raw: bool = False,
+        values: Sequence[Scalar | float] = (),
+        watched: Callable[[Callable[[], Release]], Release] = lambda work: work(),
     ) -> Answer:
-        """The answer to a question or a proposal; the same question of the same analyst is free."""
+        """The answer to a question or a proposal; the same question of the same analyst is free.
+
+        `watched` is handed the work on the data; what it raises in place of a release is a fault.
+        """
         if isinstance(question, Proposal):
             proposal = question
         else:
@@ -177,6 +183,7 @@ class Curator:
                 split=split,
                 confidence=confidence,
                 raw=raw,
+                values=values,
             )
         stored = self.ledger.stored(self.analyst, proposal.key)
         if stored is not None:
@@ -187,7 +194,7 @@ class Curator:
                 proposal.key,
                 proposal.text,
                 proposal.plan.guarantee,
-                lambda engine, random: answer(proposal.plan, engine, random, run_released),
+                lambda engine, random: watched(lambda: answer(proposal.plan, engine, random, run_released)),
                 lambda release: packed(release.table, release.intervals),
                 {"confidence": proposal.plan.confidence},
             )
@@ -246,6 +253,30 @@ class Curator:
             },
         )
 
+    def _plan(
+        self,
+        sql: str,
+        epsilon: Real,
+        leak: Real,
+        confidence: float,
+        split: tuple[tuple[str, Real], ...],
+        least_rows: int | None,
+        raw: bool,
+        values: tuple[tuple[type, Scalar | float], ...],
+    ) -> Plan:
+        return plan(
+            sql,
+            self.policy,
+            self.promise,
+            epsilon=epsilon,
+            leak=leak,
+            confidence=confidence,
+            split=dict(split),
+            least_rows=least_rows,
+            raw=raw,
+            values=[value for _, value in values],
+        )
+
     @property
     def alone(self) -> str | None:
         """Whose answers belief is stated of: this analyst's where there are others, else all."""
@@ -294,6 +325,7 @@ class Curator:
 
     def close(self) -> None:
         fault_log.stop(self._faults)
+        self._faults = None
         self._engine.close()
         self.ledger.close()
 
@@ -306,7 +338,8 @@ class Curator:
         self.close()
 
 
-def _store_folder(policy: Policy) -> Path | None:
+def store_folder(policy: Policy) -> Path | None:
+    """Where the prepared store of a policy stands; None for one in memory."""
     if policy.store is not None:
         return None if policy.store == MEMORY else Path(policy.store)
     return None if policy.ledger == MEMORY else Path(policy.ledger).with_suffix(".store")

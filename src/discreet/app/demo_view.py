@@ -17,7 +17,7 @@ MOST_WIDTH = 100
 def show(console: Console, demo: Demo) -> None:
     """The answer, what EGM would have meant, the attack, and what to try next."""
     console.print(f"{PEOPLE:,} made-up people are asked how many hours a week they work:", highlight=False)
-    console.print(f"[bold]{SQL}[/bold]\n", highlight=False, soft_wrap=True)
+    console.print(f"{SQL}\n", style="bold", highlight=False, soft_wrap=True)
     show_answer(console, demo.answer)
     console.print()
     notes = Table(box=None, show_header=False, padding=(0, 2, 1, 0), width=min(console.width, MOST_WIDTH))

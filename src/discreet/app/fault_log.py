@@ -28,12 +28,19 @@ class FaultLog(logging.FileHandler):
         return io.TextIOWrapper(os.fdopen(os.open(self.baseFilename, flags, 0o600), "ab"), encoding="utf-8")
 
 
+KEPT: dict[Path, tuple[FaultLog, int]] = {}
+"""The open logs, and for how many: what several curators of one ledger log is written once."""
+
+
 def keep_faults(ledger: str) -> FaultLog | None:
     """Begin to log faults beside the ledger; none for a ledger in memory."""
     if ledger == ":memory:":
         return None
-    log = FaultLog(Path(ledger).with_suffix(".faults.log"))
-    CUSTODIAN.addHandler(log)
+    path = Path(ledger).with_suffix(".faults.log").absolute()
+    log, holders = KEPT.get(path) or (FaultLog(path), 0)
+    if not holders:
+        CUSTODIAN.addHandler(log)
+    KEPT[path] = log, holders + 1
     return log
 
 
@@ -48,6 +55,12 @@ def kept(ledger: str) -> Iterator[None]:
 
 
 def stop(log: FaultLog | None) -> None:
-    if log is not None:
+    if log is None:
+        return
+    path = Path(log.baseFilename)
+    _, holders = KEPT.pop(path)
+    if holders > 1:
+        KEPT[path] = log, holders - 1
+    else:
         CUSTODIAN.removeHandler(log)
         log.close()

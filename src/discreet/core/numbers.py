@@ -61,7 +61,7 @@ def parse_number(name: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InvalidParameterError(f"{name} must be a finite number; got {text}.")
+        raise InvalidParameterError(f"{name} must be a finite number such as 0.5; got {text}.")
     return number
 
 

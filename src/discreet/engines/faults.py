@@ -30,7 +30,13 @@ def guarded(work: Callable[[], T]) -> T:
     except DiscreetError:
         raise
     except Exception as error:
-        incident = f"{Randomness().bits(48):012x}"
-        CUSTODIAN.error("incident %s: %s: %s", incident, type(error).__name__, error)
+        fault = logged(error)
     # Raised outside of the handler, so that the driver's error does not ride along as its context.
-    raise EngineFault(TEXT, incident=incident)
+    raise fault
+
+
+def logged(error: BaseException) -> EngineFault:
+    """The fault that an error becomes, once the custodian's log has it."""
+    incident = f"{Randomness().bits(48):012x}"
+    CUSTODIAN.error("incident %s: %s: %s", incident, type(error).__name__, error)
+    return EngineFault(TEXT, incident=incident)

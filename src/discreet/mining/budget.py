@@ -1,7 +1,8 @@
 """From what a user promises to what training may spend, stated for added and removed people.
 
 Everything that is learned here is proven for them. A promise about presence is spent as it is. A promise
-about values is spent at half of its epsilon, since replacing is one removal and one addition.
+about values is spent at half of its epsilon, since replacing is one removal and one addition; an epsilon with
+a delta is what is then left for replaced values, not for added and removed people.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from fractions import Fraction
 from discreet.accounting.inversion import largest_rho
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, require
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP, restate
 from discreet.core.numbers import Real, is_real, require_positive
 from discreet.core.relations import Relation
 
@@ -47,7 +48,18 @@ def for_noise(owner: object, epsilon: Real | None, delta: Real, promise: Promise
     plain = pure(owner, epsilon, promise)
     if delta == 0:
         return plain
-    return largest_rho(lambda held: held.profile(plain.cap) <= float(delta), Relation.PRESENCE)
+    secret = Relation.PRESENCE if promise is None else promise.secret
+    cap = restate(plain, secret).cap
+    return largest_rho(lambda held: restate(held, secret).profile(cap) <= float(delta), Relation.PRESENCE)
+
+
+def require_kept(owner: object, spent: Budget, promise: Promise | None) -> None:
+    """Refuse what is more than a promise allows; where a ledger charges, it is the ledger that does."""
+    if promise is not None and not promise.admits(restate(spent, promise.secret)):
+        raise InvalidParameterError(
+            f"{_name(owner)}: epsilon and delta are more than the promise allows.",
+            hint="Leave both out to spend all that it allows, or give a smaller part of it.",
+        )
 
 
 def _name(owner: object) -> str:

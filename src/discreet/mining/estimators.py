@@ -28,9 +28,10 @@ from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.numbers import Real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Floats
+from discreet.mining.budget import require_kept
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.declared import Bounds, Categories, goal_of, not_fitted, read, schema_of, targets_of
-from discreet.mining.learning import KINDS, Model, learn, recipe_of
+from discreet.mining.learning import KINDS, Model, allowed_of, learn, recipe_of
 from discreet.mining.schema import Attribute, Schema
 
 
@@ -86,7 +87,15 @@ class _Estimator:
         return hasattr(self, "model_")
 
     def _columns(self, rows: Any, *, fitting: bool) -> list[Any]:
-        """The columns of a table, an array or lists of rows; names are kept to check later ones against."""
+        """The columns of a table, an array or lists of rows; names are kept to check later ones against.
+
+        No ledger stands behind an estimator, so what it may spend is judged before rows are looked at.
+        """
+        if fitting:
+            given = self.get_params()
+            epsilon, delta, promise = given["epsilon"], given.get("delta", 0), given["promise"]
+            spent = allowed_of(self._kind, epsilon=epsilon, delta=delta, promise=promise)
+            require_kept(self, spent, promise)
         columns, names = read(rows)
         if fitting:
             self.n_features_in_ = len(columns)

@@ -141,7 +141,7 @@ def grow(
     schema, splits, possible = growth.schema, Splits(), candidates(growth.schema)
     counts = counter.by_node(splits) if growth.depth != 0 else None
     depth = _depth(growth, counts, random)
-    inside = _membership(schema, possible)
+    inside, onward = _membership(schema, possible), _onward(schema)
     regions = np.ones((1, schema.cells), np.bool_)
     for level in range(depth):
         counts = counts if level == 0 and counts is not None else counter.by_node(splits)
@@ -152,7 +152,7 @@ def grow(
         chosen = [
             _choose(Exact(scores[node]), open_to[node], chooser, random) for node in range(splits.nodes)
         ]
-        splits = splits.grown(tuple(_onward(schema) if k is None else possible[k] for k in chosen))
+        splits = splits.grown(tuple(onward if k is None else possible[k] for k in chosen))
         regions = _divided(schema, regions, chosen, inside, possible)
         told((level + 1) / (depth + 1))
     return splits, depth
@@ -193,8 +193,9 @@ def _dividing(schema: Schema, possible: tuple[Split, ...], inside: Booleans, reg
     """Which candidates leave bins on either side of a node's region."""
     attribute = np.repeat(np.arange(len(schema.attributes)), np.diff(schema.offsets))
     own = attribute[None, :] == np.array([split.attribute for split in possible])[:, None]
-    held = regions.astype(np.int32)
-    return np.asarray(((held @ inside.T) > 0) & ((held @ (own & ~inside).T) > 0))
+    held = regions.astype(np.float32)  # numbers of cells are exact in it, and its products fast
+    first, second = (each.T.astype(np.float32) for each in (inside, own & ~inside))
+    return np.asarray((held @ first > 0) & (held @ second > 0))
 
 
 def _divided(

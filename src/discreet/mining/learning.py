@@ -16,14 +16,14 @@ from fractions import Fraction
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.guarantees import Guarantee, restate
+from discreet.core.guarantees import Guarantee, PureDP, restate
 from discreet.core.numbers import Real
 from discreet.core.policy import Policy, Table
 from discreet.core.randomness import Randomness
 from discreet.mining import budget
 from discreet.mining.additive import Additive
 from discreet.mining.bayes import Bayes, count_classes
-from discreet.mining.boosting import FINEST, Boosting, boost
+from discreet.mining.boosting import FINEST, Boosting, boost, deviation
 from discreet.mining.counting import Counter, EngineCounter, Progress
 from discreet.mining.criteria import Squared, criterion
 from discreet.mining.growing import Growth, grow, leaf_counts
@@ -36,9 +36,18 @@ Model = Tree | Additive
 
 TREE_BINS = 64
 TARGET_BINS = 32
+CRITERION, SELECTION = "gini", "permute-and-flip"
 KINDS = {"tree": TREE_BINS, "forest": FINEST, "bayes": BINS, "regression": TREE_BINS}
 """The kinds of models, and how many bins an ordered attribute has: choosing among more costs hardly anything,
 and a forest takes them together as its noise calls for."""
+
+OPTIONS = {
+    "tree": ("depth", "criterion", "selection"),
+    "regression": ("depth", "selection"),
+    "forest": (),
+    "bayes": (),
+}
+"""What can be chosen of each kind beside what it may spend."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +85,13 @@ def plan(
     logarithmic: Collection[str] = (),
     bins: int | None = None,
     depth: int | None = None,
-    criterion: str = "gini",
-    selection: str = "permute-and-flip",
+    criterion: str | None = None,
+    selection: str | None = None,
 ) -> MiningPlan:
     """The plan, or a refusal; reads no data."""
     if kind not in KINDS:
         raise InvalidParameterError(f"mine: kind must be one of {', '.join(KINDS)}; got {kind}.")
+    _require_used(kind, depth=depth, criterion=criterion, selection=selection)
     declared = _table(policy, table)
     number = bins if bins is not None else KINDS[kind]
     spread = dict.fromkeys(declared.columns, number)
@@ -104,11 +114,20 @@ def plan(
         rows=declared.rows,
         rows_per_person=declared.rows_per_person,
         depth=depth,
-        criterion_name=criterion,
-        selection=selection,
+        criterion_name=criterion or CRITERION,
+        selection=selection or SELECTION,
     )
     most = declared.rows_per_person if declared.knows_people else None
     return MiningPlan(kind=kind, table=table, recipe=recipe, promise=promise, most=most)
+
+
+def allowed_of(kind: str, *, epsilon: Real | None, delta: Real, promise: Promise | None) -> budget.Budget:
+    """What a model of a kind may spend."""
+    if kind == "forest":
+        return budget.for_noise("mine", epsilon, delta, promise)
+    if delta:
+        raise InvalidParameterError(f"mine: a {kind} spends a pure epsilon; delta must be 0.")
+    return budget.pure("mine", epsilon, promise)
 
 
 def recipe_of(
@@ -121,16 +140,15 @@ def recipe_of(
     rows: int | None,
     rows_per_person: int = 1,
     depth: int | None = None,
-    criterion_name: str = "gini",
-    selection: str = "permute-and-flip",
+    criterion_name: str = CRITERION,
+    selection: str = SELECTION,
 ) -> Recipe:
     """How a model of a kind is learned, within what may be spent."""
+    allowed = allowed_of(kind, epsilon=epsilon, delta=delta, promise=promise)
     if kind == "forest":
-        allowed = budget.for_noise("mine", epsilon, delta, promise)
         return Boosting(schema=schema, budget=allowed, rows=rows, rows_per_person=rows_per_person)
-    if delta:
-        raise InvalidParameterError(f"mine: a {kind} spends a pure epsilon; delta must be 0.")
-    spent = Fraction(budget.pure("mine", epsilon, promise).epsilon)
+    assert isinstance(allowed, PureDP)
+    spent = Fraction(allowed.epsilon)
     if kind == "bayes":
         return Bayes(schema=schema, epsilon=spent, rows_per_person=rows_per_person)
     split_by = Squared(bins=schema.classes) if kind == "regression" else criterion(criterion_name, rows)
@@ -173,8 +191,18 @@ def _tree(growth: Growth, counter: Counter, random: Randomness, told: Progress) 
         root = predicting(splits, release_leaves(growth, counter, splits, random), growth.schema.target)
     else:
         counts = leaf_counts(growth, counter, splits, random).value
-        root = classifying(splits, counts, growth.noise(depth).variance ** 0.5)
+        root = classifying(splits, counts, deviation(growth.noise(depth)))
     return Tree(schema=growth.schema, root=root, guarantee=growth.guarantee)
+
+
+def _require_used(kind: str, **given: object) -> None:
+    """Refuse an option that a kind would not look at."""
+    for name, value in given.items():
+        if value is not None and name not in OPTIONS[kind]:
+            of = " and ".join(each for each, names in OPTIONS.items() if name in names)
+            raise InvalidParameterError(
+                f"mine: {name} says nothing of {kind}; it is an option of {of}.", hint="Leave it out."
+            )
 
 
 def _table(policy: Policy, name: str) -> Table:

@@ -20,6 +20,7 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats
+from discreet.mining.boosting import deviation
 from discreet.mining.counting import Counter
 from discreet.mining.growing import Growth
 from discreet.mining.schema import Attribute
@@ -54,8 +55,8 @@ def release_leaves(growth: Growth, counter: Counter, splits: Splits, random: Ran
     return Leaves(
         rows=rows.astype(np.float64),
         sums=sums.astype(np.float64),
-        row_noise=counting.variance**0.5,
-        sum_noise=summing.variance**0.5,
+        row_noise=deviation(counting),
+        sum_noise=deviation(summing),
     )
 
 

@@ -86,8 +86,8 @@ class Attribute:
 
     @classmethod
     def category(cls, name: str, values: Iterable[object], *, missing: bool = True) -> Attribute:
-        """One of the declared values."""
-        texts = tuple(map(str, values))
+        """One of the declared values, each written as rows are read: 1.0 is 1, True is true."""
+        texts = tuple(map(_word, values))
         different = 0 < len(texts) == len(set(texts))
         require(different, cls.__name__, "values", len(texts), f"one or more different values of {name}")
         return cls(name=name, kind=Kind.CATEGORY, values=texts, missing=missing)
@@ -110,6 +110,11 @@ class Attribute:
             cuts = _days(column.low, column.high, bins)
             ends = column.low, column.high
             return cls(name=name, kind=Kind.DATE, cuts=cuts, bounds=ends, missing=missing)
+        if column.grid is not None:
+            raise RequestError(
+                f"mine: column {name} can have one value alone, so there is nothing to divide.",
+                hint="Leave the column out, or declare a low below its high.",
+            )
         raise RequestError(
             f"mine: column {name} declares neither bounds nor values, so it has no bins.",
             hint="Declare low and high, or values, in the policy, or leave the column out.",
@@ -197,7 +202,13 @@ class Attribute:
         return np.asarray(found[places.reshape(-1)]) if seen.size else np.zeros(0, np.int16)
 
     def _dates(self, column: Any) -> Codes:
-        days = np.asarray(column, dtype="datetime64[D]")
+        try:
+            days = np.asarray(column, dtype="datetime64[D]")
+        except (TypeError, ValueError):
+            raise InvalidParameterError(
+                f"{self.name} is declared as a date, and some of its values are none.",
+                hint="Declare it as a category, or give dates.",
+            ) from None
         cuts = np.array([np.datetime64(cut) for cut in self.cuts if isinstance(cut, date)], "datetime64[D]")
         found = np.searchsorted(cuts, days, side="right")
         return np.where(np.isnat(days), self.nowhere, found).astype(np.int16)
@@ -253,7 +264,25 @@ class Schema:
         if goal is not None and goal.ordered == classes:
             wanted = "a category with declared values" if classes else "a number with declared bounds"
             raise RequestError(f"mine: the target {target} must be {wanted}.", hint="Predict another column.")
-        return cls(attributes=tuple(map(attribute, chosen)), target=goal)
+        if goal is not None and goal.regular < 2:
+            raise RequestError(
+                f"mine: the target {target} has one declared value, so there is nothing to predict.",
+                hint="Predict another column.",
+            )
+        made = cls(attributes=tuple(map(attribute, chosen)), target=goal)
+        made._require_scaled(logarithmic)
+        return made
+
+    def _require_scaled(self, logarithmic: Collection[str]) -> None:
+        """Refuse a log scale that nothing would be divided on."""
+        every = (*self.attributes, *([self.target] if self.target else []))
+        numbers = {each.name for each in every if each.ordered and each.kind is not Kind.DATE}
+        for name in logarithmic:
+            if name not in numbers:
+                raise RequestError(
+                    f"mine: {name} is no number that is used, so a log scale says nothing of it.",
+                    hint="Leave it out of --log.",
+                )
 
     @property
     def classes(self) -> int:

@@ -50,12 +50,12 @@ class Splits:
 
 
 def _descended(places: Integers, level: Level, codes: Codes) -> Integers:
+    """Node by node that has rows: deep down most have none."""
     below = np.empty(len(places), np.int64)
     order = np.argsort(places, kind="stable")
-    starts = np.searchsorted(places[order], np.arange(len(level) + 1))
-    for node, split in enumerate(level):
-        rows = order[starts[node] : starts[node + 1]]
-        inside = np.isin(codes[rows, split.attribute], list(split.first))
+    held, starts = np.unique(places[order], return_index=True)
+    for node, rows in zip(held.tolist(), np.split(order, starts[1:]), strict=False):
+        inside = np.isin(codes[rows, level[node].attribute], list(level[node].first))
         below[rows] = 2 * node + ~inside
     return below
 

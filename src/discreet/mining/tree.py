@@ -37,7 +37,7 @@ class Node:
     @property
     def best(self) -> int:
         """The class that it predicts."""
-        return int(np.argmax(self.value))
+        return max(range(len(self.value)), key=self.value.__getitem__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,22 +128,27 @@ def classifying(splits: Splits, counts: Integers, deviation: float) -> Node:
     for _ in splits.levels:
         totals.append(totals[-1].reshape(-1, 2, counts.shape[1]).sum(axis=1))
     totals.reverse()
-    even = np.full(counts.shape[1], 1 / counts.shape[1])
+    noises = [deviation * 2 ** ((len(splits.levels) - depth) / 2) for depth in range(len(totals))]
+    shares = np.full((1, counts.shape[1]), 1 / counts.shape[1])
+    levels = []
+    for noise, total in zip(noises, totals, strict=True):
+        held = np.maximum(total, 0)
+        shares = (held + noise * shares) / (held.sum(axis=1, keepdims=True) + noise)
+        levels.append((total.sum(axis=1).tolist(), shares.tolist()))
+        shares = np.repeat(shares, 2, axis=0)
 
-    def built(depth: int, place: int, inherited: Floats) -> Node:
-        noise = deviation * 2 ** ((len(splits.levels) - depth) / 2)
-        held = np.maximum(totals[depth][place], 0)
-        shares = (held + noise * inherited) / (held.sum() + noise)
-        node = Node(rows=float(totals[depth][place].sum()), value=tuple(shares.tolist()))
+    def built(depth: int, place: int) -> Node:
+        rows, values = levels[depth]
+        node = Node(rows=rows[place], value=tuple(values[place]))
         if depth == len(splits.levels):
             return node
-        children = [built(depth + 1, 2 * place + side, shares) for side in (0, 1)]
-        if _alike(children[0], children[1], noise):
+        first, second = (built(depth + 1, 2 * place + side) for side in (0, 1))
+        if _alike(first, second, noises[depth]):
             return node
         split = splits.levels[depth][place]
-        return Node(rows=node.rows, value=node.value, split=split, children=tuple(children))
+        return Node(rows=node.rows, value=node.value, split=split, children=(first, second))
 
-    return built(0, 0, even)
+    return built(0, 0)
 
 
 def _alike(first: Node, second: Node, noise: float) -> bool:
@@ -151,7 +156,7 @@ def _alike(first: Node, second: Node, noise: float) -> bool:
     if first.children or second.children or first.best != second.best:
         return False
     sizes = [max(each.rows, noise, 1.0) for each in (first, second)]
-    apart = np.abs(np.subtract(first.value, second.value)).max()
+    apart = max(abs(one - other) for one, other in zip(first.value, second.value, strict=True))
     chance = sum(1 / (4 * size) + (noise / size) ** 2 for size in sizes) ** 0.5
     return bool(apart <= ALIKE * chance)
 

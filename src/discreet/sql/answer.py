@@ -17,8 +17,17 @@ from discreet.mechanisms.sampling import Integers
 from discreet.sql import estimates
 from discreet.sql.estimates import Estimate, Released
 from discreet.sql.plan import Output, Plan
+from discreet.sql.types import Family, Type
 from discreet.sql.values import Counted
 
+KEYS = {
+    Family.NUMBER: pa.int64(),
+    Family.TEXT: pa.string(),
+    Family.BOOLEAN: pa.bool_(),
+    Family.DATE: pa.date32(),
+    Family.TIMESTAMP: pa.timestamp("us"),
+    Family.NULL: pa.string(),
+}
 Afterwards = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 
 
@@ -53,6 +62,20 @@ def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterward
     return _split(afterwards(plan.after, {"released": pa.table(columns)}))
 
 
+def shape(plan: Plan, afterwards: Afterwards) -> Release:
+    """An answer of no groups: columns, types and which have intervals, all from the plan alone."""
+    nothing = np.empty(0, np.int64)
+    released = {name: Released(numbers=nothing, noise=each.noise) for name, each in plan.vectors.items()}
+    columns: dict[str, Any] = {key.name: pa.array([], _key_type(key.type)) for key, _ in plan.question.keys}
+    for output in plan.outputs:
+        if output.column in plan.counted:
+            columns[output.column] = _shown_values(plan.counted[output.column], [])
+            columns[f"{output.column}.low"] = columns[f"{output.column}.high"] = pa.array([], pa.float64())
+        else:
+            columns |= _measured(output, estimate(output, released, plan.confidence, raw=plan.raw))
+    return _split(afterwards(plan.after, {"released": pa.table(columns)}))
+
+
 def estimate(
     output: Output, released: Mapping[str, Released], confidence: float, *, raw: bool = False
 ) -> Estimate:
@@ -69,6 +92,11 @@ def estimate(
         return estimates.mean(parts[0], rows, on, confidence)
     sample, root = function.endswith("_samp"), function.startswith("stddev")
     return estimates.variance(tuple(parts), on, confidence, sample=sample, root=root)
+
+
+def _key_type(kind: Type) -> pa.DataType:
+    broken = kind.family is Family.NUMBER and kind.step != 1
+    return pa.float64() if broken else KEYS[kind.family]
 
 
 def _measured(output: Output, found: Estimate) -> dict[str, pa.Array]:
@@ -129,10 +157,10 @@ def _picked(
 
 def _shown_values(counted: Counted, picked: list[int]) -> pa.Array:
     if counted.on is None:
-        return pa.array([counted.domain[place] for place in picked])
+        return pa.array([counted.domain[place] for place in picked], pa.array(counted.domain).type)
     if counted.on.step == 1:
         return pa.array(picked, pa.int64())
-    return pa.array([float(place * counted.on.step) for place in picked])
+    return pa.array([float(place * counted.on.step) for place in picked], pa.float64())
 
 
 def _split(table: pa.Table) -> Release:

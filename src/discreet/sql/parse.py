@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
 import sqlglot
 from sqlglot import exp
 
 from discreet.sql import grammar
+from discreet.sql.expressions import Scalar
+from discreet.sql.names import folded
+from discreet.sql.parameters import filled, require_characters
 from discreet.sql.refusal import refuse
 
 LONGEST = 20_000
@@ -24,26 +28,42 @@ LISTS = 100
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
-def parse(text: str) -> exp.Select:
-    """The one SELECT that the text is."""
-    _require_plain(text)
-    statements = _statements(text)
-    if len(statements) != 1:
-        refuse(f"the question has {len(statements)} statements.", "Ask one SELECT at a time.")
-    statement = statements[0]
-    if _depth(statement) > DEEPEST:
-        _refuse_depth()
+def parse(text: str, values: Sequence[Scalar | float] = ()) -> exp.Select:
+    """The one SELECT that the text is, its parameters $1, $2 … replaced by values."""
+    statement = read(text)
+    if values:
+        statement = filled(statement, values)
     if not isinstance(statement, exp.Select):
         grammar.refuse_statement(statement)
     grammar.check(statement)
     return statement
 
 
+def read(text: str) -> exp.Expr:
+    """The one statement that the text is, of whatever kind."""
+    _require_plain(text)
+    statements = _statements(text)
+    if len(statements) != 1:
+        refuse(f"the question has {len(statements)} statements.", "Ask one SELECT at a time.")
+    statement = statements[0]
+    if nested_deeper(statement, DEEPEST):
+        _refuse_depth()
+    return _in_public(statement)
+
+
+def _in_public(statement: exp.Expr) -> exp.Expr:
+    """Tables of the policy are those of the schema that clients call public."""
+    for node in statement.find_all(exp.Table, exp.Column):
+        schema = node.args.get("db")
+        if isinstance(schema, exp.Identifier) and folded(schema.name) == "public":
+            node.set("db", None)
+    return statement
+
+
 def _require_plain(text: str) -> None:
     if len(text) > LONGEST:
         refuse(f"the question has {len(text):,} characters.", f"Ask in at most {LONGEST:,}.")
-    if "\x00" in text or not _encodable(text):
-        refuse("the question holds a character that no text has.", "Leave out NUL and halves of characters.")
+    require_characters(text)
     open_brackets = deepest = 0
     for bracket in re.findall(r"[](){}[]", text):
         open_brackets += 1 if bracket in "([{" else -1
@@ -52,14 +72,6 @@ def _require_plain(text: str) -> None:
         _refuse_depth()
     if text.count("[") > LISTS:
         refuse("the question holds lists.", "Compare with x IN (1, 2, 3).")
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _statements(text: str) -> list[exp.Expr]:
@@ -77,12 +89,12 @@ def _refuse_depth() -> NoReturn:
     refuse("the question is nested too deeply.", f"Nest at most {DEEPEST} levels.")
 
 
-def _depth(node: exp.Expr) -> int:
-    deepest, stack = 0, [(node, 1)]
+def nested_deeper(node: exp.Expr, most: int) -> bool:
+    """Whether a statement is nested more deeply than this; it is walked without recursion."""
+    stack = [(node, 1)]
     while stack:
         here, depth = stack.pop()
-        deepest = max(deepest, depth)
-        if depth > DEEPEST:
-            return depth
+        if depth > most:
+            return True
         stack += [(child, depth + 1) for child in here.iter_expressions()]
-    return deepest
+    return False

@@ -12,7 +12,7 @@ Groups      declared domains give every group. Where a key's domain is not decla
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -29,6 +29,7 @@ from discreet.sql import compile as compiled
 from discreet.sql import domains
 from discreet.sql.bound import Bounding, bound
 from discreet.sql.estimates import Noise
+from discreet.sql.expressions import Scalar
 from discreet.sql.needs import Output, read
 from discreet.sql.parse import parse
 from discreet.sql.primitives import Primitive, Reader
@@ -103,8 +104,9 @@ def plan(
     split: Mapping[str, Real] | None = None,
     least_rows: int | None = None,
     raw: bool = False,
+    values: Sequence[Scalar | float] = (),
 ) -> Plan:
-    """The plan of a question, or a refusal; reads no data.
+    """The plan of a question, or a refusal; reads no data. `values` are those of its parameters $1, $2 ….
 
     `leak` is the delta that the ledger allows in all; `raw` leaves negative counts as they are. `least_rows`
     is what the analyst takes every group to have: what the plan says of errors rests on it, nothing else.
@@ -115,7 +117,7 @@ def plan(
     if least_rows is not None:
         require_count("ask", "least_rows", least_rows)
     budget = Fraction(epsilon)
-    question = resolve(parse(text), policy)
+    question = resolve(parse(text, values), policy)
     if question.rows.people is People.NOBODY:
         refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
     bounding = bound(question, policy, promise.secret, by_groups=promise.tail > 0)
@@ -137,7 +139,7 @@ def plan(
         name: Vector(primitive=each, noise=_noise(each.sensitivity, budget * part[name], promise, groups))
         for name, each in primitives.items()
     }
-    values = {
+    by_values = {
         each.column: counted(each.measure, each.on, budget * part[each.column], bounding, question, policy)
         for each in outputs
         if each.by_values
@@ -151,7 +153,7 @@ def plan(
         epsilon=budget,
         bounding=bounding,
         vectors=vectors,
-        counted=values,
+        counted=by_values,
         outputs=tuple(outputs),
         selection=selection,
         groups=groups,

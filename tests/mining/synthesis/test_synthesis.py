@@ -155,6 +155,21 @@ def test_rows_agree_with_earlier_answers_if_asked(tmp_path: Path, random: Random
     assert np.array(counts) == pytest.approx(told, abs=4)
 
 
+@pytest.mark.parametrize("quality", ["lean", "best"])
+def test_what_earlier_answers_do_not_tell_is_measured(
+    quality: Literal["lean", "best"], tmp_path: Path, random: Randomness
+) -> None:
+    some, real = PureDP(epsilon=Fraction(1, 4), relation=Relation.PRESENCE), people(500)
+    truth = list(zip(*(real.column(name).to_pylist() for name in ("sex", "ill")), strict=True))
+    ill = [truth.count((sex, True)) for sex in "fm"]
+    told = np.array([[np.nan, number, np.nan] for number in ill])
+    earlier = Earlier(columns=("sex", "ill"), counts=told)
+    found, _ = made(tmp_path, random, real, some, quality, earlier=[earlier], columns=["ill", "sex"])
+    rows = list(zip(*(found.table.column(name).to_pylist() for name in ("sex", "ill")), strict=True))
+    assert [rows.count((sex, True)) for sex in "fm"] == pytest.approx(ill, abs=8)
+    assert sum(each[1] is not True for each in rows) == pytest.approx(500 - sum(ill), abs=250)
+
+
 def test_one_column_alone_is_its_histogram(tmp_path: Path, random: Randomness) -> None:
     found, _ = made(tmp_path, random, people(400), columns=["sex"])
     assert found.measured == (("sex",),)
@@ -194,7 +209,8 @@ def test_usefulness_compares_learning_from_synthetic_and_from_real_rows() -> Non
             {"earlier": [Earlier(columns=("sex",), counts=np.zeros(3))]},
             r"Earlier.counts must be \(2,\) finite",
         ),
-        ({"earlier": [Earlier(columns=("sex",), counts=np.array([1, np.nan]))]}, "finite"),
+        ({"earlier": [Earlier(columns=("sex",), counts=np.array([1, np.inf]))]}, "finite"),
+        ({"earlier": [Earlier(columns=("sex",), counts=np.full(2, np.nan))]}, "finite"),
         ({"earlier": [Earlier(columns=("sex",), counts=np.zeros(2), deviation=0)]}, "Earlier.deviation"),
     ],
 )

@@ -37,7 +37,7 @@ PURE = Budget(amount=Fraction(1), pure=True)
 
 
 def largest_move(matrix: Integers, rows: int, relation: Relation) -> tuple[int, int]:
-    """By trying every person: rows in any cells, and in any others where they are replaced."""
+    """By trying every person: rows in any cells, and others, as many or not, where they are replaced."""
     cells = matrix.shape[1]
     tables = [
         np.bincount(each, minlength=cells)
@@ -45,12 +45,7 @@ def largest_move(matrix: Integers, rows: int, relation: Relation) -> tuple[int, 
         for each in product(range(cells), repeat=k)
     ]
     others = tables if relation is Relation.VALUE else [np.zeros(cells, np.int64)]
-    moves = [
-        matrix @ (one - two)
-        for one in tables
-        for two in others
-        if relation is Relation.PRESENCE or one.sum() == two.sum()
-    ]
+    moves = [matrix @ (one - two) for one in tables for two in others]
     return max(int(np.abs(each).sum()) for each in moves), max(int((each**2).sum()) for each in moves)
 
 

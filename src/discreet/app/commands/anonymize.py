@@ -81,7 +81,7 @@ def run(
         list[Path] | None, typer.Option("--with", help="Another release, which attackers have, too.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Publish though a bound is broken; the certificate says so.")
+        bool, typer.Option("--force", help="Publish whatever attacks find; the certificate says so.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 import typer
-from rich.console import Console
 
 from discreet.app import ask_view
 from discreet.app.commands.progress import spinner
 from discreet.app.curator import Curator
+from discreet.app.terminal import Console
 from discreet.core.errors import InvalidParameterError
 from discreet.core.numbers import parse_number, parse_probability
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.app.commands.progress import spinner
+from discreet.app.terminal import Console
 
 
 def run(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.anonymity.hierarchies import as_csv
 from discreet.anonymity.hierarchies.export import rows
@@ -15,6 +14,7 @@ from discreet.anonymity.hierarchies.in_sql import as_sql
 from discreet.app.hierarchy_view import show
 from discreet.app.policies import load
 from discreet.app.shown_hierarchy import Shown, find
+from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.engines.distinct import distinct
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.app.drafting.drafts import TableDraft, draft, write
 from discreet.app.policies import Blank, blanks
+from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.engines.schema import schemas
 

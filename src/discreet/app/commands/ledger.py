@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +16,7 @@ from discreet.accounting.ledger import Ledger
 from discreet.accounting.notation import amount, write
 from discreet.app.books import looked_into
 from discreet.app.policies import load
+from discreet.app.terminal import Console
 from discreet.belief import Belief
 from discreet.belief.wording import number
 from discreet.core.guarantees import PureDP

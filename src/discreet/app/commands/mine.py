@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
+from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
 
@@ -28,10 +28,13 @@ def run(
     features: Annotated[str | None, typer.Option(help="Columns to learn from: a,b,c; else all.")] = None,
     log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
     depth: Annotated[int | None, typer.Option(help="Of a tree; else by rule from rows and epsilon.")] = None,
-    criterion: Annotated[str, typer.Option(help="gini|max|gain: how splits are scored.")] = "gini",
+    criterion: Annotated[
+        str | None, typer.Option(help="Of a tree: gini|max|gain, how splits are scored; else gini.")
+    ] = None,
     selection: Annotated[
-        str, typer.Option(help="exponential|permute-and-flip|laplace: how splits are chosen.")
-    ] = "permute-and-flip",
+        str | None,
+        typer.Option(help="Of a tree: exponential|permute-and-flip|laplace, how splits are chosen."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The model as .json.")] = None,
     draw: Annotated[Path | None, typer.Option(help="The tree as .svg.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
+
+from discreet.app.terminal import Console
 
 WIDE = 24
 
@@ -40,7 +41,7 @@ class _Share(ProgressColumn):
 def spinner() -> Iterator[Tell]:
     """A function that says what is being done."""
     console = Console(stderr=True)
-    columns = SpinnerColumn(), TextColumn("{task.description}"), _Share()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), _Share()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None, share=None)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet.app.terminal import Console
 from discreet.app.ways import Given, promised
 from discreet.belief import Choice, Promise, belief
 from discreet.belief.wording import at_most, chance, number, percent
@@ -116,8 +116,8 @@ def as_object(promise: Promise, choice: Choice | None, people: int | None) -> di
 def show(console: Console, promise: Promise, choice: Choice | None, people: int | None) -> None:
     """The explanation and the small table."""
     if choice is not None:
-        found = f"[bold]{choice.name}[/bold]: epsilon = {number(choice.epsilon)}. {choice.note}\n"
-        console.print(found, highlight=False)
+        found = f": epsilon = {number(choice.epsilon)}. {choice.note}\n"
+        console.print(Text.assemble((choice.name, "bold"), found))
     for line in promise.explain(people=people).splitlines():
         if line.startswith("- "):
             item = Table.grid(padding=(0, 1))

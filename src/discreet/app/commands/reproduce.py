@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.app.commands.progress import spinner
+from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 
 if TYPE_CHECKING:

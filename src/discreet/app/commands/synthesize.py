@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import typer
-from rich.console import Console
 
+from discreet.app.collect.yaml_files import parse_promise
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
+from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
 
@@ -25,10 +26,17 @@ def run(
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = POLICY,
     analyst: Annotated[str | None, typer.Option(help="Whose share it is charged to.")] = None,
     epsilon: Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")] = None,
+    promise: Annotated[
+        str | None, typer.Option(help="Instead of --epsilon: what it alone may do to a belief, as 1%:2%.")
+    ] = None,
     delta: Annotated[str, typer.Option(help="Under a promise with a tail, such as 1e-9.")] = "0",
     quality: Annotated[str, typer.Option(help="lean (a second) or best (minutes).")] = "lean",
     columns: Annotated[str | None, typer.Option(help="a,b,c; else all that are declared.")] = None,
     log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
+    agree: Annotated[
+        str | None,
+        typer.Option("--with", help="Answers to agree with, by entries of the ledger: 3,5 or all."),
+    ] = None,
     panel: Annotated[
         Path | None, typer.Option(help="A file of people who are not in the data, to judge attacks by.")
     ] = None,
@@ -39,7 +47,7 @@ def run(
         str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Publish though a bound is broken; the certificate says so.")
+        bool, typer.Option("--force", help="Publish whatever attacks find; the certificate says so.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
@@ -49,13 +57,17 @@ def run(
 
     if quality not in ("lean", "best"):
         raise RequestError(f"--quality is lean or best; got {quality}.", hint="Leave it out for lean.")
+    if promise is not None and (epsilon is not None or parse_number("--delta", delta)):
+        raise RequestError("--promise says what it may cost.", hint="Leave --epsilon and --delta out.")
     wish = Wish(
         table=table,
         epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
+        promise=None if promise is None else _beliefs(promise),
         delta=parse_number("--delta", delta),
         quality=cast(Literal["lean", "best"], quality),
         columns=listed(columns) or None,
         logarithmic=listed(log),
+        earlier=_entries(agree),
     )
     with spinner() as tell:
         made = publishing.publish(
@@ -73,3 +85,20 @@ def run(
         print(json.dumps(view.as_object(made.found, made.comparison, made.trial, made.written)))
     else:
         view.show(Console(), made.found, made.comparison, made.trial, made.written)
+
+
+def _beliefs(text: str) -> tuple[float, float]:
+    promise = parse_promise("--promise", text)
+    return promise.prior, promise.posterior
+
+
+def _entries(text: str | None) -> tuple[int, ...] | Literal["all"]:
+    if text is None or text == "all":
+        return "all" if text else ()
+    words = listed(text)
+    if not words or not all(word.isdecimal() for word in words):
+        raise RequestError(
+            f"--with names entries of the ledger, such as 3,5, or all; got {text}.",
+            hint="`discreet ledger` lists them.",
+        )
+    return tuple(map(int, words))

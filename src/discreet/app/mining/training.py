@@ -19,7 +19,7 @@ from discreet.app.once import cost_of, once
 from discreet.belief.update import Belief
 from discreet.core.numbers import Real
 from discreet.mining.drawing import svg
-from discreet.mining.learning import MiningPlan, plan, train
+from discreet.mining.learning import CRITERION, SELECTION, MiningPlan, plan, train
 from discreet.mining.tree import Tree
 
 
@@ -35,8 +35,8 @@ class Wish:
     features: Sequence[str] | None = None
     logarithmic: Sequence[str] = ()
     depth: int | None = None
-    criterion: str = "gini"
-    selection: str = "permute-and-flip"
+    criterion: str | None = None
+    selection: str | None = None
 
     @property
     def text(self) -> str:
@@ -87,6 +87,11 @@ def planned(curator: Curator, wish: Wish) -> MiningPlan:
     )
 
 
+def _chosen(wish: Wish) -> dict[str, str]:
+    """What is chosen where nothing is said: saying so is the same wish."""
+    return {"criterion": wish.criterion or CRITERION, "selection": wish.selection or SELECTION}
+
+
 def mine(curator: Curator, wish: Wish, tell: Tell) -> Mined:
     """The model; the same wish of the same analyst is free."""
     made, epsilon = planned(curator, wish), cost_of(curator, wish.epsilon, "mine")
@@ -98,7 +103,7 @@ def mine(curator: Curator, wish: Wish, tell: Tell) -> Mined:
         curator,
         "mine",
         wish.text,
-        asdict(wish) | {"epsilon": epsilon},
+        asdict(wish) | {"epsilon": epsilon} | _chosen(wish),
         made.guarantee,
         lambda engine, random: train(made, engine, random, progress=told).to_json(),
         packed=str.encode,

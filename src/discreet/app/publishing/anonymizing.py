@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 
 import typer
-from rich.console import Console
 
 from discreet.app.commands.progress import spinner
 from discreet.app.publishing import view as anonymize_view
@@ -19,6 +18,7 @@ from discreet.app.publishing.releasing import publish, tried
 from discreet.app.publishing.report import write_report
 from discreet.app.publishing.subjects import Named, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
+from discreet.app.terminal import Console
 from discreet.app.trials import view as attack_view
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
@@ -68,7 +68,7 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
         written = []
         if request.output is not None:
             tell("writing")
-            written = publish(release, request.output, trial, at_most=at_most)
+            written = publish(release, request.output, trial, at_most=at_most, forced=request.force)
     _warn(release.warnings)
     if as_json:
         files = {"files": [str(path) for path in written]}

@@ -169,7 +169,7 @@ def show(console: Console, checked: Checked) -> None:
         for heading in ("model", "holds", "margin"):
             table.add_column(heading)
         for model, each in checked.verdicts:
-            holds = "[green]yes[/green]" if each.holds else "[red]no[/red]"
+            holds = Text("yes", "green") if each.holds else Text("no", "red")
             table.add_row(Text(model.name), holds, number(each.margin))
         console.print(table)
         console.print()

@@ -141,7 +141,7 @@ class Release(Counted):
         from discreet.app.publishing.releasing import publish, tried  # which know what a release is
 
         trial = tried(self, at_most=at_most, others=others, force=force)
-        return publish(self, Path(path), trial, at_most=at_most)
+        return publish(self, Path(path), trial, at_most=at_most, forced=force)
 
     def write_rows(self, path: str | Path) -> None:
         """The published rows as a Parquet or CSV file, or as a table of a DuckDB file, and nothing beside."""

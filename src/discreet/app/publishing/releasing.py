@@ -31,18 +31,20 @@ def tried(
     return trial
 
 
-def publish(release: Release, path: Path, trial: Trial, *, at_most: float | None = None) -> list[Path]:
+def publish(
+    release: Release, path: Path, trial: Trial, *, at_most: float | None = None, forced: bool = False
+) -> list[Path]:
     """Write the table, its certificate and its report; the ledger knows of it before there is a file.
 
     The certificate names the attacks of the trial, the bound that was set beside those of the models, and
-    which were broken; no result. A release that later ones are to be chained to leaves its signatures beside
-    it, for the custodian.
+    whether it was `forced` past them; no result. A release that later ones are to be chained to leaves its
+    signatures beside it, for the custodian.
     """
     target = Target.of(path)
     release.sources.require_elsewhere(target)
     require_own_certificate(target)
     document = report(release, trial)  # what can fail comes before anything is published
-    content = certificate(release, trial=trial, stated=stated(at_most))
+    content = certificate(release, trial=trial, stated=stated(at_most), forced=forced)
     _enter(release, release.policy, target, content)
     release.write_rows(path)
     written = [path, write_certificate(content, target)]

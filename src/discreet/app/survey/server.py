@@ -9,9 +9,7 @@ Page        may run this server's script and no other, and cannot submit a form:
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.resources import files
@@ -20,14 +18,15 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
-from rich.console import Console
 from starlette.concurrency import run_in_threadpool
 
 from discreet.app.collect.estimating import Estimated, estimate_store, figures
+from discreet.app.listening import bound_to, is_loopback
 from discreet.app.survey.incoming import LARGEST, read_sent
 from discreet.app.survey.report_store import ReportStore
 from discreet.app.survey.results_page import results_page
 from discreet.app.survey.survey_files import Survey, load_survey
+from discreet.app.terminal import Console
 from discreet.belief import highest
 from discreet.belief.wording import at_most, percent
 from discreet.core.errors import DataError, RequestError
@@ -132,31 +131,12 @@ def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
             f"belief   from all that one person sends, {percent(prior)} becomes at most {at_most(posterior)}",
             highlight=False,
         )
-    if not _is_loopback(host):
+    if not is_loopback(host):
         Console(stderr=True, soft_wrap=True).print(
             "discreet: Others can reach this address. Put HTTPS before it: whoever can change the page on "
             "its way can make it send the truth.",
             highlight=False,
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def bound_to(host: str, port: int) -> socket.socket:
-    """A socket that listens there, or one sentence."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        reason = error.strerror or "the system refuses"
-        raise RequestError(
-            f"Port {port} of {host} cannot be served: {reason}.", hint="Choose another with --port."
-        ) from None
 
 
 def _handing_out(name: str, kind: str) -> Callable[[], Response]:

@@ -71,7 +71,8 @@ def publish(
     tell("writing")
     with arriving(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
         engine.write('SELECT * FROM "rows"', file)
-    written = (output, write_certificate(certificate(found, trial), place), write_report(document, output))
+    public = certificate(found, trial, at_most=at_most, forced=force)
+    written = (output, write_certificate(public, place), write_report(document, output))
     return Made(found=found, comparison=comparison, trial=trial, written=written)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from discreet.app.documents import Document, Grid, Paragraph, Section
 from discreet.app.synthesis.synthesizing import Synthetic
 from discreet.app.trials import report as attack_report
+from discreet.app.trials.release_trial import stated
 from discreet.app.trials.trial import NOTICE, Trial
 from discreet.belief.wording import number, percent
 from discreet.core.engine import Engine
@@ -25,8 +26,14 @@ MADE_UP = (
 )
 
 
-def certificate(found: Synthetic, trial: Trial) -> dict[str, object]:
-    """What may be published beside it."""
+def certificate(
+    found: Synthetic, trial: Trial, *, at_most: float | None = None, forced: bool = False
+) -> dict[str, object]:
+    """What may be published beside it.
+
+    `forced` says that it would have been published whatever attacks found, not that a bound is broken: that
+    is computed from the data.
+    """
     plan = found.plan
     return {
         "kind": "differentially private synthetic table",
@@ -38,6 +45,10 @@ def certificate(found: Synthetic, trial: Trial) -> dict[str, object]:
         "epsilon": float(found.epsilon),
         "delta": float(found.delta),
         "guarantee": repr(plan.guarantee),
+        "earlier": [
+            {"columns": list(counts.columns), "guarantee": repr(entry.guarantee)}
+            for counts, entry in zip(plan.earlier, found.earlier, strict=True)
+        ],
         "attacker": "knows all other records, or takes records as independent",
         "limits": MADE_UP,
         "expected_error": [
@@ -50,7 +61,8 @@ def certificate(found: Synthetic, trial: Trial) -> dict[str, object]:
             for each in plan.expected_error
         ],
         "attacks_run": list(trial.names),
-        "forced": bool(trial.broken),
+        "bounds": [bound.as_object() for bound in stated(at_most)],
+        "forced": forced,
     }
 
 

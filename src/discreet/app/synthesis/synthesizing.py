@@ -2,6 +2,7 @@
 
 Budget      epsilon is for the promise's own secret. Under a promise without a tail it is pure; with a delta
             the noise is Gaussian, as a promise with a tail allows.
+Earlier     answers that the rows are to agree with, by their entries in the ledger; see `earlier`.
 Again       the same request of the same analyst gives the same rows for nothing.
 """
 
@@ -16,27 +17,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.accounting.entries import Entry
 from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
 from discreet.app.once import cost_of, once
+from discreet.app.synthesis.earlier import earlier_of, entries_of
+from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.numbers import Real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.synthesis import Plan, plan, synthesize
+from discreet.mining.synthesis import Earlier, Plan, plan, synthesize
 from discreet.mining.tabulation.budget import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """Which table, how well, and for how much."""
+    """Which table, how well, and for how much: an epsilon, or prior and posterior of a promise of its own."""
 
     table: str
     epsilon: Real | None = None
+    promise: tuple[float, float] | None = None
     delta: Real = 0
     quality: Literal["lean", "best"] = "lean"
     columns: Sequence[str] | None = None
     logarithmic: Sequence[str] = ()
+    earlier: Sequence[int] | Literal["all"] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,6 +56,7 @@ class Synthetic:
     entry: int
     repeated: bool
     sentence: str
+    earlier: tuple[Entry, ...] = ()
 
     @property
     def codes(self) -> Integers:
@@ -58,23 +65,46 @@ class Synthetic:
         return np.asarray(self.plan.schema.codes([_plain(column) for column in columns]), np.int64)
 
 
+def _cost(curator: Curator, wish: Wish) -> Real:
+    """The epsilon: as given, or what a promise about the same secret allows."""
+    if wish.promise is None:
+        return cost_of(curator, wish.epsilon, "synthesize")
+    secret, group = curator.promise.secret, curator.promise.group
+    return Promise(*wish.promise, secret=secret, group=group).epsilon
+
+
 def planned(curator: Curator, wish: Wish) -> Plan:
     """What would be counted, promised and expected; reads no data."""
-    epsilon = cost_of(curator, wish.epsilon, "synthesize")
+    return _planned(curator, wish)[0]
+
+
+def _planned(curator: Curator, wish: Wish) -> tuple[Plan, tuple[Entry, ...]]:
+    """The plan, and the answers that it agrees with."""
+    epsilon = _cost(curator, wish)
     budget = Budget.within(epsilon=epsilon, delta=wish.delta, relation=curator.promise.secret)
-    return plan(
-        curator.policy,
-        wish.table,
-        budget.guarantee,
-        quality=wish.quality,
-        columns=wish.columns,
-        logarithmic=wish.logarithmic,
-    )
+
+    def made(earlier: Sequence[Earlier] = ()) -> Plan:
+        return plan(
+            curator.policy,
+            wish.table,
+            budget.guarantee,
+            quality=wish.quality,
+            columns=wish.columns,
+            logarithmic=wish.logarithmic,
+            earlier=earlier,
+        )
+
+    first = made()
+    if not wish.earlier:
+        return first, ()
+    entries = entries_of(curator, first, wish.earlier)
+    return made([earlier_of(curator, first, each) for each in entries]), tuple(entries)
 
 
 def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
     """The rows, charged before anything is read."""
-    made, epsilon = planned(curator, wish), cost_of(curator, wish.epsilon, "synthesize")
+    (made, earlier), epsilon = _planned(curator, wish), _cost(curator, wish)
+    agreed = {"earlier": [each.id for each in earlier]}
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
         def told(share: float) -> None:
@@ -86,7 +116,7 @@ def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
         curator,
         "synthesize",
         f"synthesize {wish.table} --quality {wish.quality}",
-        asdict(wish) | {"epsilon": epsilon},
+        asdict(wish) | {"epsilon": epsilon, "promise": None} | agreed,
         made.guarantee,
         work,
         packed=_packed,
@@ -100,6 +130,7 @@ def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
         entry=found.entry,
         repeated=found.repeated,
         sentence=curator.ledger.sentence(analyst=curator.alone),
+        earlier=earlier,
     )
 
 

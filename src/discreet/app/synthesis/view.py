@@ -32,6 +32,7 @@ def as_object(
         "guarantee": repr(found.plan.guarantee),
         "variation": {"columns": comparison.mean(1), "pairs": comparison.mean(2)},
         "trial": attack_view.as_object(trial),
+        "earlier": [each.id for each in found.earlier],
         "entry": found.entry,
         "repeated": found.repeated,
         "sentence": found.sentence,
@@ -53,6 +54,7 @@ def show(
         ("rows", f"{found.table.num_rows:,} of {len(found.table.column_names)} columns"),
         ("variation", f"{pairs} (for the custodian)"),
         ("left out", ", ".join(found.plan.left_out) or "nothing"),
+        *([("agrees with", _listed(found))] if found.earlier else []),
         ("cost", f"{charge} (entry {found.entry})"),
         ("belief", found.sentence),
     ]
@@ -68,3 +70,10 @@ def show(
     console.print(Text(f"\n{MADE_UP}", style="dim"))
     for path in written:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _listed(found: Synthetic) -> str:
+    numbers = ", ".join(str(each.id) for each in found.earlier)
+    return (
+        f"the answer of entry {numbers}" if len(found.earlier) == 1 else f"the answers of entries {numbers}"
+    )

@@ -157,7 +157,7 @@ def _remarks(digest: str, certificate: Certificate) -> tuple[str, ...]:
     if certificate.get("sha256") not in (None, digest):
         remarks.append("The certificate beside the release is of a file with other content.")
     if certificate.get("forced"):
-        remarks.append("It was published although a bound was broken, as its certificate says.")
+        remarks.append("It was published with --force, so that bounds of its certificate may be broken.")
     return tuple(remarks)
 
 

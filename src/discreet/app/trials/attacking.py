@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from discreet.app.books import looked_into
 from discreet.app.commands.progress import spinner
 from discreet.app.documents import Section, keep
 from discreet.app.synthesis.synthetic_attack import attack_synthetic
+from discreet.app.terminal import Console
 from discreet.app.trials import view as attack_view
 from discreet.app.trials.answers_trial import attack_answers
 from discreet.app.trials.deployment import deployment

@@ -6,6 +6,7 @@ import math
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from discreet.anonymity.risk.attackers import Risks
 from discreet.app.trials.trial import Trial, Tried
@@ -138,11 +139,11 @@ def _attacks_table(trial: Trial) -> Table:
     return table
 
 
-def _bound(tried: Tried) -> str:
+def _bound(tried: Tried) -> Text:
     cap = tried.broken[0] if tried.broken else tried.cap
     if cap is None:
-        return ""
-    return f"[red]{cap.said}: broken[/red]" if tried.broken else f"[green]{cap.said}[/green]"
+        return Text()
+    return Text(f"{cap.said}: broken", "red") if tried.broken else Text(cap.said, "green")
 
 
 def _criteria_table(found: Criteria) -> Table:

@@ -5,7 +5,7 @@
 `plan` is pure: from a policy and a budget to what will be asked, promised and expected. `synthesize` runs it.
 """
 
-from discreet.mining.synthesis.plan import Plan, plan
+from discreet.mining.synthesis.plan import Earlier, Plan, plan
 from discreet.mining.synthesis.run import Synthesis, synthesize
 
-__all__ = ["Plan", "Synthesis", "plan", "synthesize"]
+__all__ = ["Earlier", "Plan", "Synthesis", "plan", "synthesize"]

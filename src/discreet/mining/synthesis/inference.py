@@ -43,11 +43,16 @@ ENOUGH = 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """Noisy counts over some columns, and the standard deviation of the noise on each."""
+    """Noisy counts over some columns, and the standard deviation of the noise, of all or of each."""
 
     columns: Columns
     counts: Floats = field(repr=False)
-    deviation: float
+    deviation: float | Floats
+
+    @property
+    def deviations(self) -> Floats:
+        """That of each count."""
+        return np.broadcast_to(np.asarray(self.deviation, np.float64), self.counts.shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +72,7 @@ class Model:
 
 def estimated_rows(measurements: Sequence[Measurement]) -> float:
     """How many rows there are, by all totals, each weighted by 1 / variance; at least 1."""
-    weights = [1 / (each.counts.size * each.deviation**2) for each in measurements]
+    weights = [1 / float((each.deviations**2).sum()) for each in measurements]
     totals = [float(each.counts.sum()) for each in measurements]
     return max(1.0, math.fsum(w * t for w, t in zip(weights, totals, strict=True)) / math.fsum(weights))
 
@@ -103,7 +108,7 @@ def pooled(measurements: Sequence[Measurement]) -> list[Measurement]:
 
 
 def _pooled(one: Measurement, two: Measurement) -> Measurement:
-    first, second = one.deviation**-2, two.deviation**-2
+    first, second = one.deviations**-2, two.deviations**-2
     counts = (first * one.counts + second * two.counts) / (first + second)
     return Measurement(columns=one.columns, counts=counts, deviation=(first + second) ** -0.5)
 
@@ -112,7 +117,7 @@ def _begun(measured: Measurement, start: Model | None, rows: float) -> Floats:
     """The potential to start from: that of before, or what would lead to the measured counts by itself."""
     if start is not None and measured.columns in start.potentials:
         return start.potentials[measured.columns]
-    soft = SOFT * measured.deviation
+    soft = SOFT * measured.deviations
     wanted = onto_simplex(measured.counts, rows) + soft
     reached = np.full_like(wanted, rows / wanted.size) if start is None else start.counts(measured.columns)
     potential = np.log(wanted / (reached + soft))
@@ -137,7 +142,7 @@ class _Fitting:
         cls, tree: JunctionTree, measured: Sequence[Measurement], barred: Potentials, rows: float
     ) -> _Fitting:
         wanted = np.concatenate([each.counts.reshape(-1) for each in measured])
-        deviations = np.concatenate([np.full(each.counts.size, each.deviation) for each in measured])
+        deviations = np.concatenate([each.deviations.reshape(-1) for each in measured])
         ridge = RIDGE * deviations
         scale = np.sqrt(np.maximum(wanted, 0.0) + deviations / 2 + ridge)
         sets = [*(each.columns for each in measured), *barred]

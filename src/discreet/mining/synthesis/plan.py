@@ -13,6 +13,7 @@ Earlier     answers that were released before, over some of the columns, are tak
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,6 +30,7 @@ from discreet.mechanisms import named as mechanism_name
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.schema import BINS, Schema
 from discreet.mining.synthesis import adaptive, lean
+from discreet.mining.synthesis.junction_tree import JunctionTree
 from discreet.mining.tabulation import zeros
 from discreet.mining.tabulation.budget import Budget, mean_size
 from discreet.mining.tabulation.cells import Columns, cells
@@ -45,7 +47,8 @@ AGREED = 0.5
 class Earlier:
     """Counts over columns that were released before, with the deviation of their noise.
 
-    The default deviation takes them as true up to rounding, so that the rows agree with them.
+    The default deviation takes them as true up to rounding, so that the rows agree with them. NaN stands
+    where nothing was told.
     """
 
     columns: tuple[str, ...]
@@ -184,7 +187,15 @@ def _barred(
                 f"synthesize: what is impossible of {', '.join(entry)} has {cells(places, shape):,} cells.",
                 hint="Name fewer columns in it, or give them fewer bins.",
             )
-    return zeros.barred(schema, impossible)
+    barred = zeros.barred(schema, impossible)
+    tree = JunctionTree.of(barred, shape)
+    homes = {columns: place for columns in barred if (place := tree.home(columns)) is not None}
+    if np.isneginf(tree.calibrated(barred, homes)[1]):
+        raise RequestError(
+            "synthesize: what is declared impossible leaves no row possible.",
+            hint="Leave some combination possible in the policy.",
+        )
+    return barred
 
 
 def _checked(earlier: Earlier, schema: Schema) -> Earlier:
@@ -200,8 +211,11 @@ def _checked(earlier: Earlier, schema: Schema) -> Earlier:
         "columns that are synthesized, each once",
     )
     shape = tuple(schema.attributes[places[name]].bins for name in earlier.columns)
-    fits = np.shape(earlier.counts) == shape and bool(np.isfinite(earlier.counts).all())
+    told = np.shape(earlier.counts) == shape and not bool(np.isinf(earlier.counts).any())
+    fits = told and not bool(np.isnan(earlier.counts).all())
     require(fits, "Earlier", "counts", f"an array of {np.shape(earlier.counts)}", f"{shape} finite numbers")
+    size = math.prod(shape)
+    require(size <= MOST_CELLS, "Earlier", "counts", f"{size:,}", f"at most {MOST_CELLS:,}")
     require(earlier.deviation > 0, "Earlier", "deviation", earlier.deviation, "above 0")
     order = sorted(range(len(shape)), key=lambda axis: places[earlier.columns[axis]])
     return Earlier(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.core.engine import Engine
@@ -21,6 +22,9 @@ from discreet.mining.synthesis import adaptive, generation, inference, lean, val
 from discreet.mining.synthesis.inference import Measurement, Model
 from discreet.mining.synthesis.measuring import Measuring
 from discreet.mining.synthesis.plan import Plan
+
+UNTOLD = 1e12
+"""The deviation of a count that is not known: more than any table has rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,12 +72,11 @@ def learned(
     marginals = Exact(dict(zip(plan.sets, counts.secret, strict=True)))
     measuring = Measuring(marginals=marginals, budget=plan.budget, random=random)
     places = {each.name: place for place, each in enumerate(plan.schema.attributes)}
-    measuring.measurements += [
-        Measurement(
-            columns=tuple(places[name] for name in each.columns), counts=each.counts, deviation=each.deviation
-        )
-        for each in plan.earlier
-    ]
+    for each in plan.earlier:
+        columns, known = tuple(places[name] for name in each.columns), ~np.isnan(each.counts)
+        deviation = np.where(known, each.deviation, UNTOLD)
+        counted = np.where(known, each.counts, 0.0)
+        measuring.measurements.append(Measurement(columns=columns, counts=counted, deviation=deviation))
 
     def fit(start: Model | None, steps: int) -> Model:
         rows = plan.rows or inference.estimated_rows(measuring.measurements)

@@ -6,7 +6,8 @@ Estimate    least squares, x^ = (A'A)^+ A'y; everything asked is computed from t
 Error       Var(w x^) = v w (A'A)^+ w' for noise of variance v: known before anything is read [LHR+10].
 Sensitivity a row of the data changes y by a column of A, or by the difference of two where it is replaced.
             All entries are 0 or 1, so the L1 norm of either is its squared L2 norm, m; with R rows a person
-            moves y by at most R m in L1 and R**2 m in squared L2.
+            moves y by at most R m in L1 and R**2 m in squared L2. A replaced person may have more or fewer
+            rows than before, so columns alone count there as well as their differences.
 
 identity    every cell                                      best where single cells are asked for
 total       one count of everything                         best where nothing else is asked for
@@ -49,7 +50,7 @@ class Strategy:
         gram = self.matrix.T @ self.matrix
         once = int(np.diag(gram).max())
         if budget.relation is Relation.VALUE:
-            once = max(1, int((np.diag(gram)[:, None] + np.diag(gram)[None, :] - 2 * gram).max()))
+            once = max(once, int((np.diag(gram)[:, None] + np.diag(gram)[None, :] - 2 * gram).max()))
         return Sensitivity(l1=budget.rows * once, squared_l2=budget.rows**2 * once)
 
     @cached_property

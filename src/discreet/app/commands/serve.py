@@ -1,0 +1,100 @@
+"""`discreet serve`: a policy behind the doors that analysts' tools connect to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.app.commands.progress import spinner
+from discreet.app.policies import load
+from discreet.app.sample import write, write_policy
+from discreet.app.serve.catalog import BuiltIn, Catalog, Shadow
+from discreet.app.serve.curators import Curators
+from discreet.app.serve.deadlines import Deadlines
+from discreet.app.serve.doors import Certificate, bound_to, require_safe, serve_postgres, until_stopped
+from discreet.app.serve.users import guests
+from discreet.app.terminal import Console
+from discreet.core.errors import RequestError
+from discreet.core.numbers import require_positive
+from discreet.core.policy import Policy
+
+SAMPLE = Path("sample")
+
+
+def run(
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", "-p", help="The custodian's policy; without one, made-up tables."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Where to listen; elsewhere than here it takes TLS.")
+    ] = "127.0.0.1",
+    postgres: Annotated[int, typer.Option(help="The port of the PostgreSQL door; 0 for any.")] = 5433,
+    catalog: Annotated[
+        str | None,
+        typer.Option(help="An empty PostgreSQL database for questions about the schema: postgresql://…."),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="A certificate, as PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, as PEM.")] = None,
+    padding: Annotated[
+        bool,
+        typer.Option(
+            help="Answers leave at a time that tells nothing; not needed where analysts are trusted."
+        ),
+    ] = True,
+    slack: Annotated[float, typer.Option(help="Lengthen that time, where questions overrun it.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Answer psql, psycopg, SQLAlchemy, pandas and whatever else speaks PostgreSQL, until stopped."""
+    certificate = _certificate(tls_cert, tls_key)
+    require_safe(host, certificate)
+    require_positive("serve", "slack", slack)
+    with spinner() as tell:
+        terms = _policy(policy, tell)
+        deadlines = Deadlines(policy=terms, slack=slack) if padding else None
+        curators = Curators.under(terms, deadlines=deadlines, progress=tell)
+    with curators, closing(_catalog(catalog, terms)) as schema, bound_to(host, postgres) as bound:
+        users, passwords = guests(terms)
+        _announce(host, bound.getsockname()[1], passwords, as_json=as_json)
+        until_stopped(
+            lambda stopped: serve_postgres(
+                curators, users, schema, bound, certificate=certificate, stopped=stopped
+            )
+        )
+
+
+def _policy(path: Path | None, tell: Callable[[str], None]) -> Policy:
+    """The policy that is named, or that of the made-up tables, written where they are."""
+    if path is not None:
+        return load(path)
+    write(SAMPLE, tell)
+    return load(write_policy(SAMPLE))
+
+
+def _catalog(url: str | None, terms: Policy) -> Catalog:
+    return BuiltIn(terms) if url is None else Shadow(url, terms)
+
+
+def _certificate(certificate: Path | None, key: Path | None) -> Certificate | None:
+    if (certificate is None) != (key is None):
+        raise RequestError("serve: a certificate goes with its key.", hint="Give --tls-cert and --tls-key.")
+    if certificate is None or key is None:
+        return None
+    return Certificate(certificate=certificate, key=key)
+
+
+def _announce(host: str, port: int, passwords: dict[str, str], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"postgres": {"host": host, "port": port}, "passwords": passwords}), flush=True)
+        return
+    console = Console(soft_wrap=True)
+    for name, password in passwords.items():
+        address = f"postgresql://{name}:{password}@{host}:{port}/discreet"
+        console.print(f"postgres  {address}", highlight=False, markup=False)
+    note = "Passwords hold until this server stops. SET discreet.epsilon = 0.1 says what a question may cost."
+    console.print(note, highlight=False, style="dim")

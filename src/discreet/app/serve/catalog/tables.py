@@ -1,0 +1,296 @@
+"""The public schema of a policy as PostgreSQL's catalog has it: names, types, links, declared bounds.
+
+Nothing here is read from data, and of users only the one who asks is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.core.policy import Column, Kind, Policy, Role, Table
+
+PG_CATALOG, PUBLIC, INFORMATION = 11, 2200, 13_000
+OWNER, DATABASE, FIRST = 10, 16_383, 16_384
+CLASS_OF_CLASS, CLASS_OF_CONSTRAINT = 1259, 2606
+HEAP = 2
+OWNER_NAME = DATABASE_NAME = "discreet"
+TYPES: Mapping[Kind, tuple[int, str]] = {
+    Kind.INTEGER: (20, "bigint"),
+    Kind.DECIMAL: (701, "double precision"),
+    Kind.CATEGORY: (25, "text"),
+    Kind.TEXT: (25, "text"),
+    Kind.BOOLEAN: (16, "boolean"),
+    Kind.DATE: (1082, "date"),
+    Kind.TIMESTAMP: (1114, "timestamp without time zone"),
+}
+KNOWN_TYPES = (
+    (16, "bool", "boolean", 1, "B", 1000),
+    (18, "char", '"char"', 1, "Z", 1002),
+    (19, "name", "name", 64, "S", 1003),
+    (20, "int8", "bigint", 8, "N", 1016),
+    (21, "int2", "smallint", 2, "N", 1005),
+    (23, "int4", "integer", 4, "N", 1007),
+    (25, "text", "text", -1, "S", 1009),
+    (26, "oid", "oid", 4, "N", 1028),
+    (701, "float8", "double precision", 8, "N", 1022),
+    (1043, "varchar", "character varying", -1, "S", 1015),
+    (1082, "date", "date", 4, "D", 1182),
+    (1114, "timestamp", "timestamp without time zone", 8, "D", 1115),
+    (1700, "numeric", "numeric", -1, "N", 1231),
+)
+Row = dict[str, Any]
+LISTS = {"conkey", "confkey", "datacl", "relacl", "reloptions", "nspacl", "attacl", "attoptions"}
+
+
+def tables(policy: Policy) -> dict[str, pa.Table]:
+    """Every table of the catalog that is not always empty."""
+    return {
+        "pg_namespace": _table(_namespaces()),
+        "pg_class": _table(
+            [_class(FIRST + place, name, t) for place, (name, t) in enumerate(policy.tables.items())]
+        ),
+        "pg_attribute": _table(list(_attributes(policy))),
+        "pg_type": _table(_types()),
+        "pg_database": _table([_database()]),
+        "pg_am": _table([{"oid": HEAP, "amname": "heap", "amhandler": 3, "amtype": "t"}]),
+        "pg_constraint": _table(
+            [*_links(policy)] or [_link(0, 0, 0, 0, 0, "", "")], keep=bool([*_links(policy)])
+        ),
+        "pg_description": _table(list(_descriptions(policy))),
+        "pg_tables": _table([_listed(name) for name in policy.tables]),
+        "information_schema.schemata": _table([SCHEMA]),
+        "information_schema.tables": _table([_base_table(name) for name in policy.tables]),
+        "information_schema.columns": _table(list(_columns(policy))),
+    }
+
+
+SCHEMA: Row = {"catalog_name": DATABASE_NAME, "schema_name": "public", "schema_owner": OWNER_NAME}
+
+
+def _table(rows: list[Row], *, keep: bool = True) -> pa.Table:
+    columns = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        kind = pa.list_(pa.string()) if name in LISTS and all(value is None for value in values) else None
+        found = pa.array(values, kind)
+        columns[name] = found.cast(pa.string()) if pa.types.is_null(found.type) else found
+    table = pa.table(columns)
+    return table if keep else table.slice(0, 0)
+
+
+def _namespaces() -> list[Row]:
+    names = {PG_CATALOG: "pg_catalog", PUBLIC: "public", INFORMATION: "information_schema"}
+    return [{"oid": oid, "nspname": name, "nspowner": OWNER, "nspacl": None} for oid, name in names.items()]
+
+
+def _class(oid: int, name: str, table: Table) -> Row:
+    return {
+        "oid": oid,
+        "relname": name,
+        "relnamespace": PUBLIC,
+        "reltype": 0,
+        "reloftype": 0,
+        "relowner": OWNER,
+        "relam": HEAP,
+        "relfilenode": oid,
+        "reltablespace": 0,
+        "relpages": 0,
+        "reltuples": -1.0,
+        "reltoastrelid": 0,
+        "relhasindex": False,
+        "relisshared": False,
+        "relpersistence": "p",
+        "relkind": "r",
+        "relnatts": len(table.columns),
+        "relchecks": 0,
+        "relhasrules": False,
+        "relhastriggers": bool(table.links),
+        "relhassubclass": False,
+        "relrowsecurity": False,
+        "relforcerowsecurity": False,
+        "relispopulated": True,
+        "relreplident": "d",
+        "relispartition": False,
+        "relacl": None,
+        "reloptions": None,
+        "relpartbound": None,
+    }
+
+
+def _each_column(policy: Policy) -> Iterator[tuple[int, str, int, str, Column]]:
+    for place, (name, table) in enumerate(policy.tables.items()):
+        for number, (column, declared) in enumerate(table.columns.items(), 1):
+            yield FIRST + place, name, number, column, declared
+
+
+def _attributes(policy: Policy) -> Iterator[Row]:
+    for oid, _, number, name, column in _each_column(policy):
+        yield {
+            "attrelid": oid,
+            "attname": name,
+            "atttypid": TYPES[column.type][0],
+            "attstattarget": -1,
+            "attlen": -1,
+            "attnum": number,
+            "attndims": 0,
+            "atttypmod": -1,
+            "attstorage": "p",
+            "attcompression": "",
+            "attnotnull": column.nulls is False,
+            "atthasdef": False,
+            "attidentity": "",
+            "attgenerated": "",
+            "attisdropped": False,
+            "attislocal": True,
+            "attinhcount": 0,
+            "attcollation": 0,
+            "attacl": None,
+            "attoptions": None,
+        }
+
+
+def _types() -> list[Row]:
+    return [
+        {
+            "oid": oid,
+            "typname": name,
+            "typnamespace": PG_CATALOG,
+            "typowner": OWNER,
+            "typlen": size,
+            "typtype": "b",
+            "typcategory": category,
+            "typdelim": ",",
+            "typrelid": 0,
+            "typelem": 0,
+            "typarray": array,
+            "typnotnull": False,
+            "typbasetype": 0,
+            "typtypmod": -1,
+            "typcollation": 0,
+            "typdefault": None,
+            "formatted": formatted,
+        }
+        for oid, name, formatted, size, category, array in KNOWN_TYPES
+    ]
+
+
+def _database() -> Row:
+    return {
+        "oid": DATABASE,
+        "datname": DATABASE_NAME,
+        "datdba": OWNER,
+        "encoding": 6,
+        "datlocprovider": "c",
+        "datistemplate": False,
+        "datallowconn": True,
+        "datconnlimit": -1,
+        "dattablespace": 0,
+        "datcollate": "C",
+        "datctype": "C",
+        "daticulocale": None,
+        "datacl": None,
+    }
+
+
+def _links(policy: Policy) -> Iterator[Row]:
+    oids = {name: FIRST + place for place, name in enumerate(policy.tables)}
+    links = [(name, column, link) for name, t in policy.tables.items() for column, link in t.links.items()]
+    for place, (name, column, link) in enumerate(links):
+        number = [*policy.tables[name].columns].index(column) + 1
+        target = [*policy.tables[link.table].columns].index(link.column) + 1
+        definition = (
+            f"FOREIGN KEY ({_quoted(column)}) REFERENCES {_quoted(link.table)}({_quoted(link.column)})"
+        )
+        oid = FIRST + len(oids) + place
+        yield _link(oid, oids[name], number, oids[link.table], target, f"{name}_{column}_fkey", definition)
+
+
+def _link(oid: int, table: int, number: int, other: int, target: int, name: str, definition: str) -> Row:
+    return {
+        "oid": oid,
+        "conname": name,
+        "connamespace": PUBLIC,
+        "contype": "f",
+        "condeferrable": False,
+        "condeferred": False,
+        "convalidated": True,
+        "conrelid": table,
+        "contypid": 0,
+        "conindid": 0,
+        "conparentid": 0,
+        "confrelid": other,
+        "confupdtype": "a",
+        "confdeltype": "a",
+        "confmatchtype": "s",
+        "conislocal": True,
+        "conkey": [number],
+        "confkey": [target],
+        "definition": definition,
+    }
+
+
+def _descriptions(policy: Policy) -> Iterator[Row]:
+    for oid, _, number, _, column in _each_column(policy):
+        yield {
+            "objoid": oid,
+            "classoid": CLASS_OF_CLASS,
+            "objsubid": number,
+            "description": described(column),
+        }
+
+
+def described(column: Column) -> str:
+    """What the policy says of a column, for whoever reads `\\d+`.
+
+    >>> described(Column(type="integer", low=17, high=90))
+    'from 17 to 90'
+    """
+    if column.role is Role.IDENTIFIER:
+        return "an identifier: never shown"
+    if column.values is not None:
+        return "one of " + ", ".join(column.values)
+    if column.low is not None:
+        return f"from {column.low} to {column.high}"
+    return "no bounds declared" if column.type in (Kind.INTEGER, Kind.DECIMAL) else "no values declared"
+
+
+def _listed(name: str) -> Row:
+    return {"schemaname": "public", "tablename": name, "tableowner": OWNER_NAME, "hasindexes": False}
+
+
+def _base_table(name: str) -> Row:
+    return {
+        "table_catalog": DATABASE_NAME,
+        "table_schema": "public",
+        "table_name": name,
+        "table_type": "BASE TABLE",
+        "is_insertable_into": "NO",
+    }
+
+
+def _columns(policy: Policy) -> Iterator[Row]:
+    for _, table, number, name, column in _each_column(policy):
+        oid, formatted = TYPES[column.type]
+        yield {
+            "table_catalog": DATABASE_NAME,
+            "table_schema": "public",
+            "table_name": table,
+            "column_name": name,
+            "ordinal_position": number,
+            "column_default": None,
+            "is_nullable": "NO" if column.nulls is False else "YES",
+            "data_type": formatted,
+            "character_maximum_length": None,
+            "numeric_precision": None,
+            "numeric_scale": None,
+            "udt_name": next(each[1] for each in KNOWN_TYPES if each[0] == oid),
+            "is_updatable": "NO",
+        }
+
+
+def _quoted(name: str) -> str:
+    plain = name.isascii() and name.isidentifier() and name == name.lower()
+    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,100 @@
+"""One promise, one ledger, one store, and a curator for each analyst who asks.
+
+Apart       Analysts have engines of their own, so that one does not wait for another.
+In turn     One analyst's questions are answered one after the other, from whichever door they come. So a
+            question that is asked twice at once is answered once, and charged once; and how long one took
+            cannot be told from when another was answered.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from discreet.accounting.ledger import Ledger
+from discreet.app import fault_log
+from discreet.app.answers import Answer
+from discreet.app.books import asking, opened
+from discreet.app.curator import Curator, store_folder
+from discreet.app.proposals import Proposal
+from discreet.app.serve.deadlines import Deadlines
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import PreparedStore, prepare
+
+
+class Curators:
+    """Hands out curators; a context manager that closes them all."""
+
+    def __init__(
+        self, policy: Policy, ledger: Ledger, store: PreparedStore, deadlines: Deadlines | None = None
+    ) -> None:
+        self.policy, self.ledger, self.deadlines = policy, ledger, deadlines
+        self._store = store
+        self._made: dict[str, Curator] = {}
+        self._turns: dict[str, threading.Lock] = {}
+        self._making = threading.Lock()
+
+    @classmethod
+    def under(
+        cls,
+        policy: Policy,
+        *,
+        deadlines: Deadlines | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Open the ledger and prepare the store, once for all; without deadlines, answers do not wait."""
+        ledger = opened(policy)
+        try:
+            with fault_log.kept(policy.ledger):
+                store = prepare(policy, store_folder(policy), progress=progress)
+        except BaseException:
+            ledger.close()
+            raise
+        return cls(policy, ledger, store, deadlines)
+
+    def of(self, analyst: str) -> Curator:
+        """The curator of one analyst: what it plans is free, and needs no turn."""
+        with self._making:
+            if analyst not in self._made:
+                who, engine = asking(self.policy, analyst), DuckDB.open(self._store)
+                self._turns[analyst] = threading.Lock()
+                self._made[analyst] = Curator(self.policy, ledger=self.ledger, engine=engine, analyst=who)
+            return self._made[analyst]
+
+    @contextmanager
+    def turn(self, analyst: str) -> Iterator[Curator]:
+        """The same, while nobody else asks in this analyst's name."""
+        curator = self.of(analyst)
+        with self._turns[analyst]:
+            yield curator
+
+    def ask(self, analyst: str, proposal: Proposal, wanted: Callable[[], bool] = lambda: True) -> Answer:
+        """The answer to a proposal, at its time; one that is not `wanted` when its turn comes is left."""
+        with self.turn(analyst) as curator:
+            if not wanted():
+                raise RequestError("ask: this was cancelled before anything was charged.", hint="Ask again.")
+            deadlines = self.deadlines
+            if deadlines is None or self.ledger.stored(analyst, proposal.key) is not None:
+                return curator.ask(proposal)
+            return deadlines.padded(
+                proposal.plan,
+                lambda: curator.ask(proposal, watched=lambda work: deadlines.timely(proposal.plan, work)),
+            )
+
+    def close(self) -> None:
+        for curator in self._made.values():
+            curator.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,82 @@
+"""The process: curators, users and catalog behind the doors, until it is stopped.
+
+Loopback    Without TLS only this machine can be served: a password is safe on the way by itself, answers and
+            questions are not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.app.listening import bound_to, is_loopback
+from discreet.app.serve.catalog import Catalog
+from discreet.app.serve.curators import Curators
+from discreet.app.serve.postgres import PostgresDoor
+from discreet.app.serve.users import Users
+from discreet.app.wire.channel import Channel, secure_channel
+from discreet.app.wire.server import Server
+from discreet.core.errors import RequestError
+
+__all__ = ["Certificate", "bound_to", "require_safe", "serve_postgres", "until_stopped"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """The files of a certificate and its key."""
+
+    certificate: Path
+    key: Path
+
+    def channel(self) -> Channel:
+        try:
+            return secure_channel(self.certificate, self.key)
+        except (OSError, ValueError):
+            raise RequestError(
+                "serve: certificate and key cannot be read.", hint="Give PEM files: --tls-cert and --tls-key."
+            ) from None
+
+
+def require_safe(host: str, certificate: Certificate | None) -> None:
+    """Refuse to be reached from elsewhere without TLS."""
+    if certificate is None and not is_loopback(host):
+        raise RequestError(
+            f"serve: {host} can be reached from elsewhere, and there is no TLS.",
+            hint="Give --tls-cert and --tls-key, or leave out --host.",
+        )
+
+
+async def serve_postgres(
+    curators: Curators,
+    users: Users,
+    catalog: Catalog,
+    bound: socket.socket,
+    *,
+    certificate: Certificate | None = None,
+    ready: Callable[[], None] = lambda: None,
+    stopped: asyncio.Event,
+) -> None:
+    """Serve the PostgreSQL door on a bound socket until `stopped`."""
+    door = PostgresDoor(curators=curators, users=users, catalog=catalog)
+    channel = None if certificate is None else certificate.channel()
+    async with Server(door, channel).listening(bound):
+        ready()
+        await stopped.wait()
+
+
+def until_stopped(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Run until the process is asked to end."""
+
+    async def main() -> None:
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, stopped.set)
+        await serve(stopped)
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -1,0 +1,50 @@
+"""What is said beside an answer: its cost, how wrong it may be, and what may now be believed."""
+
+from __future__ import annotations
+
+from discreet.app.answers import Answer
+from discreet.app.proposals import Proposal
+from discreet.belief.wording import at_most, how_many, number, percent
+
+
+def notices(answer: Answer) -> tuple[str, ...]:
+    """Cost, error bars, belief."""
+    cost = (
+        "nothing: the same question was answered before"
+        if answer.repeated
+        else f"epsilon {number(answer.epsilon)}"
+    )
+    bars = [_bar(answer, name) for name in answer.intervals if name not in answer.off]
+    bars += [f"{name}: {found.sentence}" for name, found in answer.off.items()]
+    errors = [f"error at {percent(answer.confidence)}: {'; '.join(bars)}"] if bars else []
+    return f"cost: {cost} (entry {answer.entry})", *errors, f"belief: {answer.sentence}"
+
+
+def _bar(answer: Answer, name: str) -> str:
+    """The half-widths of a column's intervals, from the narrowest to the widest."""
+    low, high = answer.intervals[name]
+    halves, blank = [], 0
+    for value, first, last in zip(answer.table[name].to_pylist(), low, high, strict=True):
+        if value is None or first is None or last is None:
+            blank += 1
+        else:
+            halves.append(max(last - float(value), float(value) - first))
+    ends = dict.fromkeys((number(min(halves)), number(max(halves)))) if halves else {}
+    shown = [f"{name} ± {' to ± '.join(ends)}"] if ends else []
+    untold = [f"{name} cannot be told of {how_many(blank, 'row', 'rows')}"] if blank else []
+    return ", ".join(shown + untold) or f"{name} has no rows"
+
+
+def explained(proposal: Proposal) -> list[str]:
+    """What EXPLAIN says of a question: cost, errors, belief; nothing is spent by it."""
+    lines = [f"cost: epsilon {number(proposal.cost)} of {number(proposal.plan.promise.epsilon)}"]
+    if proposal.repeated:
+        lines = ["cost: nothing: the same question was answered before"]
+    for each in proposal.expected_error:
+        error = f"± {number(each.error95)}" if each.error95 is not None else each.note
+        lines.append(f"error at {percent(proposal.plan.confidence)}: {each.name}: {error} ({each.mechanism})")
+    groups = "selected privately" if proposal.plan.groups is None else f"{proposal.plan.groups:,}"
+    lines.append(f"groups: {groups}")
+    after = "it does not fit" if not proposal.fits else f"at most {at_most(proposal.after.highest)} after it"
+    lines.append(f"belief: {percent(proposal.before.prior)} → {after}")
+    return lines

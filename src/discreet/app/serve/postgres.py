@@ -1,0 +1,238 @@
+"""Behind the PostgreSQL door: questions go to the curator, what is about the schema to the catalog.
+
+Plan        `columns` plans and nothing else: types follow from text and policy, as `sql.answer.shape` says.
+Charge      `run` asks once. The same question again is free, as at every door.
+Parameters  are values of the tree that was read; a described statement keeps the types that were told of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+
+from discreet.accounting.notation import amount
+from discreet.app.answers import Answer
+from discreet.app.proposals import Proposal
+from discreet.app.serve.catalog import Catalog, is_about_schema
+from discreet.app.serve.curators import Curators
+from discreet.app.serve.notices import explained, notices
+from discreet.app.serve.settings import Settings, Spending, in_settings
+from discreet.app.serve.users import Users
+from discreet.app.wire.door import Column, Columns, Prepared, Result, Session, Values
+from discreet.app.wire.faults import WireError
+from discreet.app.wire.kinds import Kind
+from discreet.app.wire.scram import Verifier
+from discreet.core import policy
+from discreet.core.errors import DiscreetError
+from discreet.engines.duckdb import run_released
+from discreet.engines.faults import logged
+from discreet.sql import parameters
+from discreet.sql.answer import shape
+from discreet.sql.expressions import Scalar
+from discreet.sql.parse import read
+from discreet.sql.plan import Plan
+
+EXPLAIN = re.compile(r"explain\s+(?P<sql>select\b.*|with\b.*)", re.IGNORECASE | re.DOTALL)
+KEPT_SHAPES = 1_000
+PLAN = (Column(name="QUERY PLAN", kind=Kind.TEXT),)
+KINDS = {
+    policy.Kind.INTEGER: Kind.BIGINT,
+    policy.Kind.DECIMAL: Kind.DOUBLE,
+    policy.Kind.CATEGORY: Kind.TEXT,
+    policy.Kind.TEXT: Kind.TEXT,
+    policy.Kind.BOOLEAN: Kind.BOOLEAN,
+    policy.Kind.DATE: Kind.DATE,
+    policy.Kind.TIMESTAMP: Kind.TIMESTAMP,
+}
+SPECIMENS: Mapping[Kind, Scalar] = {
+    Kind.BOOLEAN: True,
+    Kind.DATE: date(2000, 1, 1),
+    Kind.TIMESTAMP: datetime(2000, 1, 1),
+    Kind.NUMERIC: Decimal("0.5"),
+    Kind.DOUBLE: Decimal("0.5"),
+    Kind.REAL: Decimal("0.5"),
+    **dict.fromkeys((Kind.BIGINT, Kind.INTEGER, Kind.SMALLINT, Kind.OID), 1),
+}
+"""Values that stand for those that will come, while only types are asked for."""
+
+
+class Shapes:
+    """The columns of plans; those of the last ones are kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, bool], Columns] = {}
+
+    def columns(self, key: str, plan: Plan, beside: bool) -> Columns:
+        found = self._kept.get((key, beside))
+        if found is None:
+            answer = shape(plan, run_released)
+            table = _beside(answer.table, answer.intervals) if beside else answer.table
+            found = tuple(Column(name=each.name, kind=_kind(each.type)) for each in table.schema)
+            if len(self._kept) >= KEPT_SHAPES:
+                self._kept.clear()
+            self._kept[key, beside] = found
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresDoor:
+    """A `wire.door.Door` of curators, users and a catalog."""
+
+    curators: Curators
+    users: Users
+    catalog: Catalog
+
+    shapes: Shapes = field(default_factory=Shapes)
+
+    def verifier(self, user: str) -> Verifier | None:
+        found = self.users.find(user)
+        return None if found is None else found.verifier
+
+    def enter(self, user: str) -> Session:
+        found = self.users.find(user)
+        if found is None:
+            raise WireError("28000", "That user was removed.", fatal=True)
+        self.curators.of(found.analyst)
+        return _Session(self, user, found.analyst)
+
+    def unforeseen(self, error: Exception) -> DiscreetError:
+        return logged(error)
+
+
+class _Session:
+    def __init__(self, door: PostgresDoor, user: str, analyst: str) -> None:
+        self.door, self.user, self.analyst = door, user, analyst
+        curator = door.curators.of(analyst)
+        self._settings = Settings(
+            told={
+                "discreet.belief": lambda: curator.ledger.sentence(analyst=curator.alone),
+                "discreet.left": lambda: amount(curator.ledger.left(analyst)),
+                "session_authorization": lambda: user,
+            }
+        )
+
+    def prepare(self, sql: str, kinds: tuple[Kind | None, ...]) -> Prepared:
+        if is_about_schema(sql):
+            return self.door.catalog.prepare(sql, kinds, self.user, self.setting)
+        found = EXPLAIN.fullmatch(sql)
+        statement = read(found["sql"] if found else sql)
+        guessed = [KINDS[each] for each in parameters.kinds(statement, self.door.curators.policy)]
+        named = tuple(
+            given or guess for given, guess in zip([*kinds, *[None] * len(guessed)], guessed, strict=False)
+        )
+        if len(kinds) > len(guessed):
+            raise WireError("42P18", "More parameters are typed than the question has.")
+        if found:
+            return _Explanation(self, found["sql"], named)
+        return _Question(self, sql, named)
+
+    def setting(self, name: str) -> str | None:
+        return self._settings.get(name)
+
+    def change(self, settings: Mapping[str, str | None]) -> None:
+        self._settings.change(settings)
+
+    def settings(self) -> Mapping[str, str]:
+        return self._settings.changed
+
+    def shown(self) -> Sequence[tuple[str, str]]:
+        return self._settings.all()
+
+    @property
+    def spending(self) -> Spending:
+        return self._settings.spending
+
+    @property
+    def intervals(self) -> bool:
+        return self._settings.intervals
+
+    def plan(self, sql: str, values: Values) -> Proposal:
+        with in_settings():
+            return self.door.curators.of(self.analyst).plan(sql, values=values, **self.spending)
+
+
+@dataclass
+class _Question:
+    """A question that is planned as often as it takes, and asked when it is run."""
+
+    session: _Session
+    sql: str
+    parameters: tuple[Kind, ...]
+    _told: dict[bool, Columns] = field(default_factory=dict)
+    _last: tuple[object, Proposal] | None = None
+
+    def columns(self, values: Values | None) -> Columns | None:
+        beside = self.session.intervals
+        if values is None:
+            specimens = [SPECIMENS.get(kind, "") for kind in self.parameters]
+            self._told[beside] = self._columns(specimens, beside)
+        return self._told.get(beside) or self._columns(values or (), beside)
+
+    def _columns(self, values: Values, beside: bool) -> Columns:
+        proposal = self._proposal(values)
+        return self.session.door.shapes.columns(proposal.key, proposal.plan, beside)
+
+    def _proposal(self, values: Values) -> Proposal:
+        """The plan under the settings as they are; made anew where they have changed."""
+        terms = tuple(values), tuple(map(type, values)), tuple(self.session.spending.items())
+        if self._last is None or self._last[0] != terms:
+            self._last = terms, self.session.plan(self.sql, values)
+        return self._last[1]
+
+    def run(self, values: Values, wanted: Callable[[], bool]) -> Result:
+        proposal, beside = self._proposal(values), self.session.intervals
+        with in_settings():
+            answer = self.session.door.curators.ask(self.session.analyst, proposal, wanted)
+        return Result(rows=_rows(answer, beside), notices=notices(answer))
+
+
+@dataclass(frozen=True)
+class _Explanation:
+    """EXPLAIN: what a question would cost, in lines of text."""
+
+    session: _Session
+    sql: str
+    parameters: tuple[Kind, ...]
+
+    def columns(self, values: Values | None) -> Columns | None:
+        return PLAN
+
+    def run(self, values: Values, wanted: Callable[[], bool]) -> Result:
+        lines = explained(self.session.plan(self.sql, values))
+        return Result(rows=[[line] for line in lines], tag="EXPLAIN")
+
+
+def _rows(answer: Answer, beside: bool) -> list[tuple[object, ...]]:
+    table = _beside(answer.table, answer.intervals) if beside else answer.table
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _beside(
+    table: pa.Table, intervals: Mapping[str, tuple[list[float | None], list[float | None]]]
+) -> pa.Table:
+    """The table with the ends of its intervals beside the measures."""
+    columns = {}
+    for name in table.column_names:
+        columns[name] = table[name]
+        for end, values in zip(("low", "high"), intervals.get(name, ()), strict=False):
+            columns[f"{name}.{end}"] = pa.array(values, pa.float64())
+    return pa.table(columns)
+
+
+def _kind(kind: pa.DataType) -> Kind:
+    for is_one, found in (
+        (pa.types.is_boolean, Kind.BOOLEAN),
+        (pa.types.is_integer, Kind.BIGINT),
+        (pa.types.is_floating, Kind.DOUBLE),
+        (pa.types.is_decimal, Kind.DOUBLE),
+        (pa.types.is_date, Kind.DATE),
+        (pa.types.is_timestamp, Kind.TIMESTAMP),
+    ):
+        if is_one(kind):
+            return found
+    return Kind.TEXT

@@ -1,0 +1,120 @@
+"""Answers of the ledger that a synthetic table is to agree with.
+
+Which       an analyst's own answers: counts of all rows of the table, by columns that are synthesized, as in
+            SELECT city, COUNT(*) FROM people GROUP BY city. Whatever was filtered, cut off or computed from
+            counts is not a table of counts any more.
+Taken as    true up to rounding, so that rows agree with them. They were released, so they cost nothing again.
+Not told    of a column that may lack values, and does not declare that NULL is one of its groups, nothing was
+            answered about rows without a value; these cells stay open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.accounting.entries import Entry, State
+from discreet.app.answers import unpacked
+from discreet.app.curator import Curator
+from discreet.core.errors import RequestError
+from discreet.mining.schema import Attribute
+from discreet.mining.synthesis import Earlier, Plan
+from discreet.sql.aggregates import Measure
+from discreet.sql.expressions import Column
+from discreet.sql.parse import parse
+from discreet.sql.question import Question
+from discreet.sql.resolve import resolve
+from discreet.sql.tree import Scan
+
+ALL: Literal["all"] = "all"
+COUNT = Measure(function="count")
+
+
+def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["all"]) -> list[Entry]:
+    """The entries that are named, or all that fit; refused where one of them does not."""
+    settled = {
+        each.id: each for each in curator.ledger.entries(curator.analyst) if each.state is State.SETTLED
+    }
+    if wanted == ALL:
+        fitting = [each for each in settled.values() if _keys(curator, plan, each) is not None]
+        if not fitting:
+            raise RequestError(
+                f"synthesize: no answer to {curator.analyst} is a table of counts by columns that are "
+                "synthesized.",
+                hint="Leave --with out.",
+            )
+        return fitting
+    for number in wanted:
+        if number not in settled:
+            raise RequestError(
+                f"synthesize: {curator.analyst} has no answer with the entry {number}.",
+                hint="`discreet ledger` lists them.",
+            )
+        if _keys(curator, plan, settled[number]) is None:
+            raise RequestError(
+                f"synthesize: entry {number} is not a table of counts by columns that are synthesized.",
+                hint="Name answers such as SELECT a, b, COUNT(*) FROM t GROUP BY a, b, or --with all.",
+            )
+    return [settled[number] for number in dict.fromkeys(wanted)]
+
+
+def earlier_of(curator: Curator, plan: Plan, entry: Entry) -> Earlier:
+    """An answer as counts over bins."""
+    keys = _keys(curator, plan, entry)
+    stored = curator.ledger.stored(entry.analyst, entry.question_key)
+    assert keys is not None
+    assert stored is not None
+    table, _ = unpacked(stored.answer)
+    *names, count = keys
+    attributes = [_attribute(plan, keys[name]) for name in names]
+    return Earlier(
+        columns=tuple(each.name for each in attributes), counts=_counts(table, names, count, attributes)
+    )
+
+
+def _counts(
+    table: pa.Table, names: Sequence[str], count: str, attributes: Sequence[Attribute]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Summed over the values of each bin; NaN where no value of the bin was answered about."""
+    at = tuple(
+        each.codes(table.column(name).to_pylist()).astype(np.int64)
+        for each, name in zip(attributes, names, strict=True)
+    )
+    shape = tuple(each.bins for each in attributes)
+    sums, told = np.zeros(shape), np.zeros(shape, np.int64)
+    np.add.at(sums, at, table.column(count).to_numpy().astype(np.float64))
+    np.add.at(told, at, 1)
+    return np.where(told > 0, sums, np.nan)
+
+
+def _keys(curator: Curator, plan: Plan, entry: Entry) -> Mapping[str, str] | None:
+    """What the answer's columns are: those of the table by name, and at last the count; None if no fit."""
+    try:
+        question = resolve(parse(entry.question), curator.policy)
+    except RequestError:  # a model, or a question of another policy
+        return None
+    whole = isinstance(question.rows, Scan) and question.rows.table == plan.table
+    if not whole or not question.keys or not _as_released(question):
+        return None
+    columns = {key.name: of.name.split(".", 1)[1] for key, of in question.keys if isinstance(of, Column)}
+    counts = {column.name for column, measure in question.measures if measure == COUNT}
+    shown = {of.name: name for name, of in reversed(question.after[0].outputs) if isinstance(of, Column)}
+    synthesized = {each.name for each in plan.schema.attributes}
+    fits = len(columns) == len(question.keys) and set(columns.values()) <= synthesized
+    told = [name for name in shown if name in counts]
+    if not fits or not told or not set(columns) <= set(shown):
+        return None
+    return {shown[key]: of for key, of in columns.items()} | {shown[told[0]]: ""}
+
+
+def _as_released(question: Question) -> bool:
+    """Whether all groups were shown, as they were counted."""
+    after = question.after[0]
+    return len(question.after) == 1 and after.having is None and after.limit is None and not after.totals
+
+
+def _attribute(plan: Plan, name: str) -> Attribute:
+    return next(each for each in plan.schema.attributes if each.name == name)

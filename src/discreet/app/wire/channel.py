@@ -1,0 +1,67 @@
+"""The channel that a login is bound to: TLS under a certificate, told by its hash (tls-server-end-point).
+
+A client that binds its proof to the certificate which it was shown cannot be made to prove itself to this
+server by somebody between, who shows another. The hash is the one that the certificate is signed by (RFC
+5929); where that has none of its own, logins are not bound.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+RSA, ECDSA = "2a864886f70d0101", "2a8648ce3d0403"
+HASHES = {
+    f"{RSA}04": "sha256",  # of MD5 and SHA-1 the binding is by SHA-256
+    f"{RSA}05": "sha256",
+    f"{RSA}0b": "sha256",
+    f"{RSA}0c": "sha384",
+    f"{RSA}0d": "sha512",
+    f"{ECDSA}02": "sha256",
+    f"{ECDSA}03": "sha384",
+    f"{ECDSA}04": "sha512",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channel:
+    """How to encrypt, and what logins are bound to; empty where they are not."""
+
+    context: ssl.SSLContext
+    binding: bytes
+
+
+def secure_channel(certificate: Path, key: Path) -> Channel:
+    """The channel of a certificate and its key, both PEM."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    first = PEM.search(certificate.read_text())
+    return Channel(context=context, binding=b"" if first is None else _end_point(first[0]))
+
+
+def _end_point(pem: str) -> bytes:
+    content = ssl.PEM_cert_to_DER_cert(pem)
+    name = HASHES.get(_signed_by(content).hex())
+    return hashlib.new(name, content).digest() if name else b""
+
+
+def _signed_by(certificate: bytes) -> bytes:
+    """The identifier of the signature's algorithm: first of the second part of the certificate."""
+    start, _ = _part(certificate, 0)
+    _, after = _part(certificate, start)
+    start, _ = _part(certificate, after)
+    start, end = _part(certificate, start)
+    return certificate[start:end]
+
+
+def _part(content: bytes, place: int) -> tuple[int, int]:
+    """Where the value of the part at this place begins and ends."""
+    size, start = content[place + 1], place + 2
+    if size & 0x80:
+        longer = size & 0x7F
+        size, start = int.from_bytes(content[start : start + longer], "big"), start + longer
+    return start, start + size

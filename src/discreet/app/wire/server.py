@@ -1,0 +1,273 @@
+"""The listener: what happens before a client has logged in, and how many may be there.
+
+    SSLRequest → TLS    or refused, where there is no certificate    GSSENCRequest → refused
+    CancelRequest → the conversation that holds the key is told; the asker hears nothing
+    startup → SCRAM-SHA-256 → settings, key → conversation
+
+Log         Nothing is logged of a client, of what it sends or of what it is sent.
+Plain text  before TLS is not taken for text after it: what arrives together with an SSLRequest is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from discreet.app.wire import messages
+from discreet.app.wire.channel import Channel
+from discreet.app.wire.conversation import Conversation
+from discreet.app.wire.door import Door, Session
+from discreet.app.wire.faults import WireError, told
+from discreet.app.wire.messages import (
+    CANCEL,
+    GSS,
+    LARGEST,
+    LARGEST_BEFORE_LOGIN,
+    PROTOCOL,
+    TLS,
+    Reader,
+    malformed,
+)
+from discreet.app.wire.scram import Exchange, Verifier
+from discreet.core.randomness import Randomness
+
+MOST_CONNECTIONS = 100
+PATIENCE = 30.0
+SASL, SASL_CONTINUE, SASL_FINAL, OK = 10, 11, 12, 0
+FIXED = {
+    "server_version": "15.0 (discreet)",
+    "server_encoding": "UTF8",
+    "integer_datetimes": "on",
+    "IntervalStyle": "postgres",
+    "is_superuser": "off",
+    "in_hot_standby": "off",
+    "default_transaction_read_only": "on",
+}
+Key = tuple[int, int]
+
+
+@dataclass
+class Server:
+    """Serves a door to any number of clients."""
+
+    door: Door
+    channel: Channel | None = None
+    _secret: bytes = field(default_factory=lambda: Randomness().source(32), repr=False)
+    _talking: dict[Key, Conversation] = field(default_factory=dict)
+    _connected: set[asyncio.Task[None]] = field(default_factory=set)
+    _threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(MOST_CONNECTIONS, thread_name_prefix="discreet-wire")
+    )
+
+    @asynccontextmanager
+    async def listening(self, bound: socket.socket) -> AsyncIterator[None]:
+        """Take clients while inside; at the end, work that has begun is finished."""
+        server = await asyncio.start_server(self._client, sock=bound, limit=LARGEST)
+        try:
+            yield
+        finally:
+            server.close()
+            for task in self._connected:
+                task.cancel()
+            await asyncio.gather(*self._connected, return_exceptions=True)
+            self._threads.shutdown()
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connected.add(task)
+        line = _Line(reader, writer)
+        try:
+            if len(self._connected) <= 2 * MOST_CONNECTIONS:  # beyond that nobody is even heard
+                await self._meet(line)
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass  # the client is gone, or the server goes
+        except Exception as error:
+            await line.tell(messages.report(told(error, self.door.unforeseen)))
+        finally:
+            self._connected.discard(task)
+            writer.close()
+            with suppress(Exception, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _meet(self, line: _Line) -> None:
+        async with asyncio.timeout(PATIENCE):
+            startup = await self._startup(line)
+            if startup is None:
+                return
+            if len(self._connected) > MOST_CONNECTIONS:
+                raise WireError("53300", "Too many clients.", hint="Try again later.", fatal=True)
+            user = startup.get("user", "")
+            await self._login(line, user)
+        session = await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._entered, user, startup
+        )
+        talk = Conversation(session, self._threads, line.send, line.flush, self.door.unforeseen)
+        key = self._key()
+        self._talking[key] = talk
+        try:
+            for name, value in {**FIXED, "session_authorization": user}.items():
+                line.send(messages.parameter_status(name, value))
+            line.send(messages.backend_key(*key))
+            await talk.begin()
+            await _talked(talk, line)
+        finally:
+            del self._talking[key]
+            await asyncio.shield(talk.settled())
+
+    async def _startup(self, line: _Line) -> dict[str, str] | None:
+        """What the client says of itself; None for one that came to cancel."""
+        for _ in range(3):
+            reader = Reader(await line.startup())
+            version = reader.number("i")
+            if version == CANCEL:
+                process, secret = reader.number("I"), reader.number("I")
+                self._cancel((process, secret))
+                return None
+            if version == TLS and self.channel is not None and not line.secure:
+                await line.secured(self.channel.context)
+            elif version in (TLS, GSS):
+                await line.tell(b"N")
+            else:
+                return _read_startup(version, reader, line)
+        raise malformed()
+
+    def _cancel(self, key: Key) -> None:
+        talk = self._talking.get(key)
+        if talk is not None:
+            talk.cancel()
+
+    async def _login(self, line: _Line, user: str) -> None:
+        loop = asyncio.get_running_loop()
+        verifier = await loop.run_in_executor(self._threads, self.door.verifier, user)
+        binding = self.channel.binding if self.channel is not None and line.secure else b""
+        exchange = Exchange(verifier or Verifier.nobody(user, self._secret), binding)
+        offered = b"".join(map(messages.text, exchange.mechanisms))
+        await line.tell(messages.authentication(SASL, offered + b"\x00"))
+        reader = Reader(await line.password())
+        challenge = exchange.first(reader.text(), reader.value() or b"")
+        reader.end()
+        await line.tell(messages.authentication(SASL_CONTINUE, challenge))
+        proof = exchange.final(await line.password())
+        if proof is None or verifier is None:
+            raise WireError("28P01", "Name or password is wrong.", fatal=True)
+        line.send(messages.authentication(SASL_FINAL, proof) + messages.authentication(OK))
+
+    def _entered(self, user: str, startup: dict[str, str]) -> Session:
+        session = self.door.enter(user)
+        session.change(_wished(startup))
+        return session
+
+    def _key(self) -> Key:
+        """A key that cannot be guessed, of a process number that nobody else has."""
+        taken = {process for process, _ in self._talking}
+        while (process := Randomness().bits(31)) in taken:
+            pass
+        return process, Randomness().bits(32)
+
+
+def _read_startup(version: int, reader: Reader, line: _Line) -> dict[str, str]:
+    if version >> 16 != PROTOCOL >> 16:
+        raise WireError("0A000", "Only version 3 of the protocol is spoken.", fatal=True)
+    startup = messages.read_startup(reader.rest())
+    unknown = [name for name in startup if name.startswith("_pq_.")]
+    if version != PROTOCOL or unknown:
+        line.send(messages.negotiate_version(unknown))
+    return {name: value for name, value in startup.items() if name not in unknown}
+
+
+def _wished(startup: dict[str, str]) -> dict[str, str | None]:
+    """The settings of a startup message: its own names, and `-c name=value` of its options."""
+    found: dict[str, str | None] = {
+        name: value.strip("'")
+        for name, value in startup.items()
+        if name not in ("user", "database", "options", "replication")
+    }
+    try:
+        words = shlex.split(startup.get("options", ""))
+    except ValueError:
+        raise malformed() from None
+    joined = " ".join(words).replace("-c ", "-c").split()
+    for word in joined:
+        name, sign, value = word.removeprefix("-c").removeprefix("--").partition("=")
+        if not sign:
+            raise WireError("42601", "Options are written -c name=value.", fatal=True)
+        found[name.replace("-", "_")] = value
+    return found
+
+
+async def _talked(talk: Conversation, line: _Line) -> None:
+    while True:
+        kind, content = await line.message(LARGEST)
+        if kind == b"X":
+            return
+        await talk.answer(kind, content)
+
+
+@dataclass
+class _Line:
+    """The bytes to and from one client."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    secure: bool = False
+    _waiting: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # asyncio does so by itself only for sockets that name their protocol
+        self.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    async def startup(self) -> bytes:
+        """A message that has no kind yet."""
+        return await self._body(LARGEST_BEFORE_LOGIN)
+
+    async def message(self, largest: int) -> tuple[bytes, bytes]:
+        return await self.reader.readexactly(1), await self._body(largest)
+
+    async def password(self) -> bytes:
+        kind, content = await self.message(LARGEST_BEFORE_LOGIN)
+        if kind != b"p":
+            raise malformed()
+        return content
+
+    async def _body(self, largest: int) -> bytes:
+        size = int.from_bytes(await self.reader.readexactly(4), "big", signed=True)
+        if size < 4:
+            raise malformed()
+        if size > largest:
+            raise WireError("54000", "The message is too long.", fatal=True)
+        return await self.reader.readexactly(size - 4)
+
+    async def secured(self, tls: ssl.SSLContext) -> None:
+        early = asyncio.ensure_future(self.reader.read(1))
+        await asyncio.sleep(0)
+        if early.done():
+            raise malformed()
+        early.cancel()
+        with suppress(asyncio.CancelledError):
+            await early
+        await self.tell(b"S")
+        await self.writer.start_tls(tls)
+        self.secure = True
+
+    def send(self, content: bytes) -> None:
+        """Keep it for the next `flush`: many small messages leave as one."""
+        self._waiting.append(content)
+
+    async def flush(self) -> None:
+        content = b"".join(self._waiting)
+        self._waiting.clear()
+        self.writer.write(content)
+        await self.writer.drain()
+
+    async def tell(self, content: bytes) -> None:
+        """Send at once, if there is still somebody."""
+        with suppress(OSError, asyncio.CancelledError):
+            self.send(content)
+            await self.flush()

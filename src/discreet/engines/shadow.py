@@ -1,0 +1,156 @@
+"""A shadow: an empty PostgreSQL database with a policy's schema, through which clients see a catalog.
+
+Empty       It is refused where it holds a table that was not made here, or a row: it is never the database
+            that has the data.
+Weak        So is a role that could read the server's files or run its programs.
+Limits      Questions about the schema alone, in read-only transactions that end after a few seconds;
+            functions that PostgreSQL calls volatile (files, locks, settings, sleep) are refused.
+One         connection serves everybody, so that none sees another's questions in its statistics.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.core.errors import RequestError
+
+if TYPE_CHECKING:
+    import psycopg
+
+MARK = "made by discreet: no data"
+SECONDS = 5
+HARMLESS = (
+    "pg_relation_size",
+    "pg_table_size",
+    "pg_total_relation_size",
+    "pg_indexes_size",
+    "pg_database_size",
+)
+TABLES = """
+    SELECT c.oid::regclass::text AS name, coalesce(obj_description(c.oid, 'pg_class'), '') = %s AS ours
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'm', 'f')
+        AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
+"""
+STRONG = """
+    SELECT rolsuper OR pg_has_role(oid, 'pg_read_server_files', 'member')
+        OR pg_has_role(oid, 'pg_write_server_files', 'member')
+        OR pg_has_role(oid, 'pg_execute_server_program', 'member')
+    FROM pg_roles WHERE rolname = current_user
+"""
+VOLATILE = (
+    "SELECT 1 FROM pg_proc WHERE proname = ANY(%s) AND provolatile = 'v' AND proname <> ALL(%s) LIMIT 1"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What the shadow says of a statement: types of parameters and columns, as PostgreSQL numbers them."""
+
+    parameters: tuple[int, ...]
+    columns: tuple[tuple[str, int], ...]
+
+
+class ShadowDatabase:
+    """The connection to a shadow, which is filled with a schema when it is opened."""
+
+    def __init__(self, url: str, schema: Mapping[str, Sequence[str]]) -> None:
+        self._lock, self._url = threading.Lock(), url
+        self._connection = self._connected()
+        try:
+            self._fill(schema)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        try:
+            import psycopg
+        except ImportError:
+            raise RequestError(
+                "serve: psycopg is not installed.", hint="Run pip install 'discreet[postgres]'."
+            ) from None
+        try:
+            return psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+        except psycopg.Error:
+            raise RequestError(
+                "serve: the catalog's database cannot be reached.", hint="Check --catalog postgresql://…."
+            ) from None
+
+    def _fill(self, schema: Mapping[str, Sequence[str]]) -> None:
+        """Make the tables anew; whatever else is there is left alone, and refused."""
+        with self._connection.transaction():
+            found = self._connection.execute(TABLES, (MARK,)).fetchall()
+            foreign = [name for name, ours in found if not ours]
+            if foreign or any(self._holds_rows(name) for name, _ in found):
+                raise RequestError(
+                    "serve: the catalog's database is not empty.",
+                    hint="Give --catalog a database of its own, without tables: createdb discreet_catalog.",
+                )
+            if self._connection.execute(STRONG).fetchone() != (False,):
+                raise RequestError(
+                    "serve: the role of --catalog could read the server's files.",
+                    hint="Create one for it: CREATE ROLE discreet_catalog LOGIN.",
+                )
+            for name, _ in found:
+                self._do(f"DROP TABLE {name} CASCADE")
+            for table, statements in schema.items():
+                for statement in (*statements, f"COMMENT ON TABLE {table} IS '{MARK}'"):
+                    self._do(statement)
+
+    def _holds_rows(self, name: str) -> bool:
+        return self._do(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is not None
+
+    def _do(self, statement: str) -> psycopg.Cursor[Any]:
+        return self._connection.execute(statement)
+
+    def require_harmless(self, functions: Sequence[str]) -> None:
+        """Refuse functions that are more than a look at the catalog."""
+        with self._lock:
+            found = self._connection.execute(VOLATILE, (list(functions), list(HARMLESS))).fetchone()
+        if found is not None:
+            raise RequestError("The catalog has no function of that name.")
+
+    def describe(self, sql: str, oids: Sequence[int]) -> Described:
+        """Types of parameters and columns; nothing is run."""
+        from psycopg.pq import ExecStatus
+
+        with self._lock:
+            line = self._connection.pgconn
+            made = line.prepare(b"", sql.encode(), list(oids))
+            found = line.describe_prepared(b"") if made.status == ExecStatus.COMMAND_OK else None
+        if found is None:
+            raise _refusal()
+        return Described(
+            parameters=tuple(found.param_type(place) for place in range(found.nparams)),
+            columns=tuple(
+                ((found.fname(place) or b"").decode(), found.ftype(place)) for place in range(found.nfields)
+            ),
+        )
+
+    def run(self, sql: str, values: Sequence[object]) -> list[tuple[object, ...]]:
+        """The rows of one SELECT over the catalog."""
+        import psycopg
+
+        with self._lock:
+            try:
+                with self._connection.transaction():
+                    self._connection.execute("SET TRANSACTION READ ONLY")
+                    self._do(f"SET LOCAL statement_timeout = '{SECONDS}s'")
+                    cursor = psycopg.RawCursor(self._connection)
+                    return cursor.execute(sql, tuple(values)).fetchall()
+            except psycopg.Error:
+                pass
+        raise _refusal()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _refusal() -> RequestError:
+    return RequestError(
+        "The catalog cannot answer this.", hint="Ask about tables and columns that there are."
+    )

@@ -1,0 +1,121 @@
+"""Parameters of a question, $1 to $n: values that are put into the tree that was read, never into text.
+
+A value arrives typed and becomes one constant of that type, so nothing in it can be taken for SQL. Where the
+sender names no types, they follow from what each parameter is compared with, as the policy declares it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+from sqlglot import exp
+
+from discreet.core.policy import Kind, Policy
+from discreet.sql.expressions import Scalar
+from discreet.sql.names import folded
+from discreet.sql.refusal import refuse
+
+MOST = 1_000
+CASTS = {
+    "TINYINT": Kind.INTEGER,
+    "SMALLINT": Kind.INTEGER,
+    "INT": Kind.INTEGER,
+    "BIGINT": Kind.INTEGER,
+    "DOUBLE": Kind.DECIMAL,
+    "FLOAT": Kind.DECIMAL,
+    "DECIMAL": Kind.DECIMAL,
+    "BOOLEAN": Kind.BOOLEAN,
+    "DATE": Kind.DATE,
+    "TIMESTAMP": Kind.TIMESTAMP,
+}
+WHOLE_PARTS = ("decimals", "start", "length")
+
+
+def filled(statement: exp.Expr, values: Sequence[Scalar | float]) -> exp.Expr:
+    """The statement with every $n replaced by its value."""
+    count = counted(statement)
+    if count != len(values):
+        refuse(f"the question has {count} parameters; {len(values)} came.", "Give each a value.")
+    for node in list(statement.find_all(exp.Placeholder, exp.Parameter)):
+        place = _place(node)
+        if place is not None:
+            node.replace(_literal(values[place - 1], within=node.parent))
+    return statement
+
+
+def counted(statement: exp.Expr) -> int:
+    """How many parameters there are: the highest n of any $n."""
+    count = max((_place(node) or 0 for node in statement.find_all(exp.Placeholder, exp.Parameter)), default=0)
+    if count > MOST:
+        refuse(f"the question has {count:,} parameters.", f"Use at most {MOST:,}.")
+    return count
+
+
+def kinds(statement: exp.Expr, policy: Policy) -> tuple[Kind, ...]:
+    """What each parameter is taken to be; text where nothing tells."""
+    found: dict[int, Kind] = {}
+    for node in statement.find_all(exp.Placeholder, exp.Parameter):
+        place, kind = _place(node), _beside(node, policy)
+        if place is not None and kind is not None:
+            found.setdefault(place, kind)
+    return tuple(found.get(place + 1, Kind.TEXT) for place in range(counted(statement)))
+
+
+def _place(node: exp.Expr) -> int | None:
+    """n of $n; other placeholders have none, and the grammar refuses them."""
+    name = node.name
+    return int(name) if name.isascii() and name.isdigit() and 0 < len(name) < 7 and int(name) else None
+
+
+def _literal(value: Scalar | float, within: exp.Expr | None) -> exp.Expr:
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, int | float | Decimal):
+        number = exp.Literal.number(str(abs(value)))
+        return exp.Neg(this=number) if value < 0 else number
+    if isinstance(value, str):
+        require_characters(value)
+    text = exp.Literal.string(value.isoformat() if isinstance(value, date) else str(value))
+    if not isinstance(value, date) or isinstance(within, exp.Cast):
+        return text
+    return exp.cast(text, "TIMESTAMP" if isinstance(value, datetime) else "DATE")
+
+
+def require_characters(text: str) -> None:
+    """Refuse what no text has, before an engine does."""
+    if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
+        refuse("the question holds a character that no text has.", "Leave out NUL and halves of characters.")
+
+
+def _beside(node: exp.Expr, policy: Policy) -> Kind | None:
+    part, around = node.arg_key, node.parent
+    while isinstance(around, exp.Paren | exp.Neg):
+        part, around = around.arg_key, around.parent
+    if isinstance(around, exp.Cast):
+        return CASTS.get(around.to.this.name, Kind.TEXT)
+    if around is None or isinstance(around, exp.Select):
+        return None
+    if part in WHOLE_PARTS or isinstance(around, exp.Limit | exp.Left):
+        return Kind.INTEGER
+    return _of_neighbours(around, policy)
+
+
+def _of_neighbours(around: exp.Expr, policy: Policy) -> Kind | None:
+    if around.find(exp.Count):
+        return Kind.INTEGER
+    if around.find(exp.AggFunc):
+        return Kind.DECIMAL
+    declared = {
+        folded(name): column.type
+        for table in policy.tables.values()
+        for name, column in table.columns.items()
+    }
+    for column in around.find_all(exp.Column):
+        if folded(column.name) in declared:
+            return declared[folded(column.name)]
+    numbers = any(not literal.is_string for literal in around.find_all(exp.Literal))
+    return Kind.DECIMAL if numbers else None

@@ -1,0 +1,17 @@
+"""Servers for attackers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.wire.served import Served, served, write_data
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    write_data(tmp_path)
+    with served(tmp_path) as running:
+        yield running

@@ -1,0 +1,78 @@
+"""The time at which an answer leaves tells nothing: the one place where a test looks at a clock.
+
+An engine that is slower stands for data that take longer. A two-sample test (Kolmogorov–Smirnov, false-alarm
+rate 1e-9) finds no difference between two such servers, and finds it at once where answers do not wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from scipy.stats import ks_2samp
+
+from discreet.accounting.entries import State
+from tests.wire.served import Served, served, slowed, write_data
+
+RUNS = 40
+FALSE_ALARM = 1e-9
+SLOWER = 0.08
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_data(tmp_path)
+    return tmp_path
+
+
+def _times(connection: psycopg.Connection) -> Iterator[float]:
+    for run in range(RUNS):
+        connection.execute(f"SET discreet.epsilon = {0.001 + run / 10**6}")
+        began = time.monotonic()
+        connection.execute("SELECT COUNT(*) FROM people")
+        yield time.monotonic() - began
+
+
+def _told_apart(server: Served) -> bool:
+    slowed(server, SLOWER)
+    users = [server.address, server.address.replace("alice", "bob")]
+    with (
+        psycopg.connect(users[0], autocommit=True) as slow,
+        psycopg.connect(users[1], autocommit=True) as quick,
+    ):
+        pairs = list(zip(_times(slow), _times(quick), strict=True))
+    found = ks_2samp([first for first, _ in pairs], [second for _, second in pairs])
+    return bool(found.pvalue < FALSE_ALARM)
+
+
+def test_answers_leave_at_a_time_that_does_not_depend_on_the_engine(folder: Path) -> None:
+    with served(folder, slack=2) as server:
+        assert not _told_apart(server)
+
+
+def test_answers_that_do_not_wait_are_told_apart(folder: Path) -> None:
+    with served(folder) as server:
+        assert _told_apart(server)
+
+
+def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(folder: Path) -> None:
+    with served(folder, slack=0.01) as server:
+        slowed(server, SLOWER)
+        with psycopg.connect(server.address, autocommit=True) as connection:
+            for state in ("58000", "0A000"):
+                with pytest.raises(psycopg.Error) as refusal:
+                    connection.execute("SELECT COUNT(*) FROM people")
+                assert refusal.value.sqlstate == state
+        (entry,) = server.curators.ledger.entries("alice")
+        assert entry.state is State.FAULTED
+
+
+def test_a_stored_answer_does_not_wait(folder: Path) -> None:
+    with served(folder, slack=40) as server, psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("SELECT COUNT(*) FROM people")
+        began = time.monotonic()
+        connection.execute("SELECT COUNT(*) FROM people")
+        assert time.monotonic() - began < 10

@@ -1,0 +1,157 @@
+"""A server for tests: a small policy behind the real door, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.app.curator import Curator
+from discreet.app.policies import load
+from discreet.app.serve.catalog import BuiltIn, Shadow
+from discreet.app.serve.curators import Curators
+from discreet.app.serve.deadlines import Deadlines
+from discreet.app.serve.doors import Certificate, serve_postgres
+from discreet.app.serve.users import guests
+from discreet.core.engine import Engine
+from discreet.core.values import Exact
+
+PEOPLE = 3_000
+CANARY = "canary-4711"
+PASSWORD = "open sesame"
+POLICY = """
+promise: {prior: 1%, posterior: 5%}
+epsilon: 0.1
+tables:
+  people:
+    source: people.parquet
+    person: id
+    columns:
+      id: {type: integer, role: identifier}
+      age: {type: integer, low: 18, high: 90, nulls: false}
+      height: {type: decimal, low: 0, high: 2.5, resolution: 0.01}
+      sex: {type: category, values: [Male, Female, Other]}
+      smoker: {type: boolean}
+      born: {type: date, low: 1930-01-01, high: 2010-12-31}
+      town: {type: text}
+  visits:
+    source: visits.parquet
+    person: person
+    rows_per_person: 3
+    links: {person: people.id}
+    columns:
+      person: {type: integer, role: identifier}
+      cost: {type: integer, low: 0, high: 1000}
+analysts:
+  alice: {share: 50%}
+  bob: {share: 50%}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """Where the server listens, and the curators behind it."""
+
+    port: int
+    curators: Curators
+    folder: Path
+
+    @property
+    def address(self) -> str:
+        return f"host=127.0.0.1 port={self.port} user=alice password='{PASSWORD}' dbname=discreet"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql+psycopg://alice:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/discreet"
+
+    def charges(self, analyst: str = "alice") -> int:
+        return len(self.curators.ledger.entries(analyst))
+
+
+def write_data(folder: Path, people: int = PEOPLE) -> None:
+    table = pa.table(
+        {
+            "id": range(people),
+            "age": [20 + i % 50 for i in range(people)],
+            "height": [1.5 + i % 50 / 100 for i in range(people)],
+            "sex": ["Male" if i % 3 else "Female" for i in range(people)],
+            "smoker": [i % 4 == 0 for i in range(people)],
+            "born": [dt.date(1950 + i % 50, 1, 1) for i in range(people)],
+            "town": [CANARY] * people,
+        }
+    )
+    visits = pa.table({"person": [i // 2 for i in range(people)], "cost": [i % 500 for i in range(people)]})
+    pq.write_table(table, folder / "people.parquet")
+    pq.write_table(visits, folder / "visits.parquet")
+    (folder / "privacy.yaml").write_text(POLICY)
+
+
+@contextmanager
+def served(
+    folder: Path,
+    certificate: Certificate | None = None,
+    shadow: str | None = None,
+    slack: float | None = None,
+) -> Iterator[Served]:
+    """The server, ready; it ends with the block."""
+    policy = load(folder / "privacy.yaml")
+    users, _ = guests(policy, {"alice": PASSWORD, "bob": PASSWORD})
+    deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
+    with (
+        Curators.under(policy, deadlines=deadlines) as curators,
+        closing(BuiltIn(policy) if shadow is None else Shadow(shadow, policy)) as catalog,
+        socket.create_server(("127.0.0.1", 0)) as bound,
+    ):
+        ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
+        serving = serve_postgres(
+            curators, users, catalog, bound, certificate=certificate, ready=ready.set, stopped=stopped
+        )
+        thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
+        thread.start()
+        ready.wait(30)
+        try:
+            yield Served(port=bound.getsockname()[1], curators=curators, folder=folder)
+        finally:
+            loop.call_soon_threadsafe(stopped.set)
+            thread.join()
+            loop.close()
+
+
+class Slow:
+    """An engine that takes longer."""
+
+    def __init__(self, engine: Engine, seconds: float) -> None:
+        self.engine, self.seconds = engine, seconds
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        time.sleep(self.seconds)
+        return self.engine.count(sql)
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def slowed(server: Served, seconds: float, analyst: str = "alice") -> None:
+    """One analyst's engine becomes slow, those of others stay as they are."""
+    curators = server.curators
+    slow = Slow(curators.of(analyst)._engine, seconds)
+    curators._made[analyst] = Curator(curators.policy, ledger=curators.ledger, engine=slow, analyst=analyst)

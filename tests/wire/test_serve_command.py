@@ -1,0 +1,53 @@
+"""`discreet serve`, as it is started and stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.wire.served import write_data
+
+
+def _started(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "discreet", "serve", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    server = _started("--policy", str(tmp_path / "privacy.yaml"), "--postgres", "0", "--json")
+    try:
+        assert server.stdout is not None
+        told = json.loads(server.stdout.readline())
+        address = {**told["postgres"], "user": "alice", "dbname": "discreet"}
+        with psycopg.connect(**address, password=told["passwords"]["alice"]) as connection:
+            assert connection.execute("SELECT COUNT(*) FROM people").fetchone() is not None
+        with pytest.raises(psycopg.OperationalError, match="Name or password is wrong"):
+            psycopg.connect(**address, password=told["passwords"]["bob"])
+    finally:
+        server.send_signal(signal.SIGTERM)
+        said = server.communicate(timeout=60)
+    assert (server.returncode, said[1]) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", "0.0.0.0"], "no TLS"),
+        (["--tls-cert", "cert.pem"], "goes with its key"),
+        (["--slack", "0"], "slack must be a finite number above 0"),
+        (["--policy", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_what_it_cannot_do_is_said_in_one_sentence(tmp_path: Path, words: list[str], said: str) -> None:
+    server = _started(*words)
+    out, err = server.communicate(timeout=60)
+    assert (server.returncode, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err

@@ -1,0 +1,108 @@
+"""Encryption: clients that ask for it get it, and nothing that was sent before it counts."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from discreet.app.serve.doors import Certificate, require_safe
+from discreet.app.wire.faults import WireError
+from discreet.app.wire.scram import BOUND, MECHANISM, Exchange, Verifier
+from discreet.core.errors import RequestError
+from tests.wire.bytes_of import Bytes, fields, startup
+from tests.wire.served import Served, served
+
+TLS = struct.pack(">ii", 8, 80877103)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed: apt-get install openssl")
+    folder = tmp_path_factory.mktemp("tls")
+    made = Certificate(certificate=folder / "cert.pem", key=folder / "key.pem")
+    words = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    words += [
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(made.key),
+        "-out",
+        str(made.certificate),
+    ]
+    subprocess.run(words, check=True, capture_output=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def encrypted(
+    tmp_path_factory: pytest.TempPathFactory, data: Path, certificate: Certificate
+) -> Iterator[Served]:
+    with served(data, certificate) as running:
+        yield running
+
+
+def test_a_client_that_checks_the_certificate_is_served(encrypted: Served, certificate: Certificate) -> None:
+    address = f"{encrypted.address} sslmode=verify-full sslrootcert={certificate.certificate}"
+    with psycopg.connect(address) as connection:
+        assert connection.pgconn.ssl_in_use
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_client_may_insist_that_its_login_is_bound_to_the_certificate(encrypted: Served) -> None:
+    with psycopg.connect(f"{encrypted.address} sslmode=require channel_binding=require") as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_login_that_is_bound_to_another_certificate_fails() -> None:
+    exchange = Exchange(Verifier.of("x"), binding=b"this one")
+    challenge = exchange.first(BOUND, b"p=tls-server-end-point,,n=,r=abc").split(b",")[0]
+    other = base64.b64encode(b"p=tls-server-end-point,,that one")
+    assert exchange.final(b"c=" + other + b"," + challenge + b",p=AAAA") is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "head"),
+    [(MECHANISM, b"y"), (MECHANISM, b"p=tls-server-end-point"), (BOUND, b"n"), ("OTHER", b"n")],
+)
+def test_a_login_from_which_the_binding_was_taken_is_refused(mechanism: str, head: bytes) -> None:
+    with pytest.raises(WireError) as refusal:
+        Exchange(Verifier.of("x"), binding=b"this one").first(mechanism, head + b",,n=,r=abc")
+    assert refusal.value.state == "28000"
+
+
+def test_what_arrives_together_with_the_request_for_tls_is_not_taken_for_encrypted(encrypted: Served) -> None:
+    with Bytes(encrypted.port) as line:
+        line.send(TLS + startup())
+        kind, content = line.message()
+        assert (kind, fields(content)["C"]) == (b"E", "08P01")
+
+
+def test_without_a_certificate_other_machines_are_not_served() -> None:
+    with pytest.raises(RequestError, match="no TLS"):
+        require_safe("0.0.0.0", None)
+    require_safe("127.0.0.1", None)
+    require_safe("::1", None)
+
+
+def test_a_certificate_that_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="cannot be read"):
+        Certificate(certificate=tmp_path / "none.pem", key=tmp_path / "none.pem").channel()
