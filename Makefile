@@ -29,7 +29,7 @@ bench: .venv/.bench
 
 docs: .venv/.docs
 	@$(BIN)/python -m discreet.app.reference docs/reference
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo build/site/index.html
 
 clean:
