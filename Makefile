@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test check format night bench clean
+.PHONY: demo test check format night bench docs clean
 
 demo: .venv/.base
 	@$(BIN)/discreet demo
@@ -26,6 +26,11 @@ night: .venv/.dev
 
 bench: .venv/.bench
 	@$(BIN)/python -m benchmarks.run
+
+docs: .venv/.docs
+	@$(BIN)/python -m discreet.app.reference docs/reference
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo build/site/index.html
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -50,4 +55,9 @@ $(BIN)/python:
 .venv/.bench: .venv/.base
 	@echo "installing what the benchmarks compare with ..." >&2
 	@$(PIP) -e ".[bench]"
+	@touch $@
+
+.venv/.docs: .venv/.base
+	@echo "installing what the documentation is built with ..." >&2
+	@$(PIP) -e ".[docs]"
 	@touch $@

@@ -77,7 +77,7 @@ def _probability(value: object) -> object:
     return parse_probability("it", str(value))
 
 
-Probability = Annotated[float, BeforeValidator(_probability)]
+Probability = Annotated[float, BeforeValidator(_probability, json_schema_input_type=float | str)]
 
 
 class Terms(Strict):

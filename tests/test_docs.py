@@ -1,0 +1,92 @@
+"""What the documentation shows is what happens: every command of every page is run, in a folder of its own.
+
+A console block has commands after `$`; what stands below them is printed by them, whatever the numbers are.
+`# exit code N` behind a command says how it ends.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from discreet.app import reference
+from discreet.app.sample import write, write_policy
+from tests.app.test_promise import discreet
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+EXIT = re.compile(r"\s+# exit code (\d)$")
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(DOCS))
+
+
+def commands(text: str) -> list[tuple[str, list[str]]]:
+    """Every command of a page, with the lines that are shown below it."""
+    found: list[tuple[str, list[str]]] = []
+    for block in CONSOLE.findall(text):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            elif line.strip():
+                found[-1][1].append(line)
+    return found
+
+
+def words(text: str) -> str:
+    """Text without its numbers, in one line."""
+    return " ".join(re.sub(r"[\d.,]+", "#", text).split())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write(tmp_path / "sample")
+    write_policy(tmp_path / "sample")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if CONSOLE.search(p.read_text())], ids=named)
+def test_every_command_of_a_page_runs_and_prints_what_is_shown(
+    folder: Path, page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert folder.exists()
+    for line, shown in commands(page.read_text()):
+        code = EXIT.search(line)
+        program, *arguments = shlex.split(EXIT.sub("", line))
+        assert program == "discreet"
+        assert discreet(*arguments) == (int(code[1]) if code else 0), line
+        printed = words(capsys.readouterr().out)
+        for each in shown:
+            assert words(each) in printed, each
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if PYTHON.search(p.read_text())], ids=named)
+def test_every_python_block_of_a_page_runs(folder: Path, page: Path) -> None:
+    assert folder.exists()
+    for block in PYTHON.findall(page.read_text()):
+        exec(block, {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_link_of_a_page_leads_to_a_page(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(("name", "text"), reference.pages().items())
+def test_reference_pages_are_those_of_the_code(name: str, text: str) -> None:
+    kept = (DOCS / "reference" / name).read_text()
+    assert kept == text, "run python -m discreet.app.reference docs/reference"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = (DOCS.parent / "mkdocs.yml").read_text()
+    assert [named(page) for page in PAGES if named(page) not in listed] == []
