@@ -1,4 +1,4 @@
-"""The reference pages that follow from the code: `python -m discreet.app.reference docs/reference` writes them.
+"""The reference pages that follow from the code; `python -m discreet.app.reference docs/reference` writes.
 
 command-line.md     what every verb says of itself
 policy.md           what a policy may hold
@@ -88,8 +88,7 @@ def _kind(schema: Schema, defined: Schema) -> str:
     if kind == "array":
         return f"list of {_kind(schema.get('items', {}), defined)}"
     inner = schema.get("additionalProperties")
-    named = kind == "object" and isinstance(inner, Mapping)
-    return f"names to {_kind(inner, defined)}" if named else kind
+    return f"names to {_kind(inner, defined)}" if isinstance(inner, Mapping) else kind
 
 
 def _default(schema: Schema) -> str:
