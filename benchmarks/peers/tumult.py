@@ -17,7 +17,11 @@ from benchmarks.peers import task
 
 
 def speed(visits: str) -> None:
-    settings = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "4"}
+    settings: dict[str, bool | float | int | str | None] = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": "4",
+    }
     spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     columns = ("user_id", "city", "age", "CAST(spend AS double) AS spend")
     frame = spark.read.parquet(visits).selectExpr(*columns).cache()
