@@ -12,6 +12,7 @@ import re
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from discreet.core.errors import EngineFault
 from discreet.core.randomness import Randomness
@@ -43,22 +44,34 @@ def checked(written: Written, sql: str, dialect: Dialect) -> str:
 def _wrong(written: Written, sql: str, dialect: Dialect) -> str:
     try:
         trees = sqlglot.parse(written.text, read=dialect.grammar)
-    except sqlglot.ParseError:
+    except SqlglotError:
         return "it does not parse"
     if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.Union):
         return "it is not one SELECT"
-    tree = trees[0]
+    return _beyond(trees[0], written, sql, dialect)
+
+
+def _beyond(tree: exp.Select | exp.Union, written: Written, sql: str, dialect: Dialect) -> str:
+    """What a SELECT does that it should not."""
     if any(isinstance(node, FORBIDDEN) and not isinstance(node, exp.Query) for node in tree.walk()):
         return "it does more than to select"
-    strange = _tables(tree) - written.tables
-    if strange:
-        return f"it reads {sorted(strange)[0]}"
-    called = _functions(tree) - dialect.functions
-    if called:
-        return f"it calls {sorted(called)[0]}"
+    if any(_totals_nothing(select) for select in tree.find_all(exp.Select)):
+        return "it has a total or a window over no rows of the data"
     known = _texts(sqlglot.parse_one(sql, read="duckdb")) | written.values | dialect.constants
-    added = {text for text in _texts(tree) - known if not NUMBER.fullmatch(text)}
-    return f"it holds constants of unknown origin: {sorted(added)}" if added else ""
+    strange = {
+        "reads": _tables(tree) - written.tables,
+        "calls": _functions(tree) - dialect.functions,
+        "holds constants of unknown origin:": {
+            text for text in _texts(tree) - known if not NUMBER.fullmatch(text)
+        },
+    }
+    return "; ".join(f"it {verb} {', '.join(sorted(found))}" for verb, found in strange.items() if found)
+
+
+def _totals_nothing(select: exp.Select) -> bool:
+    """Whether a SELECT without a source has a total, which would be one of its single row."""
+    found = (node for output in select.expressions for node in output.find_all(exp.AggFunc, exp.Window))
+    return select.args.get("from_") is None and any(node.parent_select is select for node in found)
 
 
 def _tables(tree: exp.Expr) -> set[str]:

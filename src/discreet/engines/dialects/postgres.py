@@ -11,6 +11,7 @@ Sums            of whole numbers are numeric, which holds them all.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ SPECIAL = r"^[ \t\n\v\f\r]*[+-]?(inf|infinity|nan)[ \t\n\v\f\r]*$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
 CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})(\.[0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
 ORDER = ("+", "-")
+TOTALS = re.compile(
+    r"\b(bit_or|bool_and|bool_or|count|dense_rank|first_value|grouping|max|min|row_number|sum)\s*\(|\bOVER\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,9 +245,10 @@ ZEROS = {
 def _with_names(form: Callable[..., str], *parts: str) -> str:
     """The form over its parts; those that are long are computed once, under names.
 
-    OFFSET 0 keeps the planner from writing them out again.
+    OFFSET 0 keeps the planner from writing them out again. A total or a window would be one of the single row
+    that the names are of, so it is written out.
     """
-    if max(map(len, parts)) <= SHORT:
+    if max(map(len, parts)) <= SHORT or any(TOTALS.search(part) for part in parts):
         return form(*parts)
     names = [f'"v"."{letter}"' for letter in "ab"[: len(parts)]]
     values = ", ".join(f'{part} AS "{letter}"' for part, letter in zip(parts, "ab", strict=False))
