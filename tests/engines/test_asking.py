@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 import yaml
@@ -87,6 +88,33 @@ def test_the_command_line_takes_the_address(
     question = ("ask", "SELECT COUNT(*) AS n FROM visits", "--policy", policy, "--epsilon", "10", "--json")
     assert discreet(*question, "--engine", address(server)) == 0
     assert json.loads(capsys.readouterr().out)["columns"] == ["n"]
+
+
+def test_what_reads_files_says_so_where_there_are_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = {
+        "engine": "postgresql://nobody@127.0.0.1/x",
+        "tables": {"visits": {"source": "visits", **VISITS}},
+    }
+    (tmp_path / "privacy.yaml").write_text(yaml.safe_dump(policy))
+    command = ("anonymize", "visits", "-k", "2", "--policy", str(tmp_path / "privacy.yaml"))
+    assert discreet(*command, "-o", str(tmp_path / "out.csv")) == 2
+    assert "tables from files" in capsys.readouterr().err
+
+
+def test_a_duckdb_file_may_be_the_address(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        connection.register("arriving", ROWS)
+        connection.execute("CREATE TABLE visits AS FROM arriving")
+    policy = {
+        "promise": {"prior": "1%", "posterior": "99%"},
+        "engine": "duckdb:///shop.duckdb",
+        "tables": {"visits": {"source": "visits", **VISITS}},
+    }
+    (tmp_path / "privacy.yaml").write_text(yaml.safe_dump(policy))
+    with Curator.open(tmp_path / "privacy.yaml") as curator:
+        assert curator.ask(COUNTED, epsilon=1).table.num_rows == 2
 
 
 @pytest.mark.parametrize("prepared", [False, True], ids=["in place", "prepared"])

@@ -81,7 +81,9 @@ class Curator:
 
         `engine` is the address of another engine than the policy names.
         """
-        return cls.under(load(Path(path), engine=engine), analyst=analyst, progress=progress, random=random)
+        return cls.under(
+            load(Path(path), engine=engine, anywhere=True), analyst=analyst, progress=progress, random=random
+        )
 
     @classmethod
     def under(

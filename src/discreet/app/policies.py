@@ -51,8 +51,11 @@ class Blank(NamedTuple):
     what: str
 
 
-def load(path: Path, *, engine: str | None = None) -> Policy:
-    """The policy of a file; paths in it are absolute. `engine` stands in place of the one that it names."""
+def load(path: Path, *, engine: str | None = None, anywhere: bool = False) -> Policy:
+    """The policy of a file; paths in it are absolute. `engine` stands in place of the one that it names.
+
+    `anywhere` is for what counts wherever the tables are; everything else reads files.
+    """
     document = read(path)
     if not isinstance(document.tree, dict):
         raise RequestError(
@@ -69,6 +72,12 @@ def load(path: Path, *, engine: str | None = None) -> Policy:
     _refuse(document, problems + _loose_ends(policy))
     if engine is not None:
         policy = policy.model_copy(update={"engine": _engine(engine)})
+    scheme = engine_of(policy.engine).scheme
+    if scheme != "duckdb" and not anywhere:
+        raise RequestError(
+            f"This reads tables from files, and those of the policy are in {scheme}.",
+            hint="Give it an extract: a policy with engine: duckdb, and files as sources.",
+        )
     return _anchored(policy, path.absolute().parent)
 
 
