@@ -2,8 +2,9 @@
 
 Transpiling is a boundary: a quote that is read in another way would let a constant of a question become a
 part of a statement. So a text that is about to run has to be one SELECT that reads the tables that it is said
-to read, calls functions of the dialect's list alone, and holds no constant and no name that our own statement
-or the dialect did not put there.
+to read, totals rows of them alone, and holds no text that our own statement, the policy's values or the
+dialect did not put there. Of functions, those that sqlglot does not know have to be on the dialect's list;
+those that it knows, and the shape of the statement, are not compared.
 """
 
 from __future__ import annotations
