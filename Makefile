@@ -9,7 +9,7 @@ demo: .venv/.base
 	@$(BIN)/discreet demo
 
 test: .venv/.dev
-	@$(BIN)/pytest -n auto -m "not night"
+	@$(BIN)/pytest -n auto --dist loadgroup -m "not night"
 
 check: .venv/.dev
 	$(BIN)/ruff check .
@@ -22,7 +22,7 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 
 night: .venv/.dev
-	@$(BIN)/pytest -n auto -m night
+	@$(BIN)/pytest -n auto --dist loadgroup -m night
 
 bench: .venv/.bench
 	@$(BIN)/python -m benchmarks.run

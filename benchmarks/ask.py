@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.noise import seconds
-from discreet.app.curator import MEMORY, Curator
+from discreet.accounting.ledger_file import MEMORY
+from discreet.app.curator import Curator
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.values import Exact

@@ -296,7 +296,11 @@ LINKED = """tables:
         ("tables:\n  3t:\n    source: x\n    columns: {}\n", 2, "the table name '3t' must be letters"),
         ("tables:\n  t: {source: x}\n", 2, "tables.t: columns is missing: add columns: {"),
         ("tables:\n  t:\n    source: [x]\n    columns: {}\n", 3, "source: must be one word; got a list."),
-        ("tables:\n  t: {source: x, columns: {}}\nengine: oracle\n", 3, "engine: must be duckdb; got oracle"),
+        (
+            "tables:\n  t: {source: x, columns: {}}\nengine: oracle\n",
+            3,
+            "engine: must be duckdb, duckdb:///FILE, postgresql://…, spark:local",
+        ),
         ("tables: {}\nepsilon: .inf\n", 2, "epsilon: must be a number; got .inf."),
         ("tables: {}\nepsilon: inf\n", 2, "epsilon: must be a finite number; got inf."),
         ("tables: {}\nepsilon: -1\n", 2, "epsilon: must be above 0"),

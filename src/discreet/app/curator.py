@@ -26,21 +26,20 @@ import pyarrow as pa
 
 from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
-from discreet.app import fault_log
+from discreet.app import engines, fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
 from discreet.app.books import asking, opened
 from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.proposals import Proposal, expected
 from discreet.belief import Promise
-from discreet.core.engine import Engine
+from discreet.core.engine import Engine, Foreseeing
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.guarantees import Guarantee, PureDP
 from discreet.core.numbers import Real, require_probability
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import DuckDB, run_released
+from discreet.engines.duckdb import run_released
 from discreet.engines.faults import guarded
-from discreet.engines.store import prepare
 from discreet.sql.accuracy import least_epsilon, off, traced
 from discreet.sql.answer import Release, answer
 from discreet.sql.expressions import Scalar
@@ -48,7 +47,6 @@ from discreet.sql.parameters import filled
 from discreet.sql.parse import read
 from discreet.sql.plan import CONFIDENCE, Plan, plan
 
-MEMORY = ":memory:"
 KEPT_PLANS = 64
 """Plans follow from text and policy, so that the last ones are kept: a repeated question is planned once."""
 T = TypeVar("T")
@@ -82,11 +80,17 @@ class Curator:
         path: str | Path,
         *,
         analyst: str | None = None,
+        engine: str | None = None,
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
     ) -> Self:
-        """Read the policy, open its ledger, prepare its store (once), shut the engine off."""
-        return cls.under(load(Path(path)), analyst=analyst, progress=progress, random=random)
+        """Read the policy, open its ledger, prepare its store (once), shut the engine off.
+
+        `engine` is the address of another engine than the policy names.
+        """
+        return cls.under(
+            load(Path(path), engine=engine, anywhere=True), analyst=analyst, progress=progress, random=random
+        )
 
     @classmethod
     def under(
@@ -102,7 +106,7 @@ class Curator:
         ledger = opened(policy)
         try:
             with fault_log.kept(policy.ledger):
-                engine = DuckDB.open(prepare(policy, store_folder(policy), progress=progress))
+                engine = engines.opened(policy, progress=progress)
         except BaseException:
             ledger.close()
             raise
@@ -136,6 +140,7 @@ class Curator:
             return self._planned(sql, epsilon, leak, confidence, weights, least_rows, raw, typed)
 
         made = priced(self._epsilon(priced, epsilon, share, within))
+        self._require_written(made)
         meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
         key = hashlib.sha256(meaning.encode()).hexdigest()
         repeated = self.ledger.stored(self.analyst, key) is not None
@@ -277,6 +282,12 @@ class Curator:
             values=[value for _, value in values],
         )
 
+    def _require_written(self, made: Plan) -> None:
+        """Refuse what the engine cannot compute, while nothing is charged."""
+        if isinstance(self._engine, Foreseeing):
+            for statement in (made.statement, *(each.statement for each in made.counted.values())):
+                self._engine.require(statement)
+
     @property
     def alone(self) -> str | None:
         """Whose answers belief is stated of: this analyst's where there are others, else all."""
@@ -336,10 +347,3 @@ class Curator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def store_folder(policy: Policy) -> Path | None:
-    """Where the prepared store of a policy stands; None for one in memory."""
-    if policy.store is not None:
-        return None if policy.store == MEMORY else Path(policy.store)
-    return None if policy.ledger == MEMORY else Path(policy.ledger).with_suffix(".store")

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from discreet.accounting.ledger_file import MEMORY
 from discreet.app.answers import Answer
-from discreet.app.curator import MEMORY, Curator
+from discreet.app.curator import Curator
 from discreet.app.policies import load
 from discreet.app.sample import SAMPLES, write, write_policy
 from discreet.app.sample.census import PEOPLE

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from discreet.app.addresses import engine_of
 from discreet.app.complaints import complaints, nearest
 from discreet.app.drafting.fitting import misfit
 from discreet.app.policy_words import Problems, is_text, meaning
 from discreet.app.yaml_lines import Document, Place, Word, dotted, located, read
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.policy import Column, Policy
+from discreet.core.policy import ENGINE, ENGINES, Column, Policy
 
 MOST_PROBLEMS = 10
 MEMORY = ":memory:"
@@ -50,8 +51,11 @@ class Blank(NamedTuple):
     what: str
 
 
-def load(path: Path) -> Policy:
-    """The policy of a file; paths in it are absolute."""
+def load(path: Path, *, engine: str | None = None, anywhere: bool = False) -> Policy:
+    """The policy of a file; paths in it are absolute. `engine` stands in place of the one that it names.
+
+    `anywhere` is for what counts wherever the tables are; everything else reads files.
+    """
     document = read(path)
     if not isinstance(document.tree, dict):
         raise RequestError(
@@ -66,7 +70,21 @@ def load(path: Path) -> Policy:
         _refuse(document, problems + complaints(error, values))
         raise AssertionError("a validation error is a problem") from None
     _refuse(document, problems + _loose_ends(policy))
+    if engine is not None:
+        policy = policy.model_copy(update={"engine": _engine(engine)})
+    scheme = engine_of(policy.engine).scheme
+    if scheme != "duckdb" and not anywhere:
+        raise RequestError(
+            f"This reads tables from files, and those of the policy are in {scheme}.",
+            hint="Give it an extract: a policy with engine: duckdb, and files as sources.",
+        )
     return _anchored(policy, path.absolute().parent)
+
+
+def _engine(address: str) -> str:
+    if not ENGINE.fullmatch(address):
+        raise RequestError(f"--engine must be {ENGINES}.", hint="See docs/scale.md.")
+    return address
 
 
 def blanks(path: Path) -> list[Blank]:
@@ -81,7 +99,8 @@ def policy_version(policy: Policy) -> str:
     Files count by where they are beside the ledger, so that a folder that moves as a whole stays the same.
     """
     meant = policy.model_dump(exclude={"analysts", "ledger", "store", "epsilon", "data_version"})
-    if policy.ledger != MEMORY:
+    meant["engine"] = engine_of(policy.engine).place
+    if policy.ledger != MEMORY and engine_of(policy.engine).reads_files:
         folder = os.path.dirname(policy.ledger)
         for entry in (*meant["tables"].values(), *meant["hierarchies"].values()):
             for name in ("source", "csv"):
@@ -177,7 +196,8 @@ def _hierarchy_problem(name: str, column: Column, policy: Policy) -> str | None:
 
 
 def _anchored(policy: Policy, folder: Path) -> Policy:
-    """The same policy with absolute paths."""
+    """The same policy with absolute paths; tables of a database are none."""
+    engine = engine_of(policy.engine)
 
     def absolute(text: str) -> str:
         return (
@@ -187,14 +207,14 @@ def _anchored(policy: Policy, folder: Path) -> Policy:
         )
 
     tables = {
-        name: table.model_copy(update={"source": absolute(table.source)})
+        name: table.model_copy(update={"source": engine.source(table.source, absolute)})
         for name, table in policy.tables.items()
     }
     hierarchies = {
         name: entry if entry.csv is None else entry.model_copy(update={"csv": absolute(entry.csv)})
         for name, entry in policy.hierarchies.items()
     }
-    store = policy.store if policy.store is None else absolute(policy.store)
+    store = policy.store if policy.store is None else engine.store(policy.store, absolute)
     return policy.model_copy(
         update={
             "tables": tables,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
@@ -31,6 +31,14 @@ class Engine(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """An engine that cannot run every statement, and says so before anything is charged."""
+
+    def require(self, sql: str) -> None:
+        """Refuse a statement that it cannot run; reads no data."""
 
 
 class Publisher(Protocol):

@@ -15,7 +15,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -26,6 +26,8 @@ from discreet.core.strict import Strict, is_moderate
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
 WIDEST = 2**53
+ENGINE = re.compile(r"duckdb|duckdb:///.+|postgres(ql)?://.+|spark:local(\[[1-9]\d*\])?|(spark|sc)://.+")
+ENGINES = "duckdb, duckdb:///FILE, postgresql://…, spark:local, spark://… or sc://…"
 
 
 class Kind(StrEnum):
@@ -313,7 +315,15 @@ class Policy(Strict):
     store: str | None = None
     data_version: str = "1"
     epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    engine: Literal["duckdb"] = "duckdb"
+    engine: str = "duckdb"
+
+    @field_validator("engine")
+    @classmethod
+    def _addressed(cls, value: str) -> str:
+        """The address of a database; what follows a password's colon is never shown."""
+        if not ENGINE.fullmatch(value):
+            raise ValueError(f"it must be {ENGINES}; got {value.partition('://')[0]}")
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Policy:

@@ -31,22 +31,30 @@ KEYS = ("discreet_before", "discreet_after")
 
 def create(name: str, policy: Policy, reading: Reading) -> str:
     """The statement that makes the table; the two halves of the key are variables of the connection."""
+    return f"CREATE TABLE {quoted(name)} AS {rows(name, policy, reading)}"
+
+
+def rows(name: str, policy: Policy, reading: Reading) -> str:
+    """The rows of the table."""
     table = policy.tables[name]
     stored = {
         column: encoding.encoded(entry, column, reading.types[column])
         for column, entry in table.columns.items()
         if entry.role is not Role.IDENTIFIER
     }
-    rows = _ranked(stored, name, policy, reading) if table.knows_people else _each_row(stored, reading)
-    return f"CREATE TABLE {quoted(name)} AS {rows}"
+    return _ranked(stored, name, policy, reading) if table.knows_people else _each_row(stored, reading)
 
 
 def create_owners(name: str, column: str, policy: Policy, reading: Reading) -> str:
     """The statement that makes a list of who has which key of a table, to find the people of another."""
+    return f"CREATE TEMP TABLE {linking.owners(name, column)} AS {owners(name, column, policy, reading)}"
+
+
+def owners(name: str, column: str, policy: Policy, reading: Reading) -> str:
+    """The rows of the list."""
     key = {linking.KEY: linking.text(name, column, policy, reading)}
-    rows = _each_person(key, name, policy, reading)
-    owners = f"SELECT DISTINCT {linking.KEY}, {PERSON} FROM ({rows}) WHERE {linking.KEY} IS NOT NULL"
-    return f"CREATE TEMP TABLE {linking.owners(name, column)} AS {owners}"
+    found = _each_person(key, name, policy, reading)
+    return f"SELECT DISTINCT {linking.KEY}, {PERSON} FROM ({found}) WHERE {linking.KEY} IS NOT NULL"
 
 
 def _each_row(stored: dict[str, str], reading: Reading) -> str:
@@ -61,10 +69,10 @@ def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
     values = [*names, *map(quoted, texts)]
     order = ", ".join([f"hash(hash({', '.join([PERSON, *values])}))", *values])
     place = f"row_number() OVER (PARTITION BY {PERSON} ORDER BY {order})"
-    rows = _each_person(stored | texts, name, policy, reading)
+    found = _each_person(stored | texts, name, policy, reading)
     if keys:
-        rows = f"SELECT {', '.join([*names, *keys, PERSON])} FROM ({rows})"
-    ranked = f"SELECT *, least({place}, {2**31 - 1})::INTEGER AS {RANK} FROM ({rows})"
+        found = f"SELECT {', '.join([*names, *keys, PERSON])} FROM ({found})"
+    ranked = f"SELECT *, least({place}, {2**31 - 1})::INTEGER AS {RANK} FROM ({found})"
     return linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
 
 
@@ -73,12 +81,12 @@ def _each_person(values: dict[str, str], name: str, policy: Policy, reading: Rea
     table = policy.tables[name]
     names = [quoted(column) for column in values]
     if table.through is not None:
-        owners, text = linking.found(name, policy, reading)
+        listed, text = linking.found(name, policy, reading)
         encoded = ", ".join([*_aliased(values), f"{text} AS {linking.NAMED}"])
         return (
             f"SELECT {', '.join([*(f'r.{each}' for each in names), PERSON])} "
             f"FROM (SELECT {encoded} FROM {reading.relation}) AS r "
-            f"JOIN {owners} AS o ON r.{linking.NAMED} = o.{linking.KEY}"
+            f"JOIN {listed} AS o ON r.{linking.NAMED} = o.{linking.KEY}"
         )
     assert table.person_column is not None
     column = table.person_column

@@ -77,6 +77,17 @@ def prepare(
     return PreparedStore(path=ready)
 
 
+def secret_key(folder: Path | None, random: Randomness | None = None) -> bytes:
+    """The key of a folder, drawn once; without one a key that lives as long as who asks."""
+    random = random or Randomness()
+    if folder is None:
+        return _drawn(random)
+    _make_private(folder)
+    with _alone(folder, lambda _: None):
+        _keep_key(folder, random)
+    return (folder / KEY).read_bytes()
+
+
 def _renewed(folder: Path, policy: Policy, located: list[Source], tell: Progress) -> Path:
     key = (folder / KEY).read_bytes()
     for _ in range(ATTEMPTS):

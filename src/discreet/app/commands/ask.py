@@ -20,6 +20,12 @@ from discreet.core.numbers import parse_number, parse_probability
 Sql = Annotated[str, typer.Argument(help="The question, as SQL.")]
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
 Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
+EngineAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", help="Where the rows are, instead of the policy's: duckdb, postgresql://…, spark:local."
+    ),
+]
 Epsilon = Annotated[str | None, typer.Option(help="What the question may cost.")]
 Share = Annotated[str | None, typer.Option(help="Instead: a share of the promise, such as 5%.")]
 Within = Annotated[
@@ -44,6 +50,7 @@ def run_plan(
     sql: Sql,
     policy: PolicyFile = POLICY,
     analyst: Analyst = None,
+    engine: EngineAddress = None,
     epsilon: Epsilon = None,
     share: Share = None,
     within: Within = None,
@@ -54,7 +61,7 @@ def run_plan(
     as_json: AsJson = False,
 ) -> None:
     """What a question would cost and how wrong its answer may be. Costs nothing."""
-    with _opened(policy, analyst) as curator:
+    with _opened(policy, analyst, engine) as curator:
         proposal = curator.plan(
             sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
         )
@@ -68,6 +75,7 @@ def run_ask(
     sql: Sql,
     policy: PolicyFile = POLICY,
     analyst: Analyst = None,
+    engine: EngineAddress = None,
     epsilon: Epsilon = None,
     share: Share = None,
     within: Within = None,
@@ -80,7 +88,7 @@ def run_ask(
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
 ) -> None:
     """The answer to a question, with error bars, its cost, and what may now be believed."""
-    with _opened(policy, analyst) as curator:
+    with _opened(policy, analyst, engine) as curator:
         answer = curator.ask(
             sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
         )
@@ -138,9 +146,9 @@ def _weight(text: str) -> tuple[str, float]:
 
 
 @contextmanager
-def _opened(policy: Path, analyst: str | None) -> Iterator[Curator]:
+def _opened(policy: Path, analyst: str | None, engine: str | None) -> Iterator[Curator]:
     """The curator; preparing the store, which is done once, shows its progress."""
     with spinner() as tell:
-        curator = Curator.open(policy, analyst=analyst, progress=tell)
+        curator = Curator.open(policy, analyst=analyst, engine=engine, progress=tell)
     with curator:
         yield curator

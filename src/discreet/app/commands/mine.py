@@ -17,12 +17,21 @@ from discreet.core.numbers import parse_number
 POLICY = Path("privacy.yaml")
 
 
+EngineAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", help="Where the rows are, instead of the policy's: postgresql://…, spark:local."
+    ),
+]
+
+
 def run(
     kind: Annotated[str, typer.Argument(help="tree, forest, bayes or regression.")],
     table: Annotated[str, typer.Argument(help="A table of the policy.")],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = POLICY,
     analyst: Annotated[str | None, typer.Option(help="Who asks.")] = None,
+    engine: EngineAddress = None,
     epsilon: Annotated[str | None, typer.Option(help="What the model may cost.")] = None,
     delta: Annotated[str, typer.Option(help="Of a forest, where the promise has a tail.")] = "0",
     features: Annotated[str | None, typer.Option(help="Columns to learn from: a,b,c; else all.")] = None,
@@ -60,7 +69,7 @@ def run(
         criterion=criterion,
         selection=selection,
     )
-    with spinner() as tell, Curator.open(policy, analyst=analyst, progress=tell) as curator:
+    with spinner() as tell, Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator:
         tell("learning")
         mined = mine(curator, wish, tell)
     written = [path for path in (output, draw) if path is not None]

@@ -18,7 +18,8 @@ from discreet.accounting.ledger import Ledger
 from discreet.app import fault_log
 from discreet.app.answers import Answer
 from discreet.app.books import asking, opened
-from discreet.app.curator import Curator, store_folder
+from discreet.app.curator import Curator
+from discreet.app.engines import store_folder
 from discreet.app.proposals import Proposal
 from discreet.app.serve.deadlines import Deadlines
 from discreet.core.errors import RequestError

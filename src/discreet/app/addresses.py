@@ -1,0 +1,66 @@
+"""Addresses of engines: what a policy's `engine` means for its sources and its store.
+
+duckdb                  files: CSV, Parquet, tables of DuckDB files
+duckdb:///FILE          tables of one DuckDB file
+postgresql://…          tables and views of a server
+spark:local, spark://…  tables of a catalogue, Parquet and CSV paths; `spark:local[2]` takes two cores
+sc://…                  the same through Spark Connect
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+Absolute = Callable[[str], str]
+PATHS = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".duckdb", ".db", ".ddb", ".data")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineAddress:
+    """One address, taken apart."""
+
+    text: str
+    scheme: str
+
+    @property
+    def reads_files(self) -> bool:
+        return self.scheme in ("duckdb", "spark", "sc")
+
+    @property
+    def place(self) -> str:
+        """Where the data is, without who asks for it: no user, no password."""
+        if self.scheme == "duckdb":
+            return "duckdb"
+        parts = urlsplit(self.text)
+        host = parts.hostname or "local"
+        return f"{self.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+    def source(self, text: str, absolute: Absolute) -> str:
+        """A table's source as the engine takes it."""
+        if self.scheme == "postgresql":
+            return text
+        if self.text.startswith("duckdb:///") and not _is_path(text):
+            return f"{absolute(self.text.removeprefix('duckdb:///'))}#{text}"
+        return absolute(text) if self.scheme == "duckdb" or _is_path(text) else text
+
+    def store(self, text: str, absolute: Absolute) -> str:
+        """Where prepared tables may be written: a schema, or a path."""
+        return text if self.scheme == "postgresql" else absolute(text)
+
+
+def engine_of(text: str) -> EngineAddress:
+    """
+    >>> engine_of("postgresql://ann:secret@db.example/shop").place
+    'postgresql://db.example/shop'
+    """
+    scheme = text.partition(":")[0]
+    return EngineAddress(text=text, scheme={"postgres": "postgresql"}.get(scheme, scheme))
+
+
+def _is_path(text: str) -> bool:
+    file = text.partition("#")[0]
+    return os.sep in file or Path(file).suffix.lower() in PATHS

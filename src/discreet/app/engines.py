@@ -1,0 +1,42 @@
+"""The engine of a policy, opened: which one its address means, and where its store and its key are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from discreet.accounting.ledger_file import MEMORY
+from discreet.app.addresses import engine_of
+from discreet.core.engine import Engine
+from discreet.core.policy import Policy
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import prepare, secret_key
+
+
+def opened(policy: Policy, *, progress: Callable[[str], None] | None = None) -> Engine:
+    """An engine over the tables of the policy, shut off from everything else."""
+    scheme = engine_of(policy.engine).scheme
+    if scheme == "duckdb":
+        return DuckDB.open(prepare(policy, store_folder(policy), progress=progress))
+    if progress is not None:
+        progress(f"connecting to {scheme}")
+    key = secret_key(_folder(None, policy.ledger))
+    if scheme == "postgresql":
+        from discreet.engines.postgres import PostgreSQL  # only those who use it wait for it to load
+
+        return PostgreSQL.open(policy, policy.engine, key)
+    from discreet.engines.spark import Spark
+
+    return Spark.open(policy, policy.engine, key)
+
+
+def store_folder(policy: Policy) -> Path | None:
+    """Where DuckDB's store of a policy stands; None for one in memory."""
+    return _folder(policy.store, policy.ledger)
+
+
+def _folder(store: str | None, ledger: str) -> Path | None:
+    """Where the store is, or the key where the store is elsewhere; None for memory."""
+    if store is not None:
+        return None if store == MEMORY else Path(store)
+    return None if ledger == MEMORY else Path(ledger).with_suffix(".store")

@@ -1,0 +1,51 @@
+"""Scope: which columns a name in a statement can mean, and of what kind they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from discreet.core.errors import RequestError
+from discreet.engines.dialects.kinds import Kind
+
+Columns = Mapping[str, Kind]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """The sources of one SELECT by their aliases, and its named windows as text."""
+
+    sources: Mapping[str, Columns]
+    windows: Mapping[str, str] = field(default_factory=dict)
+
+    def found(self, name: str, alias: str) -> tuple[str, str, Kind]:
+        """Alias, name and kind of a column; names that differ in case alone are one name to DuckDB."""
+        sources = {alias: self._source(alias)} if alias else self.sources
+        for same in (str, str.lower):
+            hits = [
+                (place, own, kind)
+                for place, columns in sources.items()
+                for own, kind in columns.items()
+                if same(own) == same(name)
+            ]
+            if len(hits) == 1:
+                return hits[0]
+        raise RequestError(
+            f"the column {name} of a statement is not one column of its sources.",
+            hint="Check the names of the policy's columns.",
+        )
+
+    def _source(self, alias: str) -> Columns:
+        for place, columns in self.sources.items():
+            if place.lower() == alias.lower():
+                return columns
+        raise RequestError(f"a statement names a source {alias} that it does not have.", hint="Report it.")
+
+    def columns(self, alias: str = "") -> list[tuple[str, str, Kind]]:
+        """All columns, or those of one source, in their order."""
+        return [
+            (place, name, kind)
+            for place, columns in self.sources.items()
+            if not alias or place.lower() == alias.lower()
+            for name, kind in columns.items()
+        ]

@@ -1,0 +1,329 @@
+"""Spark's way to write, for sessions without ANSI mode, in which nothing errs for its values.
+
+Floating point  Java's, which is IEEE's; only a division by 0, which Spark makes NULL, is written out. What
+                rounds to a BIGINT in Spark is written by `rint`, which does not.
+Conversions     `try_cast`, behind the patterns that DuckDB takes: Spark alone reads '1d' as a number and
+                '2020' as a date.
+Text            compares by bytes. A backslash escapes in literals and in LIKE, so it is doubled.
+Sums            of whole numbers are DECIMAL(38, 0), as BIGINT would wrap round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp, parse_one
+
+from discreet.engines.dialects.dialect import unsupported
+from discreet.engines.dialects.kinds import Family, Kind, Piece
+
+INFINITY = "CAST('Infinity' AS DOUBLE)"
+NAN = "CAST('NaN' AS DOUBLE)"
+ZERO = "CAST(0 AS DOUBLE)"
+BLANKS = r"[ \t\n\x0B\f\r]*"
+NUMBER = rf"^{BLANKS}[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,4}})?{BLANKS}$"
+POSITIVE, NEGATIVE = rf"(?i)^{BLANKS}[+]?(inf|infinity){BLANKS}$", rf"(?i)^{BLANKS}[-](inf|infinity){BLANKS}$"
+NOT_A_NUMBER = rf"(?i)^{BLANKS}[+-]?nan{BLANKS}$"
+DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
+CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.][0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+TYPES = {
+    Family.BOOLEAN: "BOOLEAN",
+    Family.INTEGER: "BIGINT",
+    Family.WIDE: "DECIMAL(38, 0)",
+    Family.DECIMAL: "DECIMAL(38, 18)",
+    Family.DOUBLE: "DOUBLE",
+    Family.TEXT: "STRING",
+    Family.ENUM: "STRING",
+    Family.DATE: "DATE",
+    Family.TIMESTAMP: "TIMESTAMP",
+    Family.ZONED: "TIMESTAMP",
+    Family.PERSON: "STRING",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkSql:
+    """A `Dialect`."""
+
+    name: str = "Spark"
+    grammar: str = "spark"
+    nothing: str = "GROUPING SETS (())"
+
+    @property
+    def types(self) -> Mapping[Family, str]:
+        return TYPES
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return FUNCTIONS
+
+    @property
+    def constants(self) -> frozenset[str]:
+        return CONSTANTS
+
+    def quoted(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def literal(self, text: str) -> str:
+        return _literal(text)
+
+    def floating(self, text: str) -> str:
+        return f"CAST('{float(text)!r}' AS DOUBLE)"
+
+    # -- Floating point ---------------------------------------------------------------------------------
+
+    def computed(self, operator: str, left: Piece, right: Piece) -> str:
+        a, b = left.text, right.text
+        if operator != "/" or right.constant:
+            return f"{a} {operator} {b}"
+        return (
+            f"CASE WHEN {b} = 0 THEN CASE WHEN {a} = 0 OR {a} = {NAN} THEN {NAN} "
+            f"ELSE signum({a}) * {INFINITY} END ELSE {a} / {b} END"
+        )
+
+    def remainder(self, left: Piece, right: Piece) -> str:
+        return f"({left.text} % {right.text})"
+
+    def exponential(self, of: Piece) -> str:
+        return f"exp({of.text})"
+
+    def rounded(self, function: str, of: Piece) -> str:
+        x, nearest = of.text, f"rint({of.text})"
+        if function == "round_even":
+            return nearest
+        if function in ("floor", "ceil"):
+            beyond, step = (">", "-") if function == "floor" else ("<", "+")
+            return f"(CASE WHEN {nearest} {beyond} {x} THEN {nearest} {step} 1 ELSE {nearest} END)"
+        if function == "trunc":
+            return (
+                f"(CASE WHEN {x} > 0 AND {nearest} > {x} THEN {nearest} - 1 "
+                f"WHEN {x} < 0 AND {nearest} < {x} THEN {nearest} + 1 ELSE {nearest} END)"
+            )
+        return (
+            f"(CASE WHEN {x} > 0 AND {x} - {nearest} = 0.5D THEN {nearest} + 1 "
+            f"WHEN {x} < 0 AND {x} - {nearest} = -0.5D THEN {nearest} - 1 ELSE {nearest} END)"
+        )
+
+    def is_finite(self, of: Piece) -> str:
+        return f"{of.text} > -{INFINITY} AND {of.text} < {INFINITY}"
+
+    def is_nan(self, of: Piece) -> str:
+        return f"{of.text} = {NAN}"
+
+    # -- Conversions ------------------------------------------------------------------------------------
+
+    def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
+        found = CONVERSIONS.get((of.kind.family, to.family))
+        if found is None:
+            unsupported(self.name, f"a conversion from {of.kind.family} to {to.family}")
+        text = found.replace("{x}", of.text)
+        if narrow and (of.constant is None or of.constant >= 1 << 31):
+            return f"(CASE WHEN {text} BETWEEN -2147483648 AND 2147483647 THEN {text} END)"
+        return text
+
+    def same(self, left: Piece, right: Piece) -> str:
+        return f"({left.text} <=> {right.text})"
+
+    # -- Text and times ---------------------------------------------------------------------------------
+
+    def like(self, text: Piece, pattern: Piece) -> str:
+        slash = _literal("\\")
+        return f"({text.text} LIKE replace({pattern.text}, {slash}, concat({slash}, {slash})))"
+
+    def lower(self, text: Piece) -> str:
+        return f"lower({text.text})"
+
+    def upper(self, text: Piece) -> str:
+        return f"upper({text.text})"
+
+    def part(self, part: str, of: Piece) -> str:
+        moment = f"CAST({of.text} AS TIMESTAMP)"
+        if part == "dow":
+            return f"CAST(dayofweek({moment}) - 1 AS BIGINT)"
+        return f"CAST(floor(date_part('{part}', {moment})) AS BIGINT)"
+
+    def truncated(self, unit: str, of: Piece) -> str:
+        return f"date_trunc('{unit}', {of.text})"
+
+    # -- Lists ------------------------------------------------------------------------------------------
+
+    def place(self, values: tuple[str, ...], of: Piece) -> str:
+        return f"array_position({self._texts(values)}, {of.text})"
+
+    def at(self, values: tuple[str, ...], place: str) -> str:
+        return f"element_at({self._texts(values)}, CAST({place} AS INT))"
+
+    def _texts(self, values: tuple[str, ...]) -> str:
+        return self.listed([self.literal(value) for value in values], Kind(family=Family.TEXT))
+
+    def listed(self, items: Sequence[str], of: Kind) -> str:
+        return f"CAST(array({', '.join(items)}) AS ARRAY<{TYPES[of.family]}>)"
+
+    def span(self, first: str, end: str) -> str:
+        return f"sequence(CAST({first} AS BIGINT), CAST({end} AS BIGINT) - 1)"
+
+    def moments(self, first: str, end: str, step: str, to: Kind) -> str:
+        series = f"sequence({first}, {end} - INTERVAL '0.000001' SECOND, {step})"
+        return f"CAST({series} AS ARRAY<{TYPES[to.family]}>)"
+
+    def appended(self, items: Piece) -> str:
+        return f"array_append({items.text}, CAST(NULL AS {TYPES[items.kind.family]}))"
+
+    def unnested(self, items: Piece) -> str:
+        return f"explode({items.text})"
+
+    # -- Totals -----------------------------------------------------------------------------------------
+
+    def total(self, of: Piece, *, small: bool) -> str:
+        return f"sum({of.text})" if small else f"sum(CAST({of.text} AS DECIMAL(20, 0)))"
+
+    def total_in_order(self, of: Piece, order: Piece) -> str:
+        pair = f"struct({order.text} AS r, {of.text} AS x)"
+        pairs = f"collect_list(CASE WHEN {of.text} IS NOT NULL THEN {pair} END)"
+        total = f"aggregate(array_sort({pairs}), {ZERO}, (t, p) -> t + p.x)"
+        return f"(CASE WHEN count({of.text}) > 0 THEN {total} END)"
+
+    def any_bits(self, of: Piece) -> str:
+        return f"bit_or({of.text})"
+
+    def bits(self, of: Piece) -> str:
+        return f"bit_count({of.text})"
+
+    def shifted(self, direction: str, of: Piece, by: Piece) -> str:
+        name = "shiftleft" if direction == "<<" else "shiftright"
+        return f"{name}({of.text}, CAST({by.text} AS INT))"
+
+    def grouping(self, names: Sequence[str]) -> str:
+        last = len(names) - 1
+        parts = [
+            f"shiftleft(CAST(grouping({name}) AS BIGINT), {last - place})" for place, name in enumerate(names)
+        ]
+        return f"({' + '.join(parts)})"
+
+    # -- Hashes -----------------------------------------------------------------------------------------
+
+    def variable(self, name: str) -> str:
+        return f":{name}"
+
+    def digest(self, of: Sequence[Piece]) -> str:
+        """Each part behind its length, so that none runs into the next."""
+        parts = [f"CAST({each.text} AS STRING)" for each in of]
+        sized = [f"coalesce(concat(CAST(length({part}) AS STRING), ':', {part}), '-')" for part in parts]
+        return f"md5(concat({', '.join(sized)}))"
+
+    def scattered(self, of: Sequence[Piece]) -> str:
+        return f"xxhash64({', '.join(each.text for each in of)})"
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+_SPACES = _literal(" \t\n\x0b\f\r")
+_TRIMMED = f"trim(BOTH {_SPACES} FROM {{x}})"
+_IS_NUMBER = f"{{x}} RLIKE {_literal(NUMBER)}"
+_TEXT_DOUBLE = (
+    f"(CASE WHEN {_IS_NUMBER} THEN try_cast({_TRIMMED} AS DOUBLE) "
+    f"WHEN {{x}} RLIKE {_literal(POSITIVE)} THEN {INFINITY} "
+    f"WHEN {{x}} RLIKE {_literal(NEGATIVE)} THEN -{INFINITY} "
+    f"WHEN {{x}} RLIKE {_literal(NOT_A_NUMBER)} THEN {NAN} END)"
+)
+_TEXT_WIDE = f"(CASE WHEN {_IS_NUMBER} THEN try_cast({_TRIMMED} AS DECIMAL(38, 0)) END)"
+_TEXT_INTEGER = f"try_cast({_TEXT_WIDE} AS BIGINT)"
+_DOUBLE_INTEGER = (
+    "(CASE WHEN {x} >= -9.223372036854775808E18 AND {x} < 9.223372036854775808E18 "
+    "THEN CAST(rint({x}) AS BIGINT) END)"
+)
+_DOUBLE_TEXT = (
+    f"(CASE WHEN {{x}} = {NAN} THEN 'nan' WHEN {{x}} = {INFINITY} THEN 'inf' "
+    f"WHEN {{x}} = -{INFINITY} THEN '-inf' "
+    "WHEN abs({x}) < 1E16 AND {x} = rint({x}) AND {x} <> 0 "
+    "THEN concat(CAST(CAST({x} AS BIGINT) AS STRING), '.0') "
+    "ELSE CAST({x} AS STRING) END)"
+)
+_TEXT_BOOLEAN = (
+    "(CASE WHEN lower({x}) IN ('true', 't', 'yes', 'y', '1') THEN TRUE "
+    "WHEN lower({x}) IN ('false', 'f', 'no', 'n', '0') THEN FALSE END)"
+)
+
+
+def _field(place: int, kind: str = "INT") -> str:
+    return f"try_cast(regexp_extract({{x}}, {_literal(DAY + CLOCK)}, {place}) AS {kind})"
+
+
+_IS_DATED = f"{{x}} RLIKE {_literal(DAY + CLOCK)}"
+_HOUR, _MINUTE, _SECOND = (f"coalesce({_field(place)}, 0)" for place in (6, 7, 9))
+_IS_TIME = f"{_HOUR} < 24 AND {_MINUTE} < 60 AND {_SECOND} < 60"
+_MADE = f"make_date({_field(1)}, {_field(3)}, {_field(4)})"
+_TEXT_DATE = f"(CASE WHEN {_IS_DATED} AND {_IS_TIME} AND {_field(1)} > 0 THEN {_MADE} END)"
+_ZONE = f"regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 11)"
+_OFFSET = (
+    f"(CASE WHEN {_ZONE} IN ('', 'Z') THEN 0 ELSE (CASE WHEN {_ZONE} LIKE '-%' THEN -1 ELSE 1 END) * "
+    f"(60 * CAST(regexp_extract({_ZONE}, '^[+-]([0-9]{{1,2}})', 1) AS INT) + "
+    f"coalesce(try_cast(regexp_extract({_ZONE}, '^[+-][0-9]{{1,2}}:?([0-9]{{2}})$', 1) AS INT), 0)) END)"
+)
+_DECIMALS = f"substr(regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 10), 2, 6)"
+_MICROS = f"coalesce(CAST(rpad({_DECIMALS}, 6, '0') AS INT), 0)"
+_TEXT_TIMESTAMP = (
+    f"(CASE WHEN {_IS_DATED} AND {_IS_TIME} AND {_field(1)} > 0 "
+    f"THEN timestamp_micros(unix_micros(CAST({_MADE} AS TIMESTAMP)) "
+    f"+ 1000000L * (60 * (60 * {_HOUR} + {_MINUTE} - {_OFFSET}) + {_SECOND}) + {_MICROS}) END)"
+)
+_B, _I, _W, _E, _D = Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.DOUBLE
+_T, _A, _S, _Z = Family.TEXT, Family.DATE, Family.TIMESTAMP, Family.ZONED
+_AS_TEXT = "CAST({x} AS STRING)"
+
+CONVERSIONS: dict[tuple[Family, Family], str] = {
+    (_B, _I): "CAST({x} AS BIGINT)",
+    (_B, _D): "CAST({x} AS DOUBLE)",
+    (_B, _T): _AS_TEXT,
+    (_I, _I): "{x}",
+    (_I, _B): "({x} <> 0)",
+    (_I, _W): "CAST({x} AS DECIMAL(38, 0))",
+    (_I, _E): "CAST({x} AS DECIMAL(20, 0))",
+    (_I, _D): "CAST({x} AS DOUBLE)",
+    (_I, _T): _AS_TEXT,
+    (_W, _I): "try_cast({x} AS BIGINT)",
+    (_W, _E): "{x}",
+    (_W, _D): "CAST({x} AS DOUBLE)",
+    (_W, _T): _AS_TEXT,
+    (_E, _I): "try_cast(round({x}) AS BIGINT)",
+    (_E, _W): "try_cast(round({x}) AS DECIMAL(38, 0))",
+    (_E, _D): "CAST({x} AS DOUBLE)",
+    (_E, _T): _AS_TEXT,
+    (_D, _I): _DOUBLE_INTEGER,
+    (_D, _W): f"CAST({_DOUBLE_INTEGER} AS DECIMAL(38, 0))",
+    (_D, _B): "({x} <> 0)",
+    (_D, _T): _DOUBLE_TEXT,
+    (_T, _I): _TEXT_INTEGER,
+    (_T, _W): _TEXT_WIDE,
+    (_T, _D): _TEXT_DOUBLE,
+    (_T, _B): _TEXT_BOOLEAN,
+    (_T, _A): _TEXT_DATE,
+    (_T, _S): _TEXT_TIMESTAMP,
+    (_T, _T): "{x}",
+    (_A, _T): _AS_TEXT,
+    (_A, _S): "CAST({x} AS TIMESTAMP)",
+    (_S, _A): "CAST({x} AS DATE)",
+    (_S, _T): _AS_TEXT,
+    (_Z, _S): "CAST({x} AS TIMESTAMP)",
+    (_Z, _A): "CAST({x} AS DATE)",
+    (_Z, _T): "concat(CAST({x} AS STRING), '+00')",
+}
+FUNCTIONS = frozenset(
+    """abs aggregate array array_append array_position array_sort bit_count bit_or bool_and bool_or
+    collect_list concat date_part dayofweek element_at explode grouping make_date md5 regexp_extract rint rpad
+    sequence shiftleft shiftright signum struct timestamp_micros unix_micros xxhash64""".split()  # noqa: SIM905
+)
+CONSTANTS = frozenset(
+    str(node.this)
+    for text in CONVERSIONS.values()
+    for node in parse_one(text.replace("{x}", "x"), read="spark").find_all(exp.Literal)
+    if node.is_string
+) | frozenset(
+    """Infinity NaN : - year quarter month week day hour minute YEAR QUARTER MONTH WEEK DAY HOUR
+    MINUTE""".split()  # noqa: SIM905
+)
+CONSTANTS |= {"", "\\"}

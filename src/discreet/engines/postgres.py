@@ -1,0 +1,284 @@
+"""PostgreSQL: the engine of a custodian whose tables are on a server.
+
+Sources     tables and views; a table of the policy names one, `visits` or `clinic.visits`.
+Connection  read-only, in UTC, with a limit of time and of memory for each statement. Functions are looked up
+            in the server's own catalogue alone, so that no other schema can put one in its place.
+Statements  our own, written by `dialects.postgres` and checked; see `dialects.checking`.
+Store       where the policy names a schema (`store: schema`), the tables of the policy are prepared there
+            once for each version of policy and data; without one they are encoded, and people's rows
+            ranked, in every statement.
+Key         kept beside the ledger; the server is told it as a setting of the session, never in a statement.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from contextlib import closing, suppress
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.core.values import Exact
+from discreet.engines import relations
+from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects.kinds import Family
+from discreet.engines.dialects.postgres import LONGEST_NAME, Postgres
+from discreet.engines.dialects.statements import Relation, Written, written
+from discreet.engines.faults import guarded
+from discreet.engines.relations import Origin, Tables
+
+DIALECT = Postgres()
+SECONDS, MEMORY = 600, "256MB"
+SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET IntervalStyle = 'postgres'",
+    "SET standard_conforming_strings = on",
+    "SET extra_float_digits = 1",
+    "SET search_path = ''",
+    "SET jit = off",
+    f"SET statement_timeout = '{SECONDS}s'",
+    f"SET work_mem = '{MEMORY}'",
+)
+READ_ONLY = "SET default_transaction_read_only = on"
+TYPES = {
+    "boolean": ("{0}", "BOOLEAN"),
+    "smallint": ("CAST({0} AS bigint)", "BIGINT"),
+    "integer": ("CAST({0} AS bigint)", "BIGINT"),
+    "bigint": ("{0}", "BIGINT"),
+    "numeric": ("{0}", "DECIMAL(38,9)"),
+    "real": ("CAST({0} AS double precision)", "DOUBLE"),
+    "double precision": ("{0}", "DOUBLE"),
+    "date": ("{0}", "DATE"),
+    "timestamp without time zone": ("{0}", "TIMESTAMP"),
+    "timestamp with time zone": ("{0}", "TIMESTAMP WITH TIME ZONE"),
+}
+AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
+COLUMNS = """SELECT a.attname AS name,
+  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL) AS type
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum"""
+
+
+class PostgreSQL:
+    """An `Engine` over the tables of a policy."""
+
+    def __init__(self, connection: Any, tables: Tables) -> None:
+        self._connection, self._tables = connection, tables
+
+    @classmethod
+    def open(cls, policy: Policy, address: str, key: bytes) -> Self:
+        """Connect, look at the schema, prepare what may be prepared, and shut off."""
+        connection = connected(address)
+        try:
+            guarded(lambda: _tell_key(connection, key))
+            origins = {
+                name: origin(connection, name, table.source, list(table.columns))
+                for name, table in policy.tables.items()
+            }
+            tables = relations.tables(policy, origins, DIALECT)
+            if policy.store:
+                tables = _prepared(connection, policy, tables, key)
+            guarded(lambda: _run(connection, READ_ONLY))
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection, tables)
+
+    def require(self, sql: str) -> None:
+        """Refuse a statement that cannot be written for this engine."""
+        self._written(sql)
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        """The rows of one SELECT."""
+        statement = self._written(sql)
+        text = _defined(checked(statement, sql, DIALECT), statement, self._tables)
+        return guarded(lambda: Exact(_selected(self._connection, text, statement)))
+
+    def _written(self, sql: str) -> Written:
+        return written(sql, DIALECT, self._tables.relations)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def connected(address: str) -> Any:
+    """A connection in UTC with limits; what is wrong with it is told without its password."""
+    if find_spec("adbc_driver_postgresql") is None:
+        raise RequestError(
+            "PostgreSQL: its driver is not installed.",
+            hint="Install it with pip install 'discreet[postgres]'.",
+        )
+    from adbc_driver_postgresql import dbapi
+
+    connection = None
+    with suppress(dbapi.Error):
+        connection = dbapi.connect(address)
+    if connection is None:
+        raise RequestError(
+            f"PostgreSQL: no connection to {urlsplit(address).hostname or 'the server'}.",
+            hint="Check the address, the user and that the server takes connections.",
+        )
+    for setting in SETTINGS:
+        guarded(lambda setting=setting: _run(connection, setting))  # type: ignore[misc]
+    return connection
+
+
+def origin(connection: Any, name: str, source: str, declared: list[str]) -> Origin:
+    """A table or view, and how its declared columns are read."""
+    types, place = _columns(connection, name, source)
+    lower = {column.lower(): column for column in types}
+    read, outputs = {}, []
+    for column in declared:
+        own = column if column in types else lower.get(column.lower())
+        if own is None:
+            raise RequestError(
+                f"PostgreSQL: table {name} declares the column {column}; {source} does not have it.",
+                hint="Correct its name in the policy, or take it out.",
+            )
+        form, read[column] = TYPES.get(types[own], AS_TEXT)
+        outputs.append(f"{form.format(DIALECT.quoted(own))} AS {DIALECT.quoted(column)}")
+    text = f"(SELECT {', '.join(outputs)} FROM {'.'.join(map(DIALECT.quoted, place))})"
+    return Origin(text=text, table=".".join(place), types=read)
+
+
+def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    parts = tuple(source.split("."))
+    places = [parts, tuple(part.lower() for part in parts)]
+    if len(parts) == 1:
+        places = [("public", *place) for place in places]
+    for place in dict.fromkeys(places):
+        table = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
+        rows = guarded(lambda table=table: _fetched(connection, COLUMNS.format(table=table)))  # type: ignore[misc]
+        if rows.num_rows:
+            return dict(zip(rows["name"].to_pylist(), rows["type"].to_pylist(), strict=True)), place
+    raise RequestError(
+        f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
+        hint="Name a table or view, with its schema where that is not public.",
+    )
+
+
+def _defined(text: str, statement: Written, tables: Tables) -> str:
+    """With what stands for each table of the policy before it.
+
+    OFFSET 0 keeps the planner from writing an encoded value out wherever a statement names it.
+    """
+    heads = [
+        f"{DIALECT.quoted(name)} AS NOT MATERIALIZED ({tables.definitions[name].text} OFFSET 0)"
+        for name in sorted(statement.tables)
+        if name in tables.definitions
+    ]
+    if not heads:
+        return text
+    return f"WITH {', '.join(heads)}{', ' + text[5:] if text.startswith('WITH ') else ' ' + text}"
+
+
+# -- Prepared tables ----------------------------------------------------------------------------------------
+
+
+def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Tables:
+    """The same tables, written once to the schema that the policy names; what is older is dropped."""
+    schema = policy.store or ""
+    version = _version(policy, tables, key)
+    found = {}
+    for name, relation in tables.relations.items():
+        (called,) = relation.tables
+        text = tables.definitions[called].text
+        place = (schema, f"discreet_{version}_{name}"[:LONGEST_NAME])
+        guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
+        found[name] = Relation(
+            text=".".join(map(DIALECT.quoted, place)),
+            columns=relation.columns,
+            tables=frozenset({".".join(place)}),
+        )
+    guarded(lambda: _drop_older(connection, schema, version))
+    return Tables(relations=found, definitions={})
+
+
+def _version(policy: Policy, tables: Tables, key: bytes) -> str:
+    state = {
+        "data": policy.data_version,
+        "tables": {name: each.text for name, each in tables.definitions.items()},
+    }
+    return hmac.digest(key, json.dumps(state, sort_keys=True).encode(), "sha256").hex()[:16]
+
+
+def _make(connection: Any, place: tuple[str, str], text: str) -> None:
+    name = ".".join(map(DIALECT.quoted, place))
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SELECT pg_catalog.pg_advisory_xact_lock(1684632423)")
+        cursor.fetchall()
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute(f"SELECT pg_catalog.to_regclass({DIALECT.literal(name)}) IS NULL")
+        ((missing,),) = cursor.fetchall()
+        if missing:
+            cursor.execute(f"CREATE TABLE {name} AS {text}")
+            cursor.execute(f"ANALYZE {name}")
+    connection.commit()
+
+
+def _drop_older(connection: Any, schema: str, version: str) -> None:
+    text = (
+        "SELECT tablename FROM pg_catalog.pg_tables WHERE tableowner = current_user "
+        f"AND schemaname = {DIALECT.literal(schema)} AND tablename LIKE 'discreet\\_________________\\_%'"
+    )
+    for name in _fetched(connection, text)["tablename"].to_pylist():
+        if not name.startswith(f"discreet_{version}_"):
+            _run(connection, f"DROP TABLE {DIALECT.quoted(schema)}.{DIALECT.quoted(name)}")
+
+
+# -- The driver ---------------------------------------------------------------------------------------------
+
+
+def _tell_key(connection: Any, key: bytes) -> None:
+    halves = {"before": key[: len(key) // 2], "after": key[len(key) // 2 :]}
+    with closing(connection.cursor()) as cursor:
+        for name, half in halves.items():
+            cursor.execute(f"SELECT pg_catalog.set_config('discreet.{name}', $1, false)", (half.hex(),))
+            cursor.fetchall()
+    connection.commit()
+
+
+def _run(connection: Any, text: str) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(text)
+    connection.commit()
+
+
+def _fetched(connection: Any, text: str) -> pa.Table:
+    """What a statement finds; its transaction ends, whatever becomes of it."""
+    try:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute(text)
+            return cursor.fetch_arrow_table()
+    finally:
+        connection.rollback()
+
+
+def _selected(connection: Any, text: str, statement: Written) -> pa.Table:
+    table = _fetched(connection, text)
+    for place, (name, kind) in enumerate(statement.columns.items()):
+        if kind.family is Family.WIDE:
+            table = table.set_column(place, name, _whole(table.column(place)))
+    return table
+
+
+def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The driver gives exact numbers as text."""
+    values = [None if value is None else int(str(value)) for value in column.to_pylist()]
+    return pa.chunked_array([pa.array(values, pa.decimal128(38, 0))])

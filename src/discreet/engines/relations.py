@@ -1,0 +1,88 @@
+"""Relations: the tables of a policy as an engine that holds their rows sees them.
+
+Each is a SELECT over the engine's own table, the same that makes a table of DuckDB's prepared store: values
+encoded, persons hashed, each person's rows ranked; see `encoding`, `ranking` and `linking`. It stands for the
+table in every statement, or is written once to where the policy allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from discreet.core.policy import Policy
+from discreet.engines import linking, ranking
+from discreet.engines.connection import quoted
+from discreet.engines.dialects import kinds
+from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects.dialect import Dialect
+from discreet.engines.dialects.kinds import Kind
+from discreet.engines.dialects.statements import Relation, Written, written
+from discreet.engines.sources import Reading
+
+SOURCE, TABLE = "_discreet_source", "_discreet_table"
+KINDS: Mapping[str, Kind] = {
+    "BOOLEAN": kinds.BOOLEAN,
+    "BIGINT": kinds.INTEGER,
+    "DOUBLE": kinds.DOUBLE,
+    "DECIMAL(38,9)": kinds.DECIMAL,
+    "VARCHAR": kinds.TEXT,
+    "DATE": kinds.DATE,
+    "TIMESTAMP": kinds.TIMESTAMP,
+    "TIMESTAMP WITH TIME ZONE": kinds.ZONED,
+}
+"""The types, as DuckDB calls them, that an engine's own are read as."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """An engine's own table: what to select from it, and the type of each declared column as read."""
+
+    text: str
+    table: str
+    types: Mapping[str, str]
+
+    @property
+    def relation(self) -> Relation:
+        columns = {name: KINDS[kind] for name, kind in self.types.items()}
+        return Relation(text=self.text, columns=columns, tables=frozenset({self.table}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The policy's tables by name; `definitions` says what the names that they are called by stand for."""
+
+    relations: Mapping[str, Relation]
+    definitions: Mapping[str, Written]
+
+
+def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> Tables:
+    """Every table of the policy over the engine's own ones; what is written for them is checked here."""
+    known: dict[str, Relation] = {_source(name): origin.relation for name, origin in origins.items()}
+    found: dict[str, Relation] = {}
+    definitions: dict[str, Written] = {}
+    for name in linking.in_order(policy):
+        reading = Reading(relation=quoted(_source(name)), types=dict(origins[name].types))
+        statement = _checked(ranking.rows(name, policy, reading), dialect, known)
+        definitions[f"{TABLE} {name}"] = statement
+        found[name] = _called(f"{TABLE} {name}", statement, dialect)
+        for column in linking.awaited(name, policy):
+            owners = _checked(ranking.owners(name, column, policy, reading), dialect, known)
+            known[f"_discreet_owners {name} {column}"] = Relation(
+                text=f"({owners.text})", columns=owners.columns, tables=owners.tables
+            )
+    return Tables(relations=found, definitions=definitions)
+
+
+def _checked(text: str, dialect: Dialect, known: Mapping[str, Relation]) -> Written:
+    statement = written(text, dialect, known)
+    checked(statement, text, dialect)
+    return statement
+
+
+def _called(name: str, statement: Written, dialect: Dialect) -> Relation:
+    return Relation(text=dialect.quoted(name), columns=statement.columns, tables=frozenset({name}))
+
+
+def _source(name: str) -> str:
+    return f"{SOURCE} {name}"

@@ -1,0 +1,263 @@
+"""Spark: the engine of a custodian whose tables are too large for one machine.
+
+Sources     tables of the catalogue, Parquet and CSV paths.
+Session     one of its own, in UTC, without ANSI mode: `spark:local`, a cluster (`spark://…`), or Spark
+            Connect (`sc://…`). Each table of the policy is a view of that session, whose rows are encoded and
+            ranked where they are.
+Statements  our own, written by `dialects.spark` and checked; only SELECTs, so nothing is written. One that
+            takes too long is interrupted.
+Store       where the policy names a path (`store: path`), the tables are prepared there once for each version
+            of policy and data, as Parquet.
+Key         kept beside the ledger, and handed over as a parameter, never in a statement.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Timer
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import pyarrow as pa
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.core.values import Exact
+from discreet.engines import relations
+from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects.spark import SparkSql
+from discreet.engines.dialects.statements import Written, written
+from discreet.engines.faults import guarded
+from discreet.engines.ranking import KEYS
+from discreet.engines.relations import Origin, Tables
+
+DIALECT = SparkSql()
+SECONDS, MEMORY = 600, "2g"
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": MEMORY,
+    "spark.sql.shuffle.partitions": "8",
+}
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+TYPES = {
+    "boolean": ("{0}", "BOOLEAN"),
+    "tinyint": ("CAST({0} AS BIGINT)", "BIGINT"),
+    "smallint": ("CAST({0} AS BIGINT)", "BIGINT"),
+    "int": ("CAST({0} AS BIGINT)", "BIGINT"),
+    "bigint": ("{0}", "BIGINT"),
+    "float": ("CAST({0} AS DOUBLE)", "DOUBLE"),
+    "double": ("{0}", "DOUBLE"),
+    "date": ("{0}", "DATE"),
+    "timestamp": ("{0}", "TIMESTAMP"),
+    "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
+}
+PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+
+
+class Spark:
+    """An `Engine` over the tables of a policy."""
+
+    def __init__(self, session: Any, tables: Tables) -> None:
+        self._session, self._tables = session, tables
+
+    @classmethod
+    def open(cls, policy: Policy, address: str, key: bytes) -> Self:
+        """A session of its own, with a view for each table of the policy."""
+        session = started(address)
+        origins = {
+            name: origin(session, name, table.source, list(table.columns))
+            for name, table in policy.tables.items()
+        }
+        tables = relations.tables(policy, origins, DIALECT)
+        halves = dict(zip(KEYS, (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex()), strict=True))
+        guarded(lambda: _define(session, policy, tables, halves, key))
+        return cls(session, tables)
+
+    def require(self, sql: str) -> None:
+        """Refuse a statement that cannot be written for this engine."""
+        self._written(sql)
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        """The rows of one SELECT."""
+        text = checked(self._written(sql), sql, DIALECT)
+        return guarded(lambda: Exact(_selected(self._session, text)))
+
+    def _written(self, sql: str) -> Written:
+        return written(sql, DIALECT, self._tables.relations)
+
+    def close(self) -> None:
+        """Forget the tables; the application stays, as others may use it."""
+        for name in self._tables.definitions:
+            self._session.catalog.dropTempView(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def started(address: str) -> Any:
+    """A new session, on an application that runs already if there is one."""
+    if find_spec("pyspark") is None:
+        raise RequestError(
+            "Spark: its driver is not installed.", hint="Install it with pip install 'discreet[spark]'."
+        )
+    if not address.startswith("sc://") and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise RequestError(
+            "Spark: there is no Java on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
+        )
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    session = None
+    with suppress(PySparkException, RuntimeError, OSError):  # what they say may hold the address
+        if address.startswith("sc://"):
+            session = SparkSession.builder.remote(address).create()
+        else:
+            session = _classic(SparkSession, address).newSession()
+    if session is None:
+        raise RequestError(
+            "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
+        )
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    return session
+
+
+def _classic(session_class: Any, address: str) -> Any:
+    builder = session_class.builder.appName("discreet")
+    if address.startswith("spark:local"):
+        cores = address.removeprefix("spark:local").strip("[]") or "*"
+        builder = builder.master(f"local[{cores}]")
+        warehouse = Path(tempfile.gettempdir()) / f"discreet-warehouse-{os.getuid()}"
+        for name, value in {**LOCAL, "spark.sql.warehouse.dir": str(warehouse)}.items():
+            builder = builder.config(name, value)
+    else:
+        builder = builder.master(address)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def origin(session: Any, name: str, source: str, declared: list[str]) -> Origin:
+    """A table or a path as a view, and how its declared columns are read."""
+    frame = _frame(session, name, source)
+    types = dict(frame.dtypes)
+    lower = {column.lower(): column for column in types}
+    read, outputs = {}, []
+    for column in declared:
+        own = column if column in types else lower.get(column.lower())
+        if own is None:
+            raise RequestError(
+                f"Spark: table {name} declares the column {column}; its source does not have it.",
+                hint="Correct its name in the policy, or take it out.",
+            )
+        form, read[column] = _read_as(types[own])
+        outputs.append(f"{form.format(DIALECT.quoted(own))} AS {DIALECT.quoted(column)}")
+    view = f"_discreet_origin {name}"
+    frame.createOrReplaceTempView(DIALECT.quoted(view))
+    return Origin(text=f"(SELECT {', '.join(outputs)} FROM {DIALECT.quoted(view)})", table=view, types=read)
+
+
+def _read_as(kind: str) -> tuple[str, str]:
+    if kind.startswith("decimal"):
+        return "{0}", "DECIMAL(38,9)"
+    return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
+
+
+def _frame(session: Any, name: str, source: str) -> Any:
+    from pyspark.errors import PySparkException
+
+    reader = PATHS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
+    try:
+        if reader == "parquet":
+            frame = session.read.parquet(source)
+        elif reader == "csv":
+            separator = "\t" if source.lower().endswith(".tsv") else ","
+            frame = session.read.csv(
+                source, header=True, sep=separator, inferSchema=False, escape='"', mode="DROPMALFORMED"
+            )
+        else:
+            frame = session.table(source)
+        frame.dtypes  # noqa: B018  a name is looked up only when it is used
+    except PySparkException:
+        frame = None
+    if frame is None:
+        raise RequestError(
+            f"Spark: the source of table {name} is {source}, and there is no such table or path.",
+            hint="Name a table of the catalogue, or a Parquet or CSV path.",
+        )
+    return frame
+
+
+def _define(session: Any, policy: Policy, tables: Tables, halves: Mapping[str, str], key: bytes) -> None:
+    """A view for each table: of its rows as they are, or of those that were prepared."""
+    for name, statement in tables.definitions.items():
+        frame = session.sql(statement.text, args=halves)
+        if policy.store:
+            place = os.path.join(policy.store, f"discreet-{_version(policy, statement, key)}")
+            frame = _prepared(session, frame, place)
+        frame.createOrReplaceTempView(DIALECT.quoted(name))
+
+
+def _version(policy: Policy, statement: Written, key: bytes) -> str:
+    state = {"data": policy.data_version, "table": statement.text}
+    return hmac.digest(key, json.dumps(state, sort_keys=True).encode(), "sha256").hex()[:16]
+
+
+def _prepared(session: Any, frame: Any, place: str) -> Any:
+    """Written whole or not at all: a write that did not end leaves no file that says so."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return session.read.parquet(place)
+    except PySparkException:
+        frame.write.mode("overwrite").parquet(place)
+        return session.read.parquet(place)
+
+
+def _selected(session: Any, text: str) -> pa.Table:
+    """What a statement finds, if it does so in time."""
+    tag = f"discreet-{uuid4().hex}"
+    session.addTag(tag)
+    timer = Timer(SECONDS, session.interruptTag, [tag])
+    timer.daemon = True
+    timer.start()
+    try:
+        with warnings.catch_warnings():  # of versions of pandas, which nothing here uses
+            warnings.simplefilter("ignore", FutureWarning)
+            return _naive(session.sql(text).toArrow())
+    finally:
+        timer.cancel()
+        session.removeTag(tag)
+
+
+def _naive(table: pa.Table) -> pa.Table:
+    """Times without the zone, which is UTC."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            table = table.set_column(place, field.name, table.column(place).cast(pa.timestamp("us")))
+    return table

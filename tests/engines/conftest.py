@@ -1,0 +1,35 @@
+"""The engines beside DuckDB, each started once for a run of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.engines import servers
+from tests.engines.servers import Server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[servers.PostgresServer]:
+    with servers.postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[servers.SparkServer]:
+    with servers.spark() as server:
+        yield server
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("postgres", marks=pytest.mark.xdist_group("postgres")),
+        pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
+    ]
+)
+def server(request: pytest.FixtureRequest) -> Server:
+    """One after the other; Spark is heavy, so all of its tests run in one process."""
+    found: Any = request.getfixturevalue(request.param)
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,53 @@
+"""What each engine does, and the test that shows it: the table of docs/scale.md.
+
+To write it anew: python -m tests.engines.support
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+GUIDE = Path(__file__).parents[2] / "docs" / "scale.md"
+ENGINES = ("DuckDB", "PostgreSQL", "Spark")
+PLACE = re.compile(r"(<!-- support -->\n).*(<!-- /support -->)", re.S)
+SHOWN: dict[str, tuple[str, dict[str, str]]] = {
+    "every aggregate, function and join of `ask`": (
+        "test_conformance.py::test_every_question_is_counted_alike",
+        {"PostgreSQL": "but for `%` of numbers that are not whole"},
+    ),
+    "every kind of column, whatever it holds": (
+        "test_hostile.py::test_whatever_a_table_holds_is_stored_alike",
+        {"PostgreSQL": "text such as `0x1` is no number", "Spark": "text such as `0x1` is no number"},
+    ),
+    "bounding people, without a store and with one": (
+        "test_asking.py::test_a_person_keeps_as_many_rows_as_the_policy_says",
+        {},
+    ),
+    "neighbours stay within the sensitivity": (
+        "test_hostile.py::test_whoever_leaves_moves_no_count_further_than_the_plan_says",
+        {},
+    ),
+    "`ask` end to end": ("test_asking.py::test_ask_answers_what_is_there_within_each_persons_bound", {}),
+    "counts that `mine` learns from": (
+        "test_mining.py::test_every_engine_counts_what_the_rows_at_hand_count",
+        {},
+    ),
+    "`anonymize`, `attack`, `collect`": ("", {"PostgreSQL": "not yet", "Spark": "not yet"}),
+}
+
+
+def table() -> str:
+    lines = [f"| | {' | '.join(ENGINES)} |", "|---|---|---|---|"]
+    for what, (_, but) in SHOWN.items():
+        lines.append(f"| {what} | {' | '.join(but.get(engine, 'yes') for engine in ENGINES)} |")
+    return "\n".join(lines) + "\n"
+
+
+def guide(text: str) -> str:
+    """The guide with the table in its place."""
+    return PLACE.sub(lambda found: found[1] + table() + found[2], text)
+
+
+if __name__ == "__main__":
+    GUIDE.write_text(guide(GUIDE.read_text()))

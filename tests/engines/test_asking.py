@@ -1,0 +1,242 @@
+"""Asking where the rows are elsewhere: by row and by person, prepared or not, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+import yaml
+
+from discreet.app.curator import Curator
+from discreet.core.engine import Engine
+from discreet.core.errors import EngineFault, RequestError
+from discreet.core.policy import Policy
+from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects.postgres import Postgres
+from discreet.engines.dialects.spark import SparkSql
+from discreet.engines.dialects.statements import Written
+from tests.app.test_promise import discreet
+from tests.engines.servers import ADDRESS, PostgresServer, Server
+
+VISITS: dict[str, Any] = {
+    "person": "who",
+    "rows_per_person": 2,
+    "columns": {
+        "who": {"type": "text", "role": "identifier"},
+        "ward": {"type": "category", "values": ["a", "b"]},
+        "cost": {"type": "integer", "low": 0, "high": 9},
+    },
+}
+ROWS = pa.table(
+    {
+        "who": ["ann", "ann", "ann", "bob", "", None, "cid"],
+        "ward": ["a", "a", "a", "b", "a", "b", "nowhere"],
+        "cost": [1, 2, 3, 40, 5, 6, -7],
+    }
+)
+COUNTED = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY ward ORDER BY ward"
+
+
+def address(server: Server) -> str:
+    return server.url if isinstance(server, PostgresServer) else ADDRESS
+
+
+def store(server: Server, tmp_path: Path, name: str) -> str:
+    """Somewhere that prepared tables may be written to."""
+    if isinstance(server, PostgresServer):
+        server.run(f"CREATE SCHEMA {name}")
+        return name
+    return str(tmp_path / name)
+
+
+def written(folder: Path, server: Server, **more: Any) -> Path:
+    """A policy file over the rows, which are put to the engine."""
+    tables = {"visits": {"source": server.put({"visits": ROWS})["visits"], **VISITS}}
+    policy = {
+        "promise": {"prior": "1%", "posterior": "99.999999%"},
+        "engine": address(server),
+        "tables": tables,
+        **more,
+    }
+    path = folder / "privacy.yaml"
+    path.write_text(yaml.safe_dump(policy))
+    return path
+
+
+def opened(server: Server, **more: Any) -> Engine:
+    tables = {"visits": {"source": server.put({"visits": ROWS})["visits"], **VISITS}}
+    return server.open(Policy.model_validate({"tables": tables, **more}))
+
+
+def test_ask_answers_what_is_there_within_each_persons_bound(server: Server, tmp_path: Path) -> None:
+    with Curator.open(written(tmp_path, server)) as curator:
+        found = curator.ask(COUNTED, epsilon=20).table.to_pylist()
+    first, second = found
+    assert (first["ward"], second["ward"]) == ("a", "b")
+    assert abs(first["n"] - 2) <= 3
+    assert abs(second["n"] - 1) <= 3
+
+
+def test_the_command_line_takes_the_address(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = str(written(tmp_path, server, engine="duckdb"))
+    question = ("ask", "SELECT COUNT(*) AS n FROM visits", "--policy", policy, "--epsilon", "10", "--json")
+    assert discreet(*question, "--engine", address(server)) == 0
+    assert json.loads(capsys.readouterr().out)["columns"] == ["n"]
+
+
+def test_what_reads_files_says_so_where_there_are_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = {
+        "engine": "postgresql://nobody@127.0.0.1/x",
+        "tables": {"visits": {"source": "visits", **VISITS}},
+    }
+    (tmp_path / "privacy.yaml").write_text(yaml.safe_dump(policy))
+    command = ("anonymize", "visits", "-k", "2", "--policy", str(tmp_path / "privacy.yaml"))
+    assert discreet(*command, "-o", str(tmp_path / "out.csv")) == 2
+    assert "tables from files" in capsys.readouterr().err
+
+
+def test_a_duckdb_file_may_be_the_address(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        connection.register("arriving", ROWS)
+        connection.execute("CREATE TABLE visits AS FROM arriving")
+    policy = {
+        "promise": {"prior": "1%", "posterior": "99%"},
+        "engine": "duckdb:///shop.duckdb",
+        "tables": {"visits": {"source": "visits", **VISITS}},
+    }
+    (tmp_path / "privacy.yaml").write_text(yaml.safe_dump(policy))
+    with Curator.open(tmp_path / "privacy.yaml") as curator:
+        assert curator.ask(COUNTED, epsilon=1).table.num_rows == 2
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["in place", "prepared"])
+def test_a_person_keeps_as_many_rows_as_the_policy_says(
+    server: Server, tmp_path: Path, prepared: bool
+) -> None:
+    more = {"store": store(server, tmp_path, "kept")} if prepared else {}
+    with opened(server, **more) as engine:
+        ranked = 'SELECT count(*) AS n, count(DISTINCT "_discreet_person") AS people FROM "visits"'
+        everyone = engine.count(ranked).secret.to_pylist()
+        bounded = engine.count(f'{ranked} WHERE "_discreet_rank" <= 2').secret.to_pylist()
+    assert everyone == [{"n": 5, "people": 3}]
+    assert bounded == [{"n": 4, "people": 3}]
+
+
+def test_prepared_tables_are_written_once_for_a_version_of_the_data(postgres: PostgresServer) -> None:
+    postgres.run("CREATE SCHEMA once")
+    tables = {"visits": {"source": postgres.put({"visits": ROWS})["visits"], **VISITS}}
+    found = []
+    for version in ("1", "1", "2"):
+        policy = Policy.model_validate({"tables": tables, "store": "once", "data_version": version})
+        with postgres.open(policy):
+            found.append(names(postgres))
+    assert found[0] == found[1]
+    assert len(found[2]) == 1
+    assert found[2] != found[0]
+
+
+def names(postgres: PostgresServer) -> list[str]:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(postgres.url) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'once'")
+        return [name for (name,) in cursor.fetchall()]
+
+
+def test_nothing_can_be_written_through_the_connection(postgres: PostgresServer) -> None:
+    from discreet.engines.postgres import PostgreSQL, _run
+
+    engine = opened(postgres)
+    assert isinstance(engine, PostgreSQL)
+    with pytest.raises(Exception, match="read-only"):
+        _run(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
+    engine._connection.rollback()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT 1; DROP TABLE visits", "one SELECT"),
+        ("SELECT * FROM other", "reads other"),
+        ("SELECT pg_read_file('x') FROM visits", "calls pg_read_file"),
+        ("SELECT 'injected' FROM visits", "constants"),
+        ("SELECT * INTO leak FROM visits", "more than"),
+        ("DELETE FROM visits RETURNING 1", "one SELECT"),
+        ("SELECT 'open", "parse"),
+        ("SELECT (SELECT count(*)) FROM visits", "over no rows"),
+        ("SELECT (SELECT v.r FROM (SELECT row_number() OVER () AS r) AS v) FROM visits", "over no rows"),
+    ],
+)
+@pytest.mark.parametrize("dialect", [Postgres(), SparkSql()], ids=["postgresql", "spark"])
+def test_a_text_that_says_more_than_our_statement_does_not_run(
+    text: str, told: str, dialect: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    statement = Written(text=text, columns={}, tables=frozenset({"visits"}))
+    with pytest.raises(EngineFault):
+        checked(statement, "SELECT 1 FROM visits", dialect)
+    assert told in caplog.text
+
+
+def test_a_constant_of_a_question_stays_one(server: Server) -> None:
+    words = [
+        "'",
+        "''",
+        "\\",
+        "\\'",
+        "\\\\'",
+        "' OR 1=1 --",
+        "$$",
+        "%",
+        "_",
+        "\u2019",
+        "`",
+        '"',
+        "\n",
+        "{x}",
+        ":a",
+        "?",
+    ]
+    rows = pa.table({"word": words})
+    tables = {
+        "words": {"source": server.put({"words": rows})["words"], "columns": {"word": {"type": "text"}}}
+    }
+    with server.open(Policy.model_validate({"tables": tables})) as engine:
+        for word in words:
+            quoted = word.replace("'", "''")
+            same = engine.count(f"""SELECT count(*) AS n FROM "words" WHERE "word" = '{quoted}'""")
+            like = engine.count(
+                f"""SELECT count(*) AS n FROM "words" WHERE like_escape("word", '{quoted}', '')"""
+            )
+            assert same.secret.to_pylist() == [{"n": 1}], word
+            single = sum(len(each) == 1 for each in words)
+            expected = {"%": len(words), "_": single}.get(word, 1)
+            assert like.secret.to_pylist() == [{"n": expected}], word
+
+
+def test_a_missing_table_or_column_is_named(server: Server, tmp_path: Path) -> None:
+    source = server.put({"visits": ROWS})["visits"]
+    missing = source.replace("visits", "nothing")
+    with pytest.raises(RequestError, match="no such table"):
+        server.open(Policy.model_validate({"tables": {"visits": {"source": missing, **VISITS}}}))
+    columns = {**VISITS["columns"], "age": {"type": "integer", "low": 0, "high": 9}}
+    with pytest.raises(RequestError, match="column age"):
+        server.open(
+            Policy.model_validate({"tables": {"visits": {"source": source, **VISITS, "columns": columns}}})
+        )
+
+
+def test_an_address_that_nobody_answers_is_told_without_its_password() -> None:
+    from discreet.engines.postgres import connected
+
+    with pytest.raises(RequestError) as refusal:
+        connected("postgresql://ann:secret@127.0.0.1:1/shop")
+    assert "secret" not in str(refusal.value)
+    assert "127.0.0.1" in str(refusal.value)
