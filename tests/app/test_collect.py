@@ -410,6 +410,18 @@ def test_words_of_a_policy_are_read_as_their_type_says(
         assert (found["clients"], found["values"], found["entry"]) == (2, values, None)
 
 
+def test_the_lines_of_python_that_the_documentation_shows_do_what_it_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "collect.md").read_text()
+    (text,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(text, names)
+    kept, weak = names["operator"], names["KaryResponse"](values=4, truth=0.9)
+    asked = names["prior"], [names["rare"]], names["promise"]
+    assert kept.breaches(*asked) == ()
+    assert len(weak.breaches(*asked)) == 1
+    assert len(names["reports"]) == names["found"].clients == 10_000
+
+
 def test_the_files_that_the_documentation_shows_can_be_used(here: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "collect.md").read_text()
     operator, slides, survey = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)

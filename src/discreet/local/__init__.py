@@ -4,8 +4,9 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 (tests/conformance/test_operators.py).
 """
 
-from discreet.local.baskets import BASKETS, Baskets, CutAndPaste, SelectASize
+from discreet.local.baskets import BASKETS, Baskets, CutAndPaste, SelectASize, design_baskets
 from discreet.local.bounded_laplace import BoundedLaplace
+from discreet.local.design import Design, design, design_mean
 from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
 from discreet.local.forms import Bits, Codes, Counts, Form, Reports
 from discreet.local.hadamard_response import HadamardResponse
@@ -51,6 +52,7 @@ __all__ = [
     "Codes",
     "Counts",
     "CutAndPaste",
+    "Design",
     "Estimate",
     "Figure",
     "Form",
@@ -73,4 +75,7 @@ __all__ = [
     "Swing",
     "TwoPointMean",
     "UnaryEncoding",
+    "design",
+    "design_baskets",
+    "design_mean",
 ]

@@ -9,7 +9,6 @@ Nothing     An item that is missing is none, so that a client without items has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from discreet.belief import Promise
 from discreet.core.errors import DataError, RequestError
 from discreet.engines.connection import quoted
 from discreet.engines.publishing import DuckDBPublisher
-from discreet.local import BASKETS, Baskets
+from discreet.local import BASKETS
 from discreet.local.baskets import design_baskets, packed
 from discreet.local.operator import Operator
 from discreet.mechanisms import named
@@ -56,7 +55,7 @@ class BasketRows:
             )
         if operator.size != self.size:
             raise RequestError(f"The operator is for baskets of {operator.size}; --size is {self.size}.")
-        cast("Baskets", operator).variance(1, 1)  # raises where nothing can be learned
+        operator.variance(1, 1)  # raises where nothing can be learned
 
     def held(self, operator: Operator, publisher: DuckDBPublisher) -> Words:
         """A row of bits for every basket."""
