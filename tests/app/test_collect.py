@@ -367,6 +367,7 @@ BAD_WORDS += [
     ([*SOME, "-o", "x.parquet", "--operator", "three.yaml"], "is for 3 values"),
     ([*SOME[:4], "-o", "x.parquet", "--values", "a,a"], "at least two different values"),
     ([*SOME[:3], "illness", "-o", "x.parquet", *SOME[4:]], "has no column illness. It has disease"),
+    ([*SOME[:1], "odd.csv", *SOME[2:3], "How old?", "-o", "x.parquet", *SOME[4:]], "another name"),
 ]
 
 
@@ -374,6 +375,7 @@ BAD_WORDS += [
 def test_bad_input_gets_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("weak.yaml").write_text("operator: kary-response\nvalues: 4\ntruth: 99%\n")
     Path("three.yaml").write_text("operator: kary-response\nvalues: 3\ntruth: 50%\n")
+    Path("odd.csv").write_text("How old?\n1\n")
     pq.write_table(pa.table({"report": [0, 1]}), "plain.parquet")
     assert discreet("collect", *words, "--json") == 2
     told = json.loads(capsys.readouterr().out)
@@ -408,6 +410,32 @@ def test_words_of_a_policy_are_read_as_their_type_says(
         assert discreet("collect", "randomize", *words) == 0
         found = shown(capsys)
         assert (found["clients"], found["values"], found["entry"]) == (2, values, None)
+
+
+def test_values_are_shown_as_text_not_as_markup(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "odd.csv").write_text("a\n[/b]\n[red]x\n")
+    listed = ("--column", "a", "--values", "[/b],[red]x", "--promise", "1%:5%")
+    for more in ((), ("--basket", "a", "--size", "1")):
+        assert discreet("collect", "randomize", "odd.csv", *listed, *more, "-o", "odd.parquet") == 0
+        assert discreet("collect", "estimate", "odd.parquet") == 0
+        told = capsys.readouterr().out
+        assert all(word in told for word in ("[/b]", "[red]x"))
+    names = "labels: ['[/b]', '[red]x']\nprior: {'[/b]': 50%}\nproperties: {'[/i]': '[/b]'}\n"
+    (here / "odd.yaml").write_text(
+        f"operators: {{'[/a]': {{operator: kary-response, values: 2, epsilon: 1}}}}\n{names}"
+    )
+    assert discreet("collect", "analyse", "odd.yaml") == 0
+    assert "[/i]" in capsys.readouterr().out
+
+
+def test_intervals_that_rest_on_a_normal_law_are_said_to_hold_about(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind, said in (("bounded-laplace", "with about 95% each"), ("kary-response", "with 95% each")):
+        (here / "operator.yaml").write_text(f"operator: {kind}\nvalues: 4\nepsilon: 1\n")
+        assert randomize("--values", ",".join(DISEASES), "--operator", "operator.yaml") == 0
+        assert discreet("collect", "estimate", "reports.parquet") == 0
+        assert said in capsys.readouterr().out
 
 
 def test_the_lines_of_python_that_the_documentation_shows_do_what_it_says() -> None:

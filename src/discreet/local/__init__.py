@@ -12,6 +12,7 @@ from discreet.local.forms import Bits, Codes, Counts, Form, Reports
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
 from discreet.local.laplace_mean import LaplaceMean
+from discreet.local.linear import Linear
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise
@@ -23,6 +24,7 @@ from discreet.local.swings import Swing
 from discreet.local.two_point_mean import TwoPointMean
 from discreet.local.unary_encoding import UnaryEncoding
 
+LINEAR: tuple[type[Linear], ...] = (ModularNoise, BoundedLaplace, MatrixOperator)
 FREQUENCIES: tuple[type[Frequencies], ...] = (
     KaryResponse,
     UnaryEncoding,
@@ -30,9 +32,7 @@ FREQUENCIES: tuple[type[Frequencies], ...] = (
     HadamardResponse,
     SubsetSelection,
     Rappor,
-    ModularNoise,
-    BoundedLaplace,
-    MatrixOperator,
+    *LINEAR,
 )
 MEANS: tuple[type[Means], ...] = (
     TwoPointMean,
@@ -44,6 +44,7 @@ OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS, *BASKETS)
 __all__ = [
     "BASKETS",
     "FREQUENCIES",
+    "LINEAR",
     "MEANS",
     "OPERATORS",
     "Baskets",
@@ -61,6 +62,7 @@ __all__ = [
     "Intervals",
     "KaryResponse",
     "LaplaceMean",
+    "Linear",
     "LocalHashing",
     "MatrixOperator",
     "MeanEstimate",

@@ -146,7 +146,10 @@ class Frequencies(Operator, Protocol):
 
     @abstractmethod
     def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        """For every value an interval that holds its true share with at least this confidence."""
+        """For every value an interval that holds its true share with this confidence.
+
+        Of pure operators at least, of linear ones about: see `estimates` and `linear`.
+        """
 
     @abstractmethod
     def spread(self, counts: Counts, weights: Floats) -> float:

@@ -24,7 +24,7 @@ from discreet.app.policies import load
 from discreet.app.publishing.subjects import schema_of, source_of
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Kind, Policy, Table
+from discreet.core.policy import WORD, Column, Kind, Policy, Table
 from discreet.engines.connection import quoted
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.engines.sources import CSV, header, split
@@ -90,6 +90,10 @@ class Clients(Protocol):
         """What codes stand for, where they stand for something that has a name."""
 
     @property
+    def other(self) -> str | float | None:
+        """What stands for an answer that is missing or outside of the domain, if something does."""
+
+    @property
     def also(self) -> tuple[str, ...]:
         """Columns that are read beside that of the answers."""
 
@@ -132,6 +136,11 @@ def having(file: str, column: str) -> str:
     if column.lower() not in (name.lower() for name in names):
         known = ", ".join(filter(None, names)) or "none"
         raise RequestError(f"{Path(file).name} has no column {column}.", hint=f"It has {known}.")
+    if not WORD.fullmatch(column):
+        raise RequestError(
+            "The name of a column must be letters, digits, blanks and . - _.",
+            hint="Give the column another name.",
+        )
     return source
 
 

@@ -32,12 +32,16 @@ from discreet.local.operator import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class Randomized:
-    """What was written, of how many clients; `entry` is the ledger's, where it was charged."""
+    """What was written, of how many clients; `other` is what an answer counted as that is none of the values.
+
+    `entry` is the ledger's, where it was charged.
+    """
 
     description: Description
     clients: int
     path: Path
-    entry: int | None
+    other: str | float | None
+    entry: int | None = None
 
 
 def described(clients: Clients, operator: Operator | None, promise: Promise | None) -> Description:
@@ -76,7 +80,8 @@ def randomize(
             return len(held)
 
         if policy is None or who is None:
-            return Randomized(description=description, clients=_plainly(work, path), path=path, entry=None)
+            people = _plainly(work, path)
+            return Randomized(description=description, clients=people, path=path, other=clients.other)
         text = f"collect randomize {answers.name} --column {answers.column}"
         with Curator(policy, ledger=opened(policy), engine=publisher, analyst=who) as curator:
             people, entry = curator.charged(
@@ -87,7 +92,7 @@ def randomize(
                 lambda _: b"",
                 {"file": path.name},
             )
-    return Randomized(description=description, clients=people, path=path, entry=entry.id)
+    return Randomized(description=description, clients=people, path=path, other=clients.other, entry=entry.id)
 
 
 def _require_elsewhere(answers: Answers, publisher: DuckDBPublisher, path: Path) -> None:

@@ -160,7 +160,8 @@ def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
         print(json.dumps(facts), flush=True)
     else:
         console = Console(soft_wrap=True)
-        console.print(f"survey   {url}\nresults  {url}results\nstore    {survey.store}", highlight=False)
+        places = f"survey   {url}\nresults  {url}results\nstore    {survey.store}"
+        console.print(places, highlight=False, markup=False)
         console.print(
             f"belief   from all that one person sends, {percent(prior)} becomes at most {at_most(posterior)}",
             highlight=False,
