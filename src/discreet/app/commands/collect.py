@@ -165,11 +165,13 @@ def run_analyse(
 @app.command("design", short_help="The best operators for a promise, with errors.")
 def run_design(
     promise: Annotated[str, typer.Option(help="prior:posterior, such as 1%:5%.")],
-    clients: Annotated[int, typer.Option(help="How many people will answer.")],
-    domain: Annotated[int | None, typer.Option(help="How many values an answer can have.")] = None,
+    clients: Annotated[int, typer.Option(help="How many people will answer.", min=1)],
+    domain: Annotated[int | None, typer.Option(help="How many values an answer can have.", min=2)] = None,
     mean: Annotated[Typed, typer.Option(help="For the mean of numbers of a range, such as 0..100.")] = None,
-    items: Annotated[int | None, typer.Option(help="For baskets: how many items there are.")] = None,
-    size: Annotated[int | None, typer.Option(help="For baskets: how many items of one are used.")] = None,
+    items: Annotated[int | None, typer.Option(help="For baskets: how many items there are.", min=2)] = None,
+    size: Annotated[
+        int | None, typer.Option(help="For baskets: how many items of one are used.", min=1)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the best as an OPERATOR.yaml.")
     ] = None,

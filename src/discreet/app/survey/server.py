@@ -13,7 +13,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import socket
-import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.resources import files
@@ -114,7 +113,7 @@ def application(survey: Survey, store: ReportStore) -> FastAPI:
             return JSONResponse({"error": error.message}, status_code=400)
         try:
             same = await run_in_threadpool(store.add, sent.ticket, sent.reports)
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
             trouble.tell(error)
             return JSONResponse({"error": NOT_NOW}, status_code=503)
         trouble.is_over()
