@@ -139,9 +139,9 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def test_a_full_disk_is_told_to_respondents_and_once_to_the_custodian(
+    capfd: pytest.CaptureFixture[str],
     survey: Served,
     full: Callable[[], None],
-    capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     full()
@@ -163,11 +163,13 @@ def test_a_full_disk_is_told_to_respondents_and_once_to_the_custodian(
         assert kept.count("SELECT COUNT(*) AS n FROM report").secret["n"].to_pylist() == [3]
 
 
-def test_a_browser_that_goes_away_leaves_no_trace(survey: Served, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_browser_that_goes_away_leaves_no_trace(capfd: pytest.CaptureFixture[str], survey: Served) -> None:
     port = int(survey.url.rstrip("/").rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as line:
         head = ("POST /reports HTTP/1.1", "Host: x", "Content-Type: application/json", "Content-Length: 500")
-        line.sendall("\r\n".join((*head, "", "{")).encode())
+        line.sendall("\r\n".join((*head, "Expect: 100-continue", "", "")).encode())
+        assert b"100 Continue" in line.recv(1000)  # the server waits for the rest
+        line.sendall(b"{")
     with socket.create_connection(("127.0.0.1", port)) as line:
         line.sendall(b"no request at all\r\n\r\n")
         line.recv(1000)
@@ -176,7 +178,7 @@ def test_a_browser_that_goes_away_leaves_no_trace(survey: Served, capfd: pytest.
 
 
 def test_what_nobody_thought_of_is_answered_with_the_same_headers(
-    survey: Served, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], survey: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("secret")
