@@ -342,7 +342,7 @@ BAD_WORDS: list[tuple[list[str], str]] = [
     ),
     (["design", "--promise", "5%", "--domain", "4", "--clients", "1"], "prior:posterior such as 1%:5%"),
     (["design", "--promise", "5%:1%", "--domain", "4", "--clients", "1"], "above the prior"),
-    (["design", "--promise", "1%:5%", "--domain", "1", "--clients", "1"], "at least 2"),
+    (["design", "--promise", "1%:5%", "--domain", "1", "--clients", "1"], "greater than or equal to 2"),
     (["estimate", "nowhere.parquet"], "There is no file nowhere.parquet"),
     (["estimate", "plain.parquet"], "does not say which operator"),
     (["estimate", "answers.csv"], "no Parquet file"),
