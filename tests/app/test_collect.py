@@ -143,11 +143,14 @@ def test_a_picture_is_drawn(here: Path) -> None:
     assert all(word in picture for word in ("disease, from 10,000 reports", "diabetes", "at most 5%"))
 
 
-def test_an_answer_outside_of_the_domain_is_counted_never_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_outside_of_the_domain_is_neither_named_nor_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert randomize("--promise", "1%:5%", "--values", "none,flu,diabetes") == 2
     told = capsys.readouterr().err
-    assert "100 of 10,000 answers in disease are outside of the domain of 3 values." in told
+    assert "Some answers in disease are none of the 3 values." in told
     assert "cancer" not in told
+    assert "100" not in told
     assert not Path("reports.parquet").exists()
 
 
@@ -339,7 +342,7 @@ BAD_WORDS: list[tuple[list[str], str]] = [
     ),
     (["design", "--promise", "5%", "--domain", "4", "--clients", "1"], "prior:posterior such as 1%:5%"),
     (["design", "--promise", "5%:1%", "--domain", "4", "--clients", "1"], "above the prior"),
-    (["design", "--promise", "1%:5%", "--domain", "1", "--clients", "1"], "at least 2"),
+    (["design", "--promise", "1%:5%", "--domain", "1", "--clients", "1"], "greater than or equal to 2"),
     (["estimate", "nowhere.parquet"], "There is no file nowhere.parquet"),
     (["estimate", "plain.parquet"], "does not say which operator"),
     (["estimate", "answers.csv"], "no Parquet file"),
@@ -363,7 +366,8 @@ BAD_WORDS += [
     ([*SOME, "-o", "x.parquet", "--operator", "weak.yaml"], "promised is 5%"),
     ([*SOME, "-o", "x.parquet", "--operator", "three.yaml"], "is for 3 values"),
     ([*SOME[:4], "-o", "x.parquet", "--values", "a,a"], "at least two different values"),
-    ([*SOME[:3], "illness", "-o", "x.parquet", *SOME[4:]], "does not have it"),
+    ([*SOME[:3], "illness", "-o", "x.parquet", *SOME[4:]], "has no column illness. It has disease"),
+    ([*SOME[:1], "odd.csv", *SOME[2:3], "How old?", "-o", "x.parquet", *SOME[4:]], "another name"),
 ]
 
 
@@ -371,6 +375,7 @@ BAD_WORDS += [
 def test_bad_input_gets_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("weak.yaml").write_text("operator: kary-response\nvalues: 4\ntruth: 99%\n")
     Path("three.yaml").write_text("operator: kary-response\nvalues: 3\ntruth: 50%\n")
+    Path("odd.csv").write_text("How old?\n1\n")
     pq.write_table(pa.table({"report": [0, 1]}), "plain.parquet")
     assert discreet("collect", *words, "--json") == 2
     told = json.loads(capsys.readouterr().out)
@@ -400,11 +405,49 @@ def test_words_of_a_policy_are_read_as_their_type_says(
     table = f"people: {{source: people.csv, person: row, columns: {{{columns}}}}}"
     (here / "privacy.yaml").write_text(f"tables: {{{table}}}\n")
     (here / "people.csv").write_text("smokes,age\nTRUE,07\nfalse,7\n")
-    for column, values in (("smokes", 2), ("age", 10)):
+    for column, values in (("smokes", 3), ("age", 11)):
         words = ("people", "--column", column, "--promise", "1%:5%", "-o", f"{column}.parquet", "--json")
         assert discreet("collect", "randomize", *words) == 0
         found = shown(capsys)
         assert (found["clients"], found["values"], found["entry"]) == (2, values, None)
+
+
+def test_values_are_shown_as_text_not_as_markup(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "odd.csv").write_text("a\n[/b]\n[red]x\n")
+    listed = ("--column", "a", "--values", "[/b],[red]x", "--promise", "1%:5%")
+    for more in ((), ("--basket", "a", "--size", "1")):
+        assert discreet("collect", "randomize", "odd.csv", *listed, *more, "-o", "odd.parquet") == 0
+        assert discreet("collect", "estimate", "odd.parquet") == 0
+        told = capsys.readouterr().out
+        assert all(word in told for word in ("[/b]", "[red]x"))
+    names = "labels: ['[/b]', '[red]x']\nprior: {'[/b]': 50%}\nproperties: {'[/i]': '[/b]'}\n"
+    (here / "odd.yaml").write_text(
+        f"operators: {{'[/a]': {{operator: kary-response, values: 2, epsilon: 1}}}}\n{names}"
+    )
+    assert discreet("collect", "analyse", "odd.yaml") == 0
+    assert "[/i]" in capsys.readouterr().out
+
+
+def test_intervals_that_rest_on_a_normal_law_are_said_to_hold_about(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind, said in (("bounded-laplace", "with about 95% each"), ("kary-response", "with 95% each")):
+        (here / "operator.yaml").write_text(f"operator: {kind}\nvalues: 4\nepsilon: 1\n")
+        assert randomize("--values", ",".join(DISEASES), "--operator", "operator.yaml") == 0
+        assert discreet("collect", "estimate", "reports.parquet") == 0
+        assert said in capsys.readouterr().out
+
+
+def test_the_lines_of_python_that_the_documentation_shows_do_what_it_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "collect.md").read_text()
+    (text,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(text, names)
+    kept, weak = names["operator"], names["KaryResponse"](values=4, truth=0.9)
+    asked = names["prior"], [names["rare"]], names["promise"]
+    assert kept.breaches(*asked) == ()
+    assert len(weak.breaches(*asked)) == 1
+    assert len(names["reports"]) == names["found"].clients == 10_000
 
 
 def test_the_files_that_the_documentation_shows_can_be_used(here: Path) -> None:

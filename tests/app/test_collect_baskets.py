@@ -159,14 +159,15 @@ def test_items_and_people_come_from_the_policy_and_its_ledger_is_charged(
     assert "may have several rows" in " ".join(capsys.readouterr().err.split())
 
 
-def test_items_outside_of_the_domain_are_counted_never_named(
+def test_items_outside_of_the_domain_are_neither_named_nor_counted(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "items.txt").write_text("bread\nbutter\nmilk\nbeer\nother\n")
     assert randomize(*AS_ROWS, *DECLARED) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "12,000 of 54,000 items in item are outside of the domain of 5." in told
+    assert "Some items in item are none of the 5 that are listed." in told
     assert "crisps" not in told
+    assert "000" not in told
     assert randomize(*AS_ROWS, *DECLARED, "--other", "other", "--json") == 0
     capsys.readouterr()
     assert discreet("collect", "estimate", "reports.parquet", "--confidence", SURE, "--json") == 0
@@ -207,7 +208,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
         "how many items of a basket are used",
     ),
     (("shop.csv", "--column", "item", "--size", "3", *DECLARED), "--basket COLUMN"),
-    (("shop.csv", "--column", "item", "--basket", "buyer", "--size", "3", *DECLARED), "does not have it"),
+    (("shop.csv", "--column", "item", "--basket", "buyer", "--size", "3", *DECLARED), "has no column buyer"),
     ((*AS_ROWS, "--promise", "5%:50%"), "not taken from the data"),
     ((*AS_ROWS, *DECLARED, "--values", "a,b"), "give one of them"),
     ((*AS_ROWS, *DECLARED, "--other", "soap"), "one of the values"),
@@ -239,7 +240,7 @@ def test_bad_input_gets_one_sentence(
 def test_rows_without_a_basket_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "shop.csv").write_text("customer,receipt,item\nann,1,bread\n,2,bread\n,3,milk\n")
     assert randomize(*AS_ROWS, *DECLARED) == 2
-    assert "2 rows do not say which basket they are of." in capsys.readouterr().err
+    assert "Some rows do not say which basket they are of." in capsys.readouterr().err
 
 
 def test_only_baskets_are_mined(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_a_report_is_kept_and_counted(survey: Served) -> None:
 def test_the_same_ticket_again_is_not_counted_again_and_changes_nothing(survey: Served) -> None:
     survey.post(message(survey))
     before = survey.results
-    assert survey.post(message(survey, reports=[[0], [0, 1]]))[0] == 200
+    assert survey.post(message(survey, reports=[[0], [0, 1]]))[0] == 409
     assert survey.results == before
     survey.post(message(survey, ticket="1" * 32))
     assert survey.results["clients"] == 2

@@ -246,6 +246,8 @@ def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing
         (("people", "--promise", "2%", "-o", "made.csv"), 2, "prior:posterior"),
         (("people", "--promise", "1%:20%", "-o", "made.csv"), 3, "left to analyst"),
         (("people", "--epsilon", "1", "-o", "people.parquet"), 2, "people"),
+        (("people", "--epsilon", "1", "-o", "panel.parquet"), 2, "the table panel of the policy"),
+        (("people", "--epsilon", "1", "-o", "./link.parquet"), 2, "the table panel of the policy"),
         (("people", "--epsilon", "1", "--quality", "good", "-o", "made.parquet"), 2, "lean or best"),
         (("people", "--epsilon", "1", "--target", "city", "-o", "made.parquet"), 2, "--panel"),
         (("people", "--epsilon", "1", "--panel", "none.csv", "-o", "made.parquet"), 2, "does not exist"),
@@ -261,6 +263,10 @@ def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing
 def test_what_cannot_be_made_is_refused_and_costs_nothing(
     folder: Path, words: tuple[str, ...], code: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    more = "  panel: {source: panel.parquet, columns: {city: {type: category, values: [Bern]}}}\n"
+    (folder / "privacy.yaml").write_text(POLICY + more)
+    pq.write_table(people(10, 3), folder / "panel.parquet")
+    (folder / "link.parquet").symlink_to("panel.parquet")
     assert discreet("synthesize", *words) == code
     assert told in " ".join(capsys.readouterr().err.split())
     assert discreet("ledger", "--json") == 0

@@ -35,3 +35,6 @@ class Randomness:
         while (draw := self.bits(width)) >= bound:
             pass
         return draw
+
+
+SYSTEM = Randomness()

@@ -116,6 +116,11 @@ def split(source: str) -> tuple[str, str]:
     return (file, inner) if Path(file).suffix.lower() in DATABASE else (source, "")
 
 
+def header(path: Path, declared: Iterable[str]) -> list[str]:
+    """The names that stand in the first line of a CSV file, under the separator that finds the declared."""
+    return _dialect(path, declared)[1]
+
+
 def _attach(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
     connection.execute(f"ATTACH {literal(str(source.files[0]))} AS {ATTACHED} (READ_ONLY)")
     *schema, name = source.inner.split(".")

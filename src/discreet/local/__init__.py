@@ -4,13 +4,15 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 (tests/conformance/test_operators.py).
 """
 
-from discreet.local.baskets import BASKETS, Baskets, CutAndPaste, SelectASize
+from discreet.local.baskets import BASKETS, Baskets, CutAndPaste, SelectASize, design_baskets
 from discreet.local.bounded_laplace import BoundedLaplace
+from discreet.local.design import Design, design, design_mean
 from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
 from discreet.local.forms import Bits, Codes, Counts, Form, Reports
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
 from discreet.local.laplace_mean import LaplaceMean
+from discreet.local.linear import Linear
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise
@@ -22,6 +24,7 @@ from discreet.local.swings import Swing
 from discreet.local.two_point_mean import TwoPointMean
 from discreet.local.unary_encoding import UnaryEncoding
 
+LINEAR: tuple[type[Linear], ...] = (ModularNoise, BoundedLaplace, MatrixOperator)
 FREQUENCIES: tuple[type[Frequencies], ...] = (
     KaryResponse,
     UnaryEncoding,
@@ -29,9 +32,7 @@ FREQUENCIES: tuple[type[Frequencies], ...] = (
     HadamardResponse,
     SubsetSelection,
     Rappor,
-    ModularNoise,
-    BoundedLaplace,
-    MatrixOperator,
+    *LINEAR,
 )
 MEANS: tuple[type[Means], ...] = (
     TwoPointMean,
@@ -43,6 +44,7 @@ OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS, *BASKETS)
 __all__ = [
     "BASKETS",
     "FREQUENCIES",
+    "LINEAR",
     "MEANS",
     "OPERATORS",
     "Baskets",
@@ -51,6 +53,7 @@ __all__ = [
     "Codes",
     "Counts",
     "CutAndPaste",
+    "Design",
     "Estimate",
     "Figure",
     "Form",
@@ -59,6 +62,7 @@ __all__ = [
     "Intervals",
     "KaryResponse",
     "LaplaceMean",
+    "Linear",
     "LocalHashing",
     "MatrixOperator",
     "MeanEstimate",
@@ -73,4 +77,7 @@ __all__ = [
     "Swing",
     "TwoPointMean",
     "UnaryEncoding",
+    "design",
+    "design_baskets",
+    "design_mean",
 ]

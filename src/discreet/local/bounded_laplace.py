@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.core.errors import require
 from discreet.core.numbers import Real, is_real
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.forms import Codes, Reports
 from discreet.local.iterative_bayes import Channel
 from discreet.local.linear import Linear
@@ -90,7 +90,7 @@ class BoundedLaplace(Linear):
     def likelihood(self, report: Reports) -> Floats:
         return self._drawn.likelihood(report)
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         return self._drawn.randomize(x, random)
 
     @property

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from discreet.belief.breaches import Mask
 from discreet.core.errors import require
 from discreet.core.numbers import Real
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Counts, Reports
 from discreet.local.pure import Listed
@@ -81,7 +81,7 @@ class HadamardResponse(Listed):
     def gamma(self) -> float:
         return float(self.truth / (1 - self.truth)) if self.truth < 1 else math.inf
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         rows = require_codes(self, x, self.values) + 1
         reports = uniform(self.outputs, rows.size, random)
         wanted = coins(parts_of(self.truth), rows.size, random)

@@ -26,7 +26,7 @@ from discreet.belief.breaches import Mask
 from discreet.core.compiled import kernel
 from discreet.core.errors import require
 from discreet.core.numbers import Real
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Counts, Reports
 from discreet.local.pure import Listed
@@ -89,7 +89,7 @@ class KaryResponse(Listed):
         lie = (1 - self.truth) / (self.values - 1)
         return float(self.truth / lie) if lie else math.inf
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         truthful = coins(parts_of(self.truth), codes.size, random)
         # one lie is drawn for everybody, so that nothing but the report depends on who tells one

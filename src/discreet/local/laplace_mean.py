@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core.numbers import Real, require_count
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.averages import Average
 from discreet.local.bounded_laplace import BoundedLaplace
 from discreet.local.forms import Codes, Reports
@@ -73,7 +73,7 @@ class LaplaceMean(Average):
     def encode(self, numbers: ArrayLike) -> Integers:
         return encode(self, numbers)
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         return self.noise.randomize(x, random)
 
     def likelihood(self, report: Reports) -> Floats:

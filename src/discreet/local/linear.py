@@ -3,7 +3,8 @@
 Every report y is worth a vector of shares A(y), unbiased: the sum over y of Pr[x -> y] A(y) is 1 at x and 0
 elsewhere. Raw shares are the mean of A over the reports, and the variance of any sum of them is that of a
 mean of independent terms, seen in the counts themselves; it is no less than that of the law of the estimated
-shares, as a few reports that are alike leave doubt. Intervals are normal.
+shares, as a few reports that are alike leave doubt. Intervals are normal: they hold with about the confidence
+that is asked for, and with a few dozen reports or fewer they miss up to four times as often.
 """
 
 from __future__ import annotations

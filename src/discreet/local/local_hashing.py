@@ -28,7 +28,7 @@ from discreet.belief.breaches import Mask
 from discreet.core.compiled import kernel
 from discreet.core.errors import require
 from discreet.core.numbers import Real
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.fields import Field, field_of, is_field_size, spread_counts, spread_weights
 from discreet.local.forms import Counts, Reports
@@ -115,7 +115,7 @@ class LocalHashing(Listed):
     def field(self) -> Field:
         return field_of(self.buckets)
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes, g = require_codes(self, x, self.values), self.buckets
         seeds = uniform(self.seeds, codes.size, random)
         own = _hashed(seeds, codes, self.field.add, self.field.multiply)

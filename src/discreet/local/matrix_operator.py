@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.belief.breaches import ROUNDING
 from discreet.core.compiled import kernel
 from discreet.core.errors import InvalidParameterError, require
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.forms import Codes, Reports
 from discreet.local.iterative_bayes import Channel, of_matrix
 from discreet.local.linear import Linear
@@ -82,7 +82,7 @@ class MatrixOperator(Linear):
     def likelihood(self, report: Reports) -> Floats:
         return np.asarray(self.columns()[:, int(self.form.index(np.atleast_1d(report))[0])])
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         last = self.outputs - 1 - np.argmax(self._floats[:, ::-1] > 0, axis=1)
         return _invert(codes, random.words(codes.size), self._cumulated, last)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from discreet.belief.breaches import Mask
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.numbers import Real, require_count
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Reports
 from discreet.local.iterative_bayes import Channel
@@ -87,7 +87,7 @@ class ModularNoise(TwoLevel, Linear):
             return math.inf
         return float(1 + self.share * self.values / ((1 - self.share) * self.window))
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         moved = (codes + uniform(self.window, codes.size, random) - self.reach) % self.values
         stays = coins(parts_of(self.share), codes.size, random)

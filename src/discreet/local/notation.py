@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,19 @@ def read(data: Mapping[str, Any]) -> Operator:
     try:
         return kind.under(**exact) if "epsilon" in exact else kind(**exact)  # type: ignore[attr-defined]
     except (TypeError, AttributeError):
-        known = [each.name for each in fields(kind) if each.init]  # type: ignore[arg-type]
         raise RequestError(
-            f"{name} has other parameters than {', '.join(given) or 'none'}.",
-            hint=f"Give {', '.join(known)}" + (", or epsilon and values." if hasattr(kind, "under") else "."),
+            f"{name} has other parameters than {', '.join(given) or 'none'}.", hint=f"Give {_known(kind)}."
         ) from None
+
+
+def _known(kind: type[Operator]) -> str:
+    """The parameters of a kind, and those by which it is made under an epsilon."""
+    law = ", ".join(each.name for each in fields(kind) if each.init)  # type: ignore[arg-type]
+    under = getattr(kind, "under", None)
+    if under is None:
+        return law
+    needed = [name for name, each in signature(under).parameters.items() if each.default is each.empty]
+    return f"{law}; or {', '.join(needed)}"
 
 
 def _plain(value: Any) -> Any:

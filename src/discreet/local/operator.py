@@ -34,7 +34,7 @@ from discreet.belief.odds import highest, lowest
 from discreet.belief.promise import Promise
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.guarantees import PureDP
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.estimates import Estimate, Intervals, MeanEstimate
 from discreet.local.forms import Counts, Form, Reports
 from discreet.local.swings import Swing, breaking
@@ -64,7 +64,7 @@ class Operator(Protocol):
         """How many different reports there are; None if they are too many to be numbered."""
 
     @abstractmethod
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         """One report for each client, from the client's value and coins of its own."""
 
     @abstractmethod
@@ -146,7 +146,10 @@ class Frequencies(Operator, Protocol):
 
     @abstractmethod
     def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        """For every value an interval that holds its true share with at least this confidence."""
+        """For every value an interval that holds its true share with this confidence.
+
+        Of pure operators at least, of linear ones about: see `estimates` and `linear`.
+        """
 
     @abstractmethod
     def spread(self, counts: Counts, weights: Floats) -> float:

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from discreet.belief.breaches import Mask
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.averages import Average, line
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Reports
@@ -91,7 +91,7 @@ class PiecewiseMean(TwoLevel, Average):
     def encode(self, numbers: ArrayLike) -> Integers:
         return encode(self, numbers)
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         near = codes + uniform(self.window, codes.size, random)
         kept = coins(parts_of(self.share), codes.size, random)

@@ -29,7 +29,7 @@ from scipy.special import ndtri
 
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.numbers import require_count
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bits import bits, unpacked
 from discreet.local.draws import uniform
 from discreet.local.estimates import Intervals
@@ -126,7 +126,7 @@ class Rappor(Frequencies):
             turn += 1
         return found
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         """The first report of each client, from a cohort drawn for it."""
         codes = require_codes(self, x, self.values)
         return self.report(self.permanent(codes, random), random)

@@ -30,7 +30,7 @@ from discreet.belief.breaches import Mask
 from discreet.core.compiled import kernel
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bits import bits, ones, put, unpacked
 from discreet.local.draws import Wide, coins, wide_words
 from discreet.local.forms import Bits, Counts, Reports
@@ -106,7 +106,7 @@ class SubsetSelection(Pure):
             return math.inf
         return float(self.truth * (self.values - self.size) / ((1 - self.truth) * self.size))
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         own = coins(parts_of(self.truth), codes.size, random)
         reports = bits(WHOLE * self.size // self.values, codes.size, self.values, random)

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.averages import Average, line
 from discreet.local.draws import coins_each
 from discreet.local.forms import Codes, Counts, Reports
@@ -90,7 +90,7 @@ class TwoPointMean(Average):
     def encode(self, numbers: ArrayLike) -> Integers:
         return encode(self, numbers)
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         return coins_each(self._ones[codes], random).astype(np.int64)
 

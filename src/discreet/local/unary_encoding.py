@@ -23,7 +23,7 @@ import numpy as np
 from discreet.belief.breaches import Mask
 from discreet.core.errors import require
 from discreet.core.numbers import Real
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bits import bits, put, unpacked
 from discreet.local.draws import coins
 from discreet.local.forms import Bits, Counts, Reports
@@ -83,7 +83,7 @@ class UnaryEncoding(Pure):
     def gamma(self) -> float:
         return float((1 - self.noise) / self.noise) if self.noise else math.inf
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         reports = bits(parts_of(self.noise), codes.size, self.values, random)
         put(reports, codes, coins(WHOLE // 2, codes.size, random))

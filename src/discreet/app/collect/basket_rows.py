@@ -2,6 +2,7 @@
 
 Basket      a person's: in a table of the policy whose people may have several rows, the column that names the
             basket must be the one that names the person.
+Unknown     Of a policy's table, an item that is not declared is none, and a row without a basket is left out.
 Nothing     An item that is missing is none, so that a client without items has a row, or an empty list.
 """
 
@@ -12,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers, require_one_row_each
+from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers, having, require_one_row_each
 from discreet.belief import Promise
 from discreet.core.errors import DataError, RequestError
 from discreet.engines.connection import quoted
+from discreet.engines.publishing import DuckDBPublisher
 from discreet.local import BASKETS
 from discreet.local.baskets import design_baskets, packed
 from discreet.local.operator import Operator
@@ -33,6 +35,10 @@ class BasketRows:
     basket: str | None = None
     other: str | None = None
 
+    @property
+    def also(self) -> tuple[str, ...]:
+        return () if self.basket is None else (self.basket,)
+
     def chosen(self, promise: Promise) -> Operator:
         return design_baskets(promise, len(self.values), self.size, 1)[0].operator
 
@@ -49,19 +55,19 @@ class BasketRows:
             )
         if operator.size != self.size:
             raise RequestError(f"The operator is for baskets of {operator.size}; --size is {self.size}.")
+        operator.variance(1, 1)  # raises where nothing can be learned
 
-    def held(self, operator: Operator) -> Words:
+    def held(self, operator: Operator, publisher: DuckDBPublisher) -> Words:
         """A row of bits for every basket."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
-        also = () if self.basket is None else (self.basket,)
-        found = self.answers.count(self._sql(), {DOMAIN: codes}, *also)
-        if found.num_rows == 0:
-            raise DataError("There is no basket.", hint="Name a file that has some.")
-        self._require_known(found)
+        found = publisher.count(self._sql(), {DOMAIN: codes}).secret
+        if self.answers.policy is None:
+            self._require_known(found)
         return packed(found["codes"].combine_chunks(), len(self.values))
 
     def _sql(self) -> str:
         text = self.answers.read_as_declared("item")
+        kept = "" if self.answers.policy is None else "WHERE basket IS NOT NULL"
         spare = "NULL" if self.other is None else str(self.values.index(self.other))
         # an item that is missing has no code, and is not counted among those that are outside
         looked_up = (
@@ -71,9 +77,8 @@ class BasketRows:
         )
         return (
             "SELECT COALESCE(list(DISTINCT code) FILTER (WHERE code IS NOT NULL), []) AS codes, "
-            "COUNT(*) FILTER (WHERE given) AS given, "
             "COUNT(*) FILTER (WHERE given AND code IS NULL) AS strange, "
-            f"COUNT(*) FILTER (WHERE basket IS NULL) AS lost FROM ({looked_up}) GROUP BY basket"
+            f"COUNT(*) FILTER (WHERE basket IS NULL) AS lost FROM ({looked_up}) {kept} GROUP BY basket"
         )
 
     def _rows(self) -> str:
@@ -86,14 +91,15 @@ class BasketRows:
         return f"SELECT basket, unnest({some}) AS item FROM ({numbered})"
 
     def _require_known(self, found: pa.Table) -> None:
-        given, strange, lost = (sum(found[name].to_pylist()) for name in ("given", "strange", "lost"))
+        if found.num_rows == 0:
+            raise DataError("There is no basket.", hint="Name a file that has some.")
+        strange, lost = (sum(found[name].to_pylist()) for name in ("strange", "lost"))
         if lost:
-            raise DataError(f"{lost:,} rows do not say which basket they are of.", hint="Leave them out.")
+            raise DataError("Some rows do not say which basket they are of.", hint="Leave them out.")
         if strange:
             raise DataError(
-                f"{strange:,} of {given:,} items in {self.answers.column} are outside of the domain of "
-                f"{len(self.values):,}.",
-                hint="Declare what is missing, or name an item that stands for the rest: --other ITEM.",
+                f"Some items in {self.answers.column} are none of the {len(self.values):,} that are listed.",
+                hint="Add what is missing, or name an item that stands for the rest: --other ITEM.",
             )
 
 
@@ -104,7 +110,9 @@ def find_baskets(
     if basket is None:
         require_one_row_each(answers)
         _require_lists(answers)
-    elif answers.policy is not None and answers.source.person_column != basket:
+    elif answers.policy is None:
+        having(answers.source.source, basket)
+    elif answers.source.person_column != basket:
         raise RequestError(
             f"A person of {answers.name} may have several baskets, and each report would cost the promise "
             "once more.",
@@ -116,7 +124,9 @@ def find_baskets(
 def _require_lists(answers: Answers) -> None:
     """Refuse a column of single values; its type is in the header of the file."""
     column = quoted(answers.column)
-    kinds = answers.count(f"SELECT column_type FROM (DESCRIBE SELECT {column} FROM {quoted(ANSWERS)})")
+    described = f"SELECT column_type FROM (DESCRIBE SELECT {column} FROM {quoted(ANSWERS)})"
+    with answers.open() as publisher:
+        kinds = publisher.count(described).secret
     if not kinds["column_type"][0].as_py().endswith("]"):
         raise RequestError(
             f"Column {answers.column} has no lists of items.",

@@ -17,7 +17,7 @@ def show_mined(console: Console, found: Found) -> None:
     """Itemsets, rules, and how sure they are."""
     wanted = found.wanted
     if found.mined.found:
-        console.print(_itemsets(found))
+        console.print(_itemsets(found), markup=False)
         _left_out(console, len(found.mined.found), "itemsets")
     else:
         console.print(
@@ -25,7 +25,7 @@ def show_mined(console: Console, found: Found) -> None:
         )
     if found.rules:
         console.print()
-        console.print(_rules(found))
+        console.print(_rules(found), markup=False)
         _left_out(console, len(found.rules), "rules")
     console.print()
     doubt = percent(1 - wanted.confidence)

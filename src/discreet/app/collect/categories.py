@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers
+from discreet.app.collect.clients import ANSWERS, DOMAIN, MISSING, Answers
 from discreet.belief import Promise
 from discreet.core.errors import DataError, RequestError
 from discreet.engines.connection import quoted
+from discreet.engines.publishing import DuckDBPublisher
 from discreet.local.design import design
-from discreet.local.operator import Operator
+from discreet.local.operator import Frequencies, Operator
 from discreet.mechanisms.sampling import Integers
 
 SLACK = 1.05
@@ -25,6 +27,7 @@ class Categories:
     answers: Answers
     values: tuple[str, ...]
     other: str | None = None
+    also: tuple[str, ...] = ()
 
     def chosen(self, promise: Promise) -> Operator:
         """Of the operators with almost the least error under the promise, that with the shortest reports."""
@@ -36,17 +39,22 @@ class Categories:
         if operator.values != len(self.values):
             raise RequestError(
                 f"The operator is for {operator.values:,} values; {self.answers.column} has "
-                f"{len(self.values):,}."
+                f"{len(self.values):,}{self._extra}."
             )
+        cast("Frequencies", operator).variance(1 / 2, 1)  # raises where nothing can be learned
 
-    def held(self, operator: Operator) -> Integers:
+    @property
+    def _extra(self) -> str:
+        return ", the missing one among them" if self.answers.policy and self.other == MISSING else ""
+
+    def held(self, operator: Operator, publisher: DuckDBPublisher) -> Integers:
         """The code of every answer, in the order of codes: nothing of the order of rows gets through."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
-        found = self.answers.count(
+        found = publisher.count(
             f"SELECT d.code, COUNT(*) AS people FROM {quoted(ANSWERS)} AS a "
             f"LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {self.answers.text} GROUP BY d.code",
             {DOMAIN: codes},
-        )
+        ).secret
         counts, outside = np.zeros(len(self.values), np.int64), 0
         for code, people in zip(found["code"].to_pylist(), found["people"].to_pylist(), strict=True):
             if code is None:
@@ -59,12 +67,11 @@ class Categories:
         column = self.answers.column
         if outside and self.other is None:
             raise DataError(
-                f"{outside:,} of {outside + int(counts.sum()):,} answers in {column} are outside of the "
-                f"domain of {len(self.values):,} values.",
-                hint="Declare what is missing, or name a value that stands for the rest: --other VALUE.",
+                f"Some answers in {column} are none of the {len(self.values):,} values.",
+                hint="Add what is missing, or name a value that stands for the rest: --other VALUE.",
             )
         if self.other is not None:
             counts[self.values.index(self.other)] += outside
-        if not counts.any():
+        if not counts.any() and self.answers.policy is None:
             raise DataError(f"There is no answer in {column}.", hint="Name a file that has some.")
         return counts

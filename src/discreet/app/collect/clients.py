@@ -2,6 +2,9 @@
 
 Domain      from the policy's column or from --values, never from the data: a domain that were read off the
             data would tell which values occur.
+Decided     Of a policy's table everything follows from text and policy: what is missing or not declared has
+            a stand-in that is known before a row is read, so that neither an error nor its absence tells of
+            anybody. A plain file that nobody declared is refused where it has answers outside of the domain.
 One each    Every client sends one report, and a client is a person: who sent several would cost the promise
             several times. A table whose people may have several rows is refused, unless a person's rows are
             one basket.
@@ -11,36 +14,40 @@ Kinds       values of a list (categories.py), numbers of a range (numbers.py), b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.app.policies import load
+from discreet.app.publishing.subjects import schema_of, source_of
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Kind, Policy, Table
+from discreet.core.policy import WORD, Column, Kind, Policy, Table
 from discreet.engines.connection import quoted
 from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.sources import CSV, header, split
 from discreet.local.operator import Operator
 from discreet.local.thresholds import LARGEST_DOMAIN
 
-ANSWERS, DOMAIN = "answers", "_discreet_domain"
+ANSWERS, DOMAIN, MISSING = "answers", "_discreet_domain", "missing"
 POLICY = Path("privacy.yaml")
 READ_AS = {Kind.INTEGER: "BIGINT", Kind.BOOLEAN: "BOOLEAN"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """Where answers are: a column of a file, or of a table of the policy."""
+    """Where answers are: a column of a file, or of a table of the policy.
+
+    `beside` is the policy that is at hand, even if the answers are none of its tables.
+    """
 
     source: Table
     column: str
     policy: Policy | None = None
     name: str = ANSWERS
+    beside: Policy | None = None
 
     @property
     def declared(self) -> Column:
@@ -49,20 +56,26 @@ class Answers:
 
     @property
     def text(self) -> str:
-        """An answer as text, in SQL; as numbers, 07 and 7 are one."""
+        """An answer as text, in SQL; as numbers, 07 and 7 are one, and what is beyond an end is that end."""
         return self.read_as_declared(f"a.{quoted(self.column)}")
 
     def read_as_declared(self, expression: str) -> str:
         """The same of another expression that has the column's values."""
         text, kind = f"CAST({expression} AS VARCHAR)", READ_AS.get(self.declared.type)
-        return text if kind is None else f"CAST(TRY_CAST(trim({text}) AS {kind}) AS VARCHAR)"
+        if kind is None:
+            return text
+        value = f"TRY_CAST(trim({text}) AS {kind})"
+        if self.declared.grid is not None:
+            low, high = self.declared.grid
+            # greatest and least pass over what is missing
+            value = f"CASE WHEN {value} IS NOT NULL THEN greatest({low}, least({high}, {value})) END"
+        return f"CAST({value} AS VARCHAR)"
 
-    def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None, *also: str) -> pa.Table:
-        """The rows of a SELECT over the column, and over columns that are named `also`."""
+    def open(self, *also: str) -> DuckDBPublisher:
+        """The column, and columns that are named `also`, to be counted; of rows nothing is read yet."""
         facts = {name: self.source.columns.get(name, Column()) for name in (self.column, *also)}
         table = self.source.model_copy(update={"columns": facts, "links": {}, "person": "row"})
-        with DuckDBPublisher({ANSWERS: table}) as publisher:
-            return publisher.count(sql, lent).secret
+        return DuckDBPublisher({ANSWERS: table})
 
 
 class Clients(Protocol):
@@ -76,14 +89,25 @@ class Clients(Protocol):
     def values(self) -> tuple[str, ...]:
         """What codes stand for, where they stand for something that has a name."""
 
+    @property
+    def other(self) -> str | float | None:
+        """What stands for an answer that is missing or outside of the domain, if something does."""
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """Columns that are read beside that of the answers."""
+
     def chosen(self, promise: Promise) -> Operator:
         """The operator that is best for them under a promise; no data is read."""
 
     def require_fit(self, operator: Operator) -> None:
-        """Refuse an operator that is for others."""
+        """Refuse an operator that is for others, or from whose reports nothing can be learned."""
 
-    def held(self, operator: Operator) -> NDArray[Any]:
-        """What each client holds, as the operator takes it; refused where that is outside of the domain."""
+    def held(self, operator: Operator, publisher: DuckDBPublisher) -> NDArray[Any]:
+        """What each client holds, as the operator takes it.
+
+        A plain file is refused where that is outside of the domain; a policy's table never is.
+        """
 
 
 def find_answers(table: str, column: str, policy: Path | None) -> Answers:
@@ -92,14 +116,32 @@ def find_answers(table: str, column: str, policy: Path | None) -> Answers:
     name = _in_policy(table, declared)
     if name is not None and declared is not None:
         return _of_policy(declared, name, column)
-    path = Path(table)
-    if not path.is_file():
+    if not Path(split(table)[0]).is_file():
         raise RequestError(
-            f"There is no table {path} in a policy and no such file.", hint="Name a CSV or Parquet file."
+            f"There is no table {table} in a policy and no such file.",
+            hint="Name a CSV, Parquet or DuckDB file.",
         )
-    return Answers(
-        source=Table(source=str(path.absolute()), columns={column: Column(type=Kind.TEXT)}), column=column
-    )
+    source, facts = having(table, column), {column: Column(type=Kind.TEXT)}
+    return Answers(source=Table(source=source, columns=facts), column=column, beside=declared)
+
+
+def having(file: str, column: str) -> str:
+    """A file without a policy as a source, refused where it lacks a column."""
+    path = Path(file).absolute()
+    if path.suffix.lower() in CSV:
+        source, names = str(path), header(path, [column])
+    else:
+        schema = schema_of(file)
+        source, names = schema.source, [name for name, _ in schema.columns]
+    if column.lower() not in (name.lower() for name in names):
+        known = ", ".join(filter(None, names)) or "none"
+        raise RequestError(f"{Path(file).name} has no column {column}.", hint=f"It has {known}.")
+    if not WORD.fullmatch(column):
+        raise RequestError(
+            "The name of a column must be letters, digits, blanks and . - _.",
+            hint="Give the column another name.",
+        )
+    return source
 
 
 def require_one_row_each(answers: Answers) -> None:
@@ -134,6 +176,22 @@ def require_among(values: tuple[str, ...], other: str | None) -> None:
     """Refuse what stands for the rest and is none of the values."""
     if other is not None and other not in values:
         raise RequestError(f"--other must be one of the values; got {other}.", hint="Add it to the values.")
+
+
+def with_stand_in(
+    answers: Answers, values: tuple[str, ...], other: str | None
+) -> tuple[tuple[str, ...], str | None]:
+    """The values, and which of them stands for the rest; of a policy's table one always does.
+
+    Where the policy says that every row has a value, that is the first, as it is for what is mined; else the
+    missing answer is a value of its own.
+    """
+    require_among(values, other)
+    if other is not None or answers.policy is None:
+        return values, other
+    if answers.declared.nulls is False:
+        return values, values[0]
+    return (values if MISSING in values else (*values, MISSING)), MISSING
 
 
 def parse_values(text: str) -> tuple[str, ...]:
@@ -173,8 +231,7 @@ def _in_policy(table: str, policy: Policy | None) -> str | None:
         return None
     if table in policy.tables:
         return table
-    here = str(Path(table).absolute())
-    return next((name for name, entry in policy.tables.items() if entry.source == here), None)
+    return source_of(policy, table)
 
 
 def _of_policy(policy: Policy, name: str, column: str) -> Answers:
@@ -183,7 +240,7 @@ def _of_policy(policy: Policy, name: str, column: str) -> Answers:
         raise RequestError(
             f"Table {name} of the policy has no column {column}.", hint=f"It has {', '.join(source.columns)}."
         )
-    return Answers(source=source, column=column, policy=policy, name=name)
+    return Answers(source=source, column=column, policy=policy, name=name, beside=policy)
 
 
 def _declared(answers: Answers) -> tuple[str, ...]:

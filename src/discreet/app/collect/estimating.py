@@ -19,7 +19,7 @@ from discreet.belief import highest
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
-from discreet.local import BASKETS, Baskets
+from discreet.local import BASKETS, LINEAR, Baskets
 from discreet.local.baskets import Supports
 from discreet.local.collecting import tallied
 from discreet.local.estimates import Estimate, MeanEstimate
@@ -41,6 +41,11 @@ class Estimated:
     estimate: Estimate | MeanEstimate | Supports
     confidence: float
     together: float
+
+    @property
+    def nearly(self) -> bool:
+        """Whether intervals rest on a normal law, which few reports follow only roughly."""
+        return isinstance(self.estimate, Estimate) and isinstance(self.description.operator, LINEAR)
 
     @property
     def reached(self) -> tuple[float, float]:

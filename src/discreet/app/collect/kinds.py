@@ -7,7 +7,14 @@ from pathlib import Path
 
 from discreet.app.collect.basket_rows import BasketRows, find_baskets
 from discreet.app.collect.categories import Categories
-from discreet.app.collect.clients import Clients, domain_of, find_answers, require_among, require_one_row_each
+from discreet.app.collect.clients import (
+    Clients,
+    domain_of,
+    find_answers,
+    require_among,
+    require_one_row_each,
+    with_stand_in,
+)
 from discreet.app.collect.numbers import find_numbers
 from discreet.core.errors import RequestError
 from discreet.local import BASKETS, MEANS
@@ -40,8 +47,8 @@ def find_clients(asked: Asked, operator: Operator | None) -> Clients:
             raise RequestError("The numbers of a mean are a range, not a list.", hint="Give --values 0..100.")
         return find_numbers(answers, asked.values, operator, asked.other)
     values = domain_of(answers, asked.values, asked.values_from)
-    require_among(values, asked.other)
-    return Categories(answers=answers, values=values, other=asked.other)
+    values, other = with_stand_in(answers, values, asked.other)
+    return Categories(answers=answers, values=values, other=other)
 
 
 def _baskets(asked: Asked, operator: Operator | None) -> BasketRows:

@@ -2,6 +2,8 @@
 
 Range       from the policy's column, from --values LOW..HIGH, or from the operator that is given. A number
             beyond it is moved to the nearer end and not reported, like everywhere in a policy.
+Missing     What is no number has a stand-in in a policy's table: --other, or the low end where the policy
+            says that every row has a number.
 Grid        the numbers that the policy declares, where they are few enough; else 65,537 points.
 """
 
@@ -17,6 +19,7 @@ from discreet.belief import Promise
 from discreet.core.errors import DataError, RequestError
 from discreet.core.numbers import parse_number
 from discreet.engines.connection import quoted
+from discreet.engines.publishing import DuckDBPublisher
 from discreet.local import MEANS
 from discreet.local.design import design_mean
 from discreet.local.grids import POINTS
@@ -37,6 +40,7 @@ class Numbers:
     points: int = POINTS
     other: float | None = None
     values: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def chosen(self, promise: Promise) -> Operator:
         return design_mean(promise, 1, low=self.low, high=self.high, values=self.points)[0].operator
@@ -53,7 +57,7 @@ class Numbers:
                 f"{self.answers.column} goes from {self.low:g} to {self.high:g}."
             )
 
-    def held(self, operator: Operator) -> Integers:
+    def held(self, operator: Operator, publisher: DuckDBPublisher) -> Integers:
         """The code of every number, in the order of codes."""
         typed = f"TRY_CAST(trim(CAST(a.{quoted(self.answers.column)} AS VARCHAR)) AS DOUBLE)"
         rest = "NULL" if self.other is None else f"CAST({self.other!r} AS DOUBLE)"
@@ -62,23 +66,23 @@ class Numbers:
         part = f"(least(greatest(x, {low}), {high}) - {low}) / ({high} - {low})"
         # greatest and least pass over what is missing
         code = f"CASE WHEN x IS NOT NULL THEN CAST(round({part} * {operator.values - 1}) AS BIGINT) END"
-        found = self.answers.count(
+        found = publisher.count(
             f"SELECT {code} AS code, COUNT(*) AS people "
             f"FROM (SELECT {number} AS x FROM {quoted(ANSWERS)} AS a) GROUP BY 1"
-        )
+        ).secret
         return self._complete(found["code"].to_pylist(), found["people"].to_pylist())
 
     def _complete(self, codes: list[int | None], people: list[int]) -> Integers:
         column, counts = self.answers.column, dict(zip(codes, people, strict=True))
         if None in counts:
             raise DataError(
-                f"{counts[None]:,} of {sum(people):,} answers in {column} are no numbers.",
+                f"Some answers in {column} are no numbers.",
                 hint="Leave them out, or name a number that stands for them: --other NUMBER.",
             )
-        if not counts:
+        if not counts and self.answers.policy is None:
             raise DataError(f"There is no answer in {column}.", hint="Name a file that has some.")
         ordered = sorted((code, count) for code, count in counts.items() if code is not None)
-        return np.repeat(*np.array(ordered, np.int64).T)
+        return np.repeat(*np.array(ordered, np.int64).reshape(-1, 2).T)
 
 
 def find_numbers(
@@ -89,7 +93,19 @@ def find_numbers(
     rest = None if other is None else parse_number("--other", other)
     if rest is not None and not low <= rest <= high:
         raise RequestError(f"--other must be from {low:g} to {high:g}; got {rest:g}.")
+    if rest is None and answers.policy is not None:
+        rest = _stand_in(answers, low)
     return Numbers(answers=answers, low=low, high=high, points=points, other=rest)
+
+
+def _stand_in(answers: Answers, low: float) -> float:
+    """What a policy's table counts where there is no number; known before a row is read."""
+    if answers.declared.nulls is False:
+        return low
+    raise RequestError(
+        f"Nothing says which number stands for a missing one of {answers.name}.{answers.column}.",
+        hint="Give --other NUMBER, or declare nulls: false for the column.",
+    )
 
 
 def parse_range(name: str, text: str) -> tuple[float, float]:

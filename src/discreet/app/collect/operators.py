@@ -44,8 +44,9 @@ def operator_of(
     given: dict[str, Any] = {name: _number(value) for name, value in entries.items()}
     if promise is not None and set(given) == {NAME, "values"}:
         given["epsilon"] = promise.epsilon_for(Relation.VALUE)
+    kind = file.text((*place, NAME), entries[NAME])
     try:
-        operator = read(given | {NAME: file.text((*place, NAME), entries[NAME])})
+        operator = read(given | {NAME: kind})
         if promise is not None:
             require_kept(operator, promise)
     except RequestError as error:
@@ -75,4 +76,4 @@ def _number(value: Plain) -> Any:
         exact = Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
         return value
-    return int(exact) if exact.denominator == 1 and text.lstrip("-").isdigit() else exact
+    return int(exact) if exact.denominator == 1 else exact

@@ -1,14 +1,13 @@
 """Randomizing a column: one report for every client, and the charge where a policy's promise is spent by it.
 
 Each client's value is randomized with coins of its own, from the operating system, and reports leave sorted:
-nothing of the order of rows gets through. Reports of a policy's table are charged to its ledger before they
-are drawn.
+nothing of the order of rows gets through. Reports of a policy's table are charged to its ledger before a row
+of it is read; what can be refused is refused before that, from text and policy alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discreet.app.books import asking, opened
-from discreet.app.collect.clients import Clients
-from discreet.app.collect.report_files import Description, require_parquet, write_reports
+from discreet.app.collect.clients import Answers, Clients
+from discreet.app.collect.report_files import Description, drafted, unwritable, write_reports
+from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
+from discreet.app.publishing.subjects import source_of
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
+from discreet.engines.publishing import DuckDBPublisher, Target
 from discreet.local import BASKETS
 from discreet.local.design import require_kept
 from discreet.local.forms import Reports
@@ -30,12 +32,16 @@ from discreet.local.operator import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class Randomized:
-    """What was written, of how many clients; `entry` is the ledger's, where it was charged."""
+    """What was written, of how many clients; `other` is what an answer counted as that is none of the values.
+
+    `entry` is the ledger's, where it was charged.
+    """
 
     description: Description
     clients: int
     path: Path
-    entry: int | None
+    other: str | float | None
+    entry: int | None = None
 
 
 def described(clients: Clients, operator: Operator | None, promise: Promise | None) -> Description:
@@ -61,33 +67,52 @@ def _required(promise: Promise | None) -> Promise:
 def randomize(
     clients: Clients, description: Description, path: Path, *, analyst: str | None = None
 ) -> Randomized:
-    """Look up, charge, randomize, write."""
-    require_parquet(path)
-    if not path.absolute().parent.is_dir():
-        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
-    policy = clients.answers.policy
+    """Refuse what can be refused, charge, read, randomize, write."""
+    answers = clients.answers
+    policy = answers.policy
     who = asking(policy, analyst) if policy is not None and policy.promise is not None else None
-    held = clients.held(description.operator)
-    with _charged(clients, description, path, who) as entry:
-        write_reports(path, description, _reports(description.operator, held))
-    return Randomized(description=description, clients=len(held), path=path, entry=entry)
+    with drafted(path) as draft, answers.open(*clients.also) as publisher:
+        _require_elsewhere(answers, publisher, path)
+
+        def work(random: Randomness) -> int:
+            held = clients.held(description.operator, publisher)
+            write_reports(path, draft, description, _reports(description.operator, held, random))
+            return len(held)
+
+        if policy is None or who is None:
+            people = _plainly(work, path)
+            return Randomized(description=description, clients=people, path=path, other=clients.other)
+        text = f"collect randomize {answers.name} --column {answers.column}"
+        with Curator(policy, ledger=opened(policy), engine=publisher, analyst=who) as curator:
+            people, entry = curator.charged(
+                f"{text} -o {path.absolute()}",
+                text,
+                description.operator.guarantee,
+                lambda _, random: work(random),
+                lambda _: b"",
+                {"file": path.name},
+            )
+    return Randomized(description=description, clients=people, path=path, other=clients.other, entry=entry.id)
 
 
-def _reports(operator: Operator, held: NDArray[Any]) -> Reports:
+def _require_elsewhere(answers: Answers, publisher: DuckDBPublisher, path: Path) -> None:
+    """Refuse to write over what is read, or over another table of the policy."""
+    if publisher.is_read(Target(file=path)):
+        raise RequestError(f"{path} is what is to be randomized.", hint="Write to another file.")
+    lost = None if answers.beside is None else source_of(answers.beside, str(path))
+    if lost is not None:
+        raise RequestError(f"{path} is the table {lost} of the policy.", hint="Write to another file.")
+
+
+def _plainly(work: Callable[[Randomness], int], path: Path) -> int:
+    """The work on a file that no ledger keeps account of."""
+    try:
+        return work(Randomness())
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def _reports(operator: Operator, held: NDArray[Any], random: Randomness) -> Reports:
     if isinstance(operator, BASKETS):
-        return operator.send(held, Randomness())
-    return operator.randomize(held, Randomness())
-
-
-@contextmanager
-def _charged(clients: Clients, description: Description, path: Path, who: str | None) -> Iterator[int | None]:
-    """The entry under which the reports of a policy's table are charged."""
-    policy = clients.answers.policy
-    if policy is None or who is None:
-        yield None
-        return
-    with opened(policy) as ledger:
-        text = f"collect randomize {clients.answers.name} --column {clients.answers.column}"
-        entry = ledger.reserve(who, f"{text} -o {path.absolute()}", text, description.operator.guarantee)
-        yield entry.id
-        ledger.settle(entry, b"", {"file": path.name})
+        return operator.send(held, random)
+    return operator.randomize(held, random)

@@ -9,8 +9,11 @@ Written     under a name of its own first, and renamed once it is whole.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,20 +66,40 @@ class Description:
         )
 
 
-def write_reports(path: Path, description: Description, reports: Reports) -> None:
-    """Write reports with their description, whole or not at all."""
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """An empty file beside `path`, to be written and renamed.
+
+    It is made at once: a place that cannot be written to is refused before anything is charged.
+    """
     require_parquet(path)
-    table = description.operator.form.to_arrow(_sorted(reports))
-    table = table.replace_schema_metadata({KEY: json.dumps(as_data(description))})
+    if not path.absolute().parent.is_dir():
+        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+    if path.is_dir():
+        raise unwritable(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        pq.write_table(table, draft, compression="zstd")
-        os.replace(draft, path)
+        draft.touch()
     except OSError as error:
-        reason = error.strerror or "the system refuses"
-        raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
+        raise unwritable(path, error) from None
+    try:
+        yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_reports(path: Path, draft: Path, description: Description, reports: Reports) -> None:
+    """Write reports with their description, whole or not at all."""
+    table = description.operator.form.to_arrow(_sorted(reports))
+    table = table.replace_schema_metadata({KEY: json.dumps(as_data(description))})
+    pq.write_table(table, draft, compression="zstd")
+    os.replace(draft, path)
+
+
+def unwritable(path: Path, error: OSError) -> RequestError:
+    """One sentence about a file that the system does not let be written."""
+    reason = error.strerror or "the system refuses"
+    return RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.")
 
 
 def read_description(path: Path) -> Description:

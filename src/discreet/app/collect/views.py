@@ -56,6 +56,9 @@ def show_randomized(console: Console, done: Randomized) -> None:
     ]
     if isinstance(operator, BASKETS):
         pairs.append(("baskets", CUT.format(size=operator.size)))
+    if done.other is not None:
+        shown = f"{done.other:g}" if isinstance(done.other, float) else done.other
+        pairs.append(("other", f"An answer that is missing or not among the values counts as {shown}."))
     if done.entry is not None:
         pairs.append(("ledger", f"entry {done.entry}"))
     facts(console, [*pairs, ("not covered", FRESH)])
@@ -81,14 +84,15 @@ def show_estimates(console: Console, found: Sequence[Estimated]) -> None:
 def _show_estimate(console: Console, found: Estimated) -> None:
     """The largest shares with their intervals, and what one report may tell."""
     description = found.description
-    console.print(_table(found, found.estimate))
+    console.print(_table(found, found.estimate), markup=False)
     left_out = len(description.values) - MOST_ROWS
     if left_out > 0:
         what = "items" if isinstance(found.estimate, Supports) else "values"
         console.print(f"and {left_out:,} more {what}, all with --json", highlight=False)
     console.print()
+    sure = f"{'about ' if found.nearly else ''}{percent(found.confidence)}"
     pairs = [
-        ("reports", f"{found.estimate.clients:,}; intervals hold with {percent(found.confidence)} each"),
+        ("reports", f"{found.estimate.clients:,}; intervals hold with {sure} each"),
         ("belief", description.sentence),
     ]
     if found.together > description.operator.epsilon:
@@ -133,7 +137,7 @@ def show_designs(console: Console, found: Designed, promise: Promise, clients: i
         within = 1.96 * each.error
         cells = told(each.error), f"± {told(within)}", f"{each.bits:,}", number(each.operator.gamma)
         table.add_row(named(type(each.operator)), *cells)
-    console.print(table)
+    console.print(table, markup=False)
     console.print()
     pairs = [
         (
@@ -173,6 +177,7 @@ def randomized_object(done: Randomized) -> dict[str, object]:
         "gamma": done.description.operator.gamma,
         "epsilon": done.description.operator.epsilon,
         "belief": {"prior": prior, "posterior": posterior},
+        "other": done.other,
         "entry": done.entry,
     }
 
@@ -182,7 +187,7 @@ def show_analysis(
 ) -> None:
     """The slides' table, gamma, both bounds, both measures of information, the warning."""
     if task.properties:
-        console.print(_beliefs(task, found))
+        console.print(_beliefs(task, found), markup=False)
         console.print()
     for each in found:
         _show_one(console, each, task.promise)
@@ -221,7 +226,7 @@ def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None
     for bound in each.bounds:
         cells = (bound.amplification, bound.information)
         table.add_row(percent(bound.prior), *(at_most(cell) for cell in cells))
-    console.print(table)
+    console.print(table, markup=False)
 
 
 def _show_warning(console: Console, warned: Sequence[Contrast]) -> None:
@@ -231,7 +236,7 @@ def _show_warning(console: Console, warned: Sequence[Contrast]) -> None:
     table = grid("operator", "mutual", "worst case", "belief, from 50%")
     for each in warned:
         table.add_row(each.name, _bits(each.mutual), _bits(each.worst_case), percent(each.posterior))
-    console.print(table)
+    console.print(table, markup=False)
     first, second = warned
     console.print(
         f"“{first.name}” sends {first.law}; “{second.name}” sends {second.law}. By mutual information the "

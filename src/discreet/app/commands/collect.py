@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 
 
-@app.command("randomize")
+@app.command("randomize", short_help="Reports that keep a promise, from a column.")
 def run_randomize(
     table: Annotated[str, typer.Argument(help="A file of answers, or a table of the policy.")],
     column: Annotated[
@@ -80,7 +80,7 @@ def run_randomize(
         _wrote(out)
 
 
-@app.command("estimate")
+@app.command("estimate", short_help="What reports tell: shares, a mean, supports.")
 def run_estimate(
     reports: Annotated[Path, typer.Argument(help="Reports: a .parquet file, or the store of a survey.")],
     operator: Annotated[
@@ -112,7 +112,7 @@ def run_estimate(
             _wrote(plot)
 
 
-@app.command("mine")
+@app.command("mine", short_help="Frequent itemsets and rules, from reports.")
 def run_mine(
     reports: Annotated[Path, typer.Argument(help="Reports of baskets: a .parquet file.")],
     support: Annotated[
@@ -146,7 +146,7 @@ def run_mine(
         basket_views.show_mined(Console(), found)
 
 
-@app.command("analyse")
+@app.command("analyse", short_help="What an operator's reports do to beliefs.")
 def run_analyse(
     file: Annotated[Path, typer.Argument(metavar="OPERATOR.yaml", help="One operator, or several.")],
     as_json: Json = False,
@@ -162,14 +162,16 @@ def run_analyse(
         views.show_analysis(Console(), task, found, warned)
 
 
-@app.command("design")
+@app.command("design", short_help="The best operators for a promise, with errors.")
 def run_design(
     promise: Annotated[str, typer.Option(help="prior:posterior, such as 1%:5%.")],
-    clients: Annotated[int, typer.Option(help="How many people will answer.")],
-    domain: Annotated[int | None, typer.Option(help="How many values an answer can have.")] = None,
+    clients: Annotated[int, typer.Option(help="How many people will answer.", min=1)],
+    domain: Annotated[int | None, typer.Option(help="How many values an answer can have.", min=2)] = None,
     mean: Annotated[Typed, typer.Option(help="For the mean of numbers of a range, such as 0..100.")] = None,
-    items: Annotated[int | None, typer.Option(help="For baskets: how many items there are.")] = None,
-    size: Annotated[int | None, typer.Option(help="For baskets: how many items of one are used.")] = None,
+    items: Annotated[int | None, typer.Option(help="For baskets: how many items there are.", min=2)] = None,
+    size: Annotated[
+        int | None, typer.Option(help="For baskets: how many items of one are used.", min=1)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the best as an OPERATOR.yaml.")
     ] = None,
@@ -190,7 +192,7 @@ def run_design(
             _wrote(out)
 
 
-@app.command("survey")
+@app.command("survey", short_help="A survey that is randomized in the browser.")
 def run_survey(
     file: Annotated[Path, typer.Argument(metavar="SURVEY.yaml", help="The questions and the promise.")],
     host: Annotated[str, typer.Option(help="The address to serve on; this machine alone by default.")] = (

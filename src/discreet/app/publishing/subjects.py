@@ -7,6 +7,7 @@ column is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import iglob
@@ -60,7 +61,7 @@ def resolve(wanted: Wanted) -> Named:
     else:
         _refuse_source(wanted, policy)
         policy, name = _of_file(wanted, policy)
-        remarks = plain_files.remarks(_schema(wanted.table), wanted.quasi, policy.hierarchies)
+        remarks = plain_files.remarks(schema_of(wanted.table), wanted.quasi, policy.hierarchies)
     if wanted.population is None or wanted.population in policy.tables:
         return Named(name=name, policy=policy, population=wanted.population, remarks=remarks)
     people = table_of_file(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
@@ -79,14 +80,21 @@ def _refuse_options(wanted: Wanted) -> None:
 
 
 def source_of(policy: Policy, file: str) -> str | None:
-    """The table of the policy that a file is the source of, or one of the sources."""
+    """The table of the policy that a file is the source of, or one of the sources, however it is spelled."""
     path, inner = split(file)
     for name, table in policy.tables.items():
         declared, other = split(table.source)
-        files = {Path(each).resolve() for each in (declared, *iglob(declared, recursive=True))}
-        if Path(path).resolve() in files and inner in ("", other or name):
+        files = (declared, *iglob(declared, recursive=True))
+        if inner in ("", other or name) and any(_is_same(path, each) for each in files):
             return name
     return None
+
+
+def _is_same(path: str, other: str) -> bool:
+    """Whether two paths lead to one file; links of either kind do."""
+    if Path(path).resolve() == Path(other).resolve():
+        return True
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def _refuse_source(wanted: Wanted, policy: Policy | None) -> None:
@@ -128,7 +136,7 @@ def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Coll
     Numbers and dates are text, as nobody said what their bounds are, unless a hierarchy of theirs is given.
     Nobody said of a column without a role that it may leave: what is called like an identifier does not.
     """
-    schema = _schema(str(file))
+    schema = schema_of(str(file))
     unnamed = [at for at, (name, _) in enumerate(schema.columns, 1) if not WORD.fullmatch(name)]
     if unnamed:
         raise RequestError(
@@ -155,7 +163,7 @@ def _kind(name: str, kind: Kind | None, *, listed: bool) -> Kind:
     return kind
 
 
-def _schema(file: str) -> Schema:
+def schema_of(file: str) -> Schema:
     """The one table of a file, or the one that `shop.duckdb#visits` names."""
     path, inner = split(file)
     found = [each for each in schemas(Path(path).absolute()) if not inner or each.table == inner]

@@ -27,7 +27,7 @@ def results_page(survey: Survey, found: Sequence[Estimated]) -> str:
         f'<meta http-equiv="refresh" content="{SECONDS}">'
         f"<title>{escape(survey.title)}: results so far</title>"
         '<link rel="icon" href="data:,"><link rel="stylesheet" href="survey.css"></head>\n'
-        f"<body><main><h1>{escape(survey.title)}</h1><p>{escape(said)}</p>\n{''.join(parts)}"
+        f"<body><main><h1>{escape(survey.title)}: results so far</h1><p>{escape(said)}</p>\n{''.join(parts)}"
         '<p><a href="./">To the questions</a></p></main></body></html>\n'
     )
 

@@ -2,7 +2,8 @@
 
 Takes       reports alone: sets of answers as the survey's operators can send them, under a ticket. Anything
             else is refused with a sentence, and nothing of it is kept.
-Keeps       nothing but what `report_store` says: no log of requests, no cookie, no address.
+Keeps       nothing but what `report_store` says: no log of requests, no cookie, no address. What goes wrong
+            is told on the console once until it is over, and not once a request.
 Page        may run this server's script and no other, and cannot submit a form: an answer could leave it
             through that script alone.
 """
@@ -19,6 +20,7 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from discreet.app.collect.estimating import Estimated, estimate_store, figures
 from discreet.app.listening import bound_to, is_loopback
@@ -43,6 +45,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+NOT_NOW = "The server cannot keep reports now. Send the same again later: nothing is drawn anew."
+OTHERS = "The server keeps other reports under this ticket, and did not keep these."
 STATIC = {
     "/": ("page.html", "text/html"),
     "/survey.js": ("survey.js", "text/javascript"),
@@ -50,13 +54,36 @@ STATIC = {
 }
 
 
+class Trouble:
+    """What goes wrong, told once until it is over: a line for each request would be a log of them."""
+
+    def __init__(self) -> None:
+        self._told = ""
+
+    def tell(self, error: Exception) -> None:
+        reason = getattr(error, "strerror", None) or f"an internal error, {type(error).__name__}"
+        if reason != self._told:
+            text = f"discreet: Requests cannot be answered: {reason}."
+            Console(stderr=True, soft_wrap=True).print(text, highlight=False, markup=False)
+        self._told = reason
+
+    def is_over(self) -> None:
+        self._told = ""
+
+
 def application(survey: Survey, store: ReportStore) -> FastAPI:
     """The pages and the one door for reports."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    app, trouble = FastAPI(openapi_url=None, docs_url=None, redoc_url=None), Trouble()
 
     @app.middleware("http")
     async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await answer(request)
+        try:
+            response = await answer(request)
+        except ClientDisconnect:
+            response = Response(status_code=400)  # nobody is there to read it
+        except Exception as error:
+            trouble.tell(error)
+            response = JSONResponse({"error": "The server cannot answer now. Try again later."}, 500)
         response.headers.update(HEADERS)
         return response
 
@@ -83,8 +110,13 @@ def application(survey: Survey, store: ReportStore) -> FastAPI:
             sent = read_sent(survey, await _body(request))
         except RequestError as error:
             return JSONResponse({"error": error.message}, status_code=400)
-        await run_in_threadpool(store.add, sent.ticket, sent.reports)
-        return JSONResponse({"kept": True})
+        try:
+            same = await run_in_threadpool(store.add, sent.ticket, sent.reports)
+        except OSError as error:
+            trouble.tell(error)
+            return JSONResponse({"error": NOT_NOW}, status_code=503)
+        trouble.is_over()
+        return JSONResponse({"kept": True} if same else {"error": OTHERS}, status_code=200 if same else 409)
 
     return app
 
@@ -100,8 +132,8 @@ def serve(path: Path, host: str, port: int, *, as_json: bool = False) -> None:
     """Serve a survey until it is stopped."""
     survey = load_survey(path)
     with (
-        ReportStore.found(survey.store, survey.id, survey.descriptions) as store,
         bound_to(host, port) as bound,
+        ReportStore.found(survey.store, survey.id, survey.descriptions) as store,
     ):
         _announce(survey, host, bound.getsockname()[1], as_json=as_json)
         server = uvicorn.Server(configuration(application(survey, store)))
@@ -112,7 +144,7 @@ def serve(path: Path, host: str, port: int, *, as_json: bool = False) -> None:
 def configuration(app: FastAPI) -> uvicorn.Config:
     """Without a log of requests, and without trust in what a client says of its address."""
     return uvicorn.Config(
-        app, access_log=False, log_level="warning", server_header=False, proxy_headers=False, ws="none"
+        app, access_log=False, log_level="error", server_header=False, proxy_headers=False, ws="none"
     )
 
 
@@ -126,7 +158,8 @@ def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
         print(json.dumps(facts), flush=True)
     else:
         console = Console(soft_wrap=True)
-        console.print(f"survey   {url}\nresults  {url}results\nstore    {survey.store}", highlight=False)
+        places = f"survey   {url}\nresults  {url}results\nstore    {survey.store}"
+        console.print(places, highlight=False, markup=False)
         console.print(
             f"belief   from all that one person sends, {percent(prior)} becomes at most {at_most(posterior)}",
             highlight=False,

@@ -76,8 +76,9 @@ function ask(survey) {
     find("questions").append(element("fieldset", { class: "card" }, legend, ...choices));
   });
   find("promise").textContent =
-    `Whoever gave any claim about your answers ${survey.prior} before may give it at most ${survey.reached} ` +
-    "after everything that this page sends.";
+    "Your answers stay in this browser. What is sent instead is drawn at random, so that it tells little about " +
+    `them: whoever gave any claim about them ${survey.prior} before may give it at most ${survey.reached} after ` +
+    "everything that this page sends.";
   find("promise").hidden = find("form").hidden = false;
 }
 

@@ -17,11 +17,13 @@ from discreet.app.curator import Curator
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.report import write_report
+from discreet.app.publishing.subjects import source_of
 from discreet.app.synthesis.report import certificate, compared, report
 from discreet.app.synthesis.synthesizing import Synthetic, Wish, planned, synthetic
 from discreet.app.synthesis.synthetic_trial import People, try_synthetic
 from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
 from discreet.engines.publishing import DuckDBPublisher, Target, arriving
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Plan
@@ -58,6 +60,7 @@ def publish(
         _require_target(planned(curator, wish), target)
         table = curator.policy.tables[wish.table]
         Sources(tables={wish.table: table}, frames={}).require_elsewhere(place)
+        _require_no_source(curator.policy, output)
         tell("synthesizing")
         found = synthetic(curator, wish, tell)
         tell("attacking it")
@@ -84,6 +87,15 @@ def _require_people(panel: Path | None, target: str | None, at_most: float | Non
         )
     if panel is not None and not panel.is_file():
         raise RequestError(f"{panel} does not exist.", hint="Name a file of people who are not in the data.")
+
+
+def _require_no_source(policy: Policy, output: Path) -> None:
+    """Refuse to write over another table of the policy."""
+    lost = source_of(policy, str(output))
+    if lost is not None:
+        raise RequestError(
+            f"synthesize: {output} is the table {lost} of the policy.", hint="Write to another file."
+        )
 
 
 def _require_target(plan: Plan, target: str | None) -> None:

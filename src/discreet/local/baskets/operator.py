@@ -38,7 +38,7 @@ from discreet.belief.breaches import require_distribution
 from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError, require
 from discreet.core.numbers import require_count
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.baskets.packing import cut, held, listed, place, require_baskets
 from discreet.local.baskets.searching import require_size
 from discreet.local.baskets.supports import Supports
@@ -69,14 +69,14 @@ class Baskets(Operator, Protocol):
     def shown(self, clients: int, random: Randomness) -> Booleans:
         """For each client which of the slots are shown."""
 
-    def send(self, baskets: Words, random: Randomness) -> Words:
+    def send(self, baskets: Words, random: Randomness = SYSTEM) -> Words:
         """One report for each basket; baskets and reports are rows of bits, as `packed` makes them."""
         rows = cut(require_baskets(self, baskets, self.items), self.size, random)
         reports = bits(parts_of(self.noise), len(rows), self.items, random)
         place(reports, rows, self.shown(len(rows), random))
         return reports
 
-    def randomize(self, x: Integers, random: Randomness) -> Reports:
+    def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         return self.send(self.numbered()[codes], random)
 
