@@ -219,6 +219,23 @@ def test_json_has_the_keys_that_machines_rely_on(folder: Path, capsys: pytest.Ca
     assert told["risk"]["after"]["prosecutor_highest"] <= 0.2
 
 
+def test_a_search_that_runs_out_of_time_says_so_wherever_it_is_told_of(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("-k", "5", "--suppress", "10%")
+    cut = "not proven best: too many generalizations for 1e-06 seconds"
+    assert publish(folder, *asked, "--seconds", "1e-6") == 0
+    shown = capsys.readouterr().out
+    assert cut in " ".join(shown.split())
+    assert json.loads((folder / "release.certificate.json").read_text())["search"] == cut
+    assert cut in (folder / "release.report.html").read_text()
+    assert publish(folder, *asked, "--seconds", "1e-6", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["optimal"], told["search"]) == (False, cut)
+    assert publish(folder, *asked) == 0
+    assert json.loads((folder / "release.certificate.json").read_text())["search"] == "the best of all"
+
+
 def test_the_ledger_names_the_release_from_then_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     promise = "promise: {prior: 1%, posterior: 5%}\n"
     (folder / "privacy.yaml").write_text(promise + POLICY)
