@@ -587,9 +587,35 @@ def test_numbers_of_a_plain_file_that_are_treated_as_text_are_warned_of(
     assert said in told
     assert "Give --hierarchy age=FILE, or a policy with its bounds." in told
     assert told.count("warning") == 1  # codes are masked as they should be
+    assert discreet(*request, "--check") in (0, 4)
+    assert "warning" not in capsys.readouterr().err  # nothing is made coarser
     (tmp_path / "ages.csv").write_text("".join(f"{age};*\n" for age in ages.split()))
     assert discreet(*request, "--hierarchy", f"age={tmp_path / 'ages.csv'}") == 0
     assert "warning" not in capsys.readouterr().err
+
+
+def test_a_number_of_a_plain_file_that_is_shown_as_a_mean_is_not_said_to_be_masked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plain.csv").write_text("age\n31\n32\n41\n42\n")
+    request = ("anonymize", str(tmp_path / "plain.csv"), "--quasi", "age", "-k", "2")
+    for centred in (("--method", "microaggregate"), ("--centre", "age=mean")):
+        assert discreet(*request, *centred) == 0
+        assert "masked" not in capsys.readouterr().err
+
+
+def test_a_hierarchy_of_the_policy_without_bounds_is_refused_for_a_plain_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("privacy.yaml").write_text(POLICY.replace("ages", "age"))
+    Path("plain.csv").write_text("age\n31\n32\n41\n42\n")
+    request = ("anonymize", "plain.csv", "--quasi", "age", "-k", "2")
+    assert discreet(*request) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "The policy's hierarchy age has no bounds of its own, and plain.csv declares none." in told
+    assert "--hierarchy age=FILE" in told
+    assert discreet(*request, "--check") == 4  # the table as it is needs no hierarchy
 
 
 @pytest.mark.parametrize(
