@@ -219,6 +219,23 @@ def test_json_has_the_keys_that_machines_rely_on(folder: Path, capsys: pytest.Ca
     assert told["risk"]["after"]["prosecutor_highest"] <= 0.2
 
 
+def test_a_search_that_runs_out_of_time_says_so_wherever_it_is_told_of(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("-k", "5", "--suppress", "10%")
+    cut = "not proven best: too many generalizations for 1e-06 seconds"
+    assert publish(folder, *asked, "--seconds", "1e-6") == 0
+    shown = capsys.readouterr().out
+    assert cut in " ".join(shown.split())
+    assert json.loads((folder / "release.certificate.json").read_text())["search"] == cut
+    assert cut in (folder / "release.report.html").read_text()
+    assert publish(folder, *asked, "--seconds", "1e-6", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["optimal"], told["search"]) == (False, cut)
+    assert publish(folder, *asked) == 0
+    assert json.loads((folder / "release.certificate.json").read_text())["search"] == "the best of all"
+
+
 def test_the_ledger_names_the_release_from_then_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     promise = "promise: {prior: 1%, posterior: 5%}\n"
     (folder / "privacy.yaml").write_text(promise + POLICY)
@@ -570,9 +587,35 @@ def test_numbers_of_a_plain_file_that_are_treated_as_text_are_warned_of(
     assert said in told
     assert "Give --hierarchy age=FILE, or a policy with its bounds." in told
     assert told.count("warning") == 1  # codes are masked as they should be
+    assert discreet(*request, "--check") in (0, 4)
+    assert "warning" not in capsys.readouterr().err  # nothing is made coarser
     (tmp_path / "ages.csv").write_text("".join(f"{age};*\n" for age in ages.split()))
     assert discreet(*request, "--hierarchy", f"age={tmp_path / 'ages.csv'}") == 0
     assert "warning" not in capsys.readouterr().err
+
+
+def test_a_number_of_a_plain_file_that_is_shown_as_a_mean_is_not_said_to_be_masked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plain.csv").write_text("age\n31\n32\n41\n42\n")
+    request = ("anonymize", str(tmp_path / "plain.csv"), "--quasi", "age", "-k", "2")
+    for centred in (("--method", "microaggregate"), ("--centre", "age=mean")):
+        assert discreet(*request, *centred) == 0
+        assert "masked" not in capsys.readouterr().err
+
+
+def test_a_hierarchy_of_the_policy_without_bounds_is_refused_for_a_plain_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("privacy.yaml").write_text(POLICY.replace("ages", "age"))
+    Path("plain.csv").write_text("age\n31\n32\n41\n42\n")
+    request = ("anonymize", "plain.csv", "--quasi", "age", "-k", "2")
+    assert discreet(*request) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "The policy's hierarchy age has no bounds of its own, and plain.csv declares none." in told
+    assert "--hierarchy age=FILE" in told
+    assert discreet(*request, "--check") == 4  # the table as it is needs no hierarchy
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from discreet.anonymity.models import (
     TableModel,
     worst,
 )
+from discreet.anonymity.models.model import Limited
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.anonymity.models import brute
 from tests.anonymity.models.tables import table
@@ -217,6 +218,55 @@ def test_monotone_in_generalization_as_claimed(kind: Any) -> None:
 def test_monotone_in_suppression_as_claimed(kind: Any) -> None:
     broken = next(_broken(kind, generalization=False), None)
     assert (broken is None) == kind.monotone_in_suppression, broken
+
+
+LIMITED = [kind for kind in MODELS if issubclass(kind, Limited)]
+limited_model = pytest.mark.parametrize("kind", LIMITED, ids=lambda kind: kind.__name__)
+
+
+@limited_model
+def test_no_two_classes_keep_more_than_the_most_that_their_union_is_said_to_keep(kind: Any) -> None:
+    cases, tight = list(pairs()), False
+    ones, others = [one for one, *_ in cases], [other for _, other, *_ in cases]
+    unions = [tuple(np.add(one, other).tolist()) for one, other in zip(ones, others, strict=True)]
+    left, right = [sum(one) + a for one, _, a, _ in cases], [sum(other) + b for _, other, _, b in cases]
+    for model, totals in itertools.product(examples(kind), TOTALS):
+        kept = _kept(model, small(ones, totals, left)) + _kept(model, small(others, totals, right))
+        union = small(unions, totals, np.add(left, right).tolist())
+        most = model.most_kept(union)
+        assert (kept <= most).all()
+        assert (most <= union.sizes).all()
+        assert (most[model.judge(union)] == union.sizes[model.judge(union)]).all()
+        tight |= bool((most < union.sizes).any())
+    assert tight, "it bounds nothing"
+
+
+@limited_model
+@settings(max_examples=100)
+@given(classes=CLASSES, spare=st.integers(0, 50))
+def test_no_classes_keep_more_than_the_most_that_their_union_is_said_to_keep(
+    kind: Any, classes: list[dict[str, int]], spare: int
+) -> None:
+    totals = {name: sum(each[name] for each in classes) + spare for name in NAMES}
+    people = [sum(each.values()) + spare for each in classes]
+    union = {name: sum(each[name] for each in classes) for name in NAMES}
+    for model in examples(kind):
+        kept = _kept(model, table(classes, totals=totals, names=NAMES, population=people)).sum()
+        assert kept <= model.most_kept(table([union], totals=totals, names=NAMES, population=[sum(people)]))
+
+
+@limited_model
+def test_where_people_have_several_values_nothing_is_said_to_be_lost(kind: Any) -> None:
+    """A person with two values is one row of a class; leaving out one value leaves out nobody."""
+    counted = table([{"a": 9, "b": 1, "c": 0}], totals=TOTALS[0], names=NAMES, population=[100])
+    people = dataclasses.replace(counted, sizes=np.array([9]))
+    for model in examples(kind):
+        if model.column is not None and not getattr(model, "k", 0) > 9:
+            assert model.most_kept(people).tolist() == [9]
+
+
+def _kept(model: Model, classes: Classes) -> Any:
+    return np.where(model.judge(classes), classes.sizes, 0)
 
 
 def _broken(kind: Any, *, generalization: bool) -> Iterator[object]:

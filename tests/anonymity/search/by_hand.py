@@ -9,6 +9,8 @@ from fractions import Fraction
 from itertools import product
 from math import log2, prod
 
+from discreet.anonymity.models import Model
+from tests.anonymity.models import brute
 from tests.anonymity.search.worlds import World
 
 Levels = tuple[int, ...]
@@ -58,6 +60,13 @@ def close(t: Fraction) -> Rule:
         )
 
     return rule
+
+
+def meeting(model: Model) -> Rule:
+    """As the model is defined."""
+    return lambda members, everyone: brute.meets(
+        model, Counter(members), Counter(everyone), sorted(set(everyone))
+    )
 
 
 def nodes(world: World, rules: Sequence[Rule], *, least_rows: int = 0) -> list[Node]:

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.models import DistinctDiversity, EqualCloseness, KAnonymity, Model
+from discreet.anonymity.models import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    DistinctDiversity,
+    EntropyDiversity,
+    EqualCloseness,
+    KAnonymity,
+    Model,
+    ProbabilisticDiversity,
+    RecursiveDiversity,
+)
 from discreet.anonymity.search import OBJECTIVES, Found, Objective, minimal, search
 from tests.anonymity.search import by_hand
 from tests.anonymity.search.judges import Even, Rows
@@ -29,6 +40,20 @@ MODELS: dict[str, tuple[list[Model], list[by_hand.Rule]]] = {
         [EqualCloseness(column=ILLNESS, t=HALF), KAnonymity(k=2)],
         [by_hand.close(HALF), by_hand.at_least(2)],
     ),
+    "shares": (
+        [AlphaKAnonymity(column=ILLNESS, alpha=Fraction(2, 3), k=2)],
+        [by_hand.at_least(2), by_hand.meeting(ProbabilisticDiversity(column=ILLNESS, l=Fraction(3, 2)))],
+    ),
+    **{
+        model.name: ([model], [by_hand.meeting(model)])
+        for model in (
+            ProbabilisticDiversity(column=ILLNESS, l=Fraction(2)),
+            EntropyDiversity(column=ILLNESS, l=Fraction(2)),
+            RecursiveDiversity(column=ILLNESS, c=Fraction(2), l=2),
+            BetaLikeness(column=ILLNESS, beta=HALF),
+            DeltaDisclosure(column=ILLNESS, delta=HALF),
+        )
+    },
     "even classes": ([Even()], [by_hand.even()]),
     "even classes and k-anonymity": ([Even(), KAnonymity(k=3)], [by_hand.even(), by_hand.at_least(3)]),
 }

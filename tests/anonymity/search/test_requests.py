@@ -10,10 +10,11 @@ import pytest
 
 from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies.hierarchy import listed
-from discreet.anonymity.models import KAnonymity
+from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.search import Found, minimal, search
 from discreet.anonymity.search.objectives import ClassSize
 from discreet.core.errors import RequestError
+from tests.anonymity.search.judges import Even
 
 AGE = listed("age", [("20", "2*", "*"), ("21", "2*", "*"), ("30", "3*", "*")])
 TUPLES = Tuples(codes=np.array([[0], [1], [2]], np.int32), counts=np.array([1, 1, 2], np.int64))
@@ -49,6 +50,14 @@ def test_a_search_that_runs_out_of_time_claims_nothing(ask: Callable[..., Found]
     found = ask(TUPLES, [AGE], TWO, seconds=-1)
     assert not found.proven
     assert found.valid is None
+
+
+@pytest.mark.parametrize("model", [KAnonymity(k=2), Even()])
+def test_a_search_that_runs_out_of_time_has_the_best_that_it_judged(model: Model) -> None:
+    found = search(TUPLES, [AGE], [model], suppress=Fraction(1, 2), seconds=-1)
+    assert not found.proven
+    assert found.best is not None
+    assert found.best.levels == (AGE.height,)
 
 
 def test_progress_counts_what_was_judged_and_what_is_left() -> None:

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers, Sensitive
-from discreet.anonymity.models.counts import at_most, quotients, reduced, sensitive_of
+from discreet.anonymity.models.counts import at_most, most_within, quotients, reduced, sensitive_of
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import at_most as at_most_percent
@@ -64,6 +64,11 @@ class AlphaKAnonymity:
         rare = at_most(self._commonest(sensitive), classes.sizes, self.alpha)
         return (classes.sizes >= self.k) & rare
 
+    def most_kept(self, classes: Classes) -> Integers:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        high = np.where(self._named(sensitive), float(self.alpha), 1.0)
+        return np.where(classes.sizes >= self.k, most_within(classes, sensitive, 0, high), 0)
+
     def margin(self, classes: Classes) -> Floats:
         """In alpha; a class of fewer than k rows is short of it by the part that is missing."""
         sensitive = sensitive_of(classes, self.column, self.name)
@@ -73,10 +78,14 @@ class AlphaKAnonymity:
 
     def _commonest(self, sensitive: Sensitive) -> Integers:
         """How often the commonest of the named values occurs in each class."""
+        named = self._named(sensitive)
+        return reduced(np.maximum, sensitive.starts, np.where(named[sensitive.values], sensitive.counts, 0))
+
+    def _named(self, sensitive: Sensitive) -> Verdicts:
+        """Of each value, whether it is named."""
         if unknown := set(self.values) - set(sensitive.names):
             raise RequestError(
                 f"{self.name} names {len(unknown)} of its values that the column does not have.",
                 hint="Name values of the column, or none for all of them.",
             )
-        named = np.array([not self.values or name in self.values for name in sensitive.names], np.bool_)
-        return reduced(np.maximum, sensitive.starts, np.where(named[sensitive.values], sensitive.counts, 0))
+        return np.array([not self.values or name in self.values for name in sensitive.names], np.bool_)

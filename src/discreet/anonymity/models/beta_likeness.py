@@ -24,11 +24,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Sensitive
+from discreet.anonymity.classes import Classes, Integers, Sensitive
 from discreet.anonymity.models.counts import (
     at_most,
     every,
     lengths,
+    most_within,
     owners,
     product,
     sensitive_of,
@@ -79,6 +80,11 @@ class BetaLikeness:
         if self.enhanced:
             alike &= self._below_logarithm(sensitive)
         return every(sensitive, alike)
+
+    def most_kept(self, classes: Classes) -> Integers:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
+        return most_within(classes, sensitive, 0, (1 + float(self.beta)) * shares)
 
     def margin(self, classes: Classes) -> Floats:
         sensitive = sensitive_of(classes, self.column, self.name)

@@ -18,6 +18,8 @@ from discreet.core.errors import RequestError
 LIMIT = 2**62
 NEAR = 1e-9
 """Quotients of integers below 2**53 that differ by less than this part are compared as fractions."""
+EDGE = 1e-6
+"""Parts so near to 0 or 1 bound nothing: their floats would be off by too much of what is left."""
 
 
 def sensitive_of(classes: Classes, column: str, model: str) -> Sensitive:
@@ -115,6 +117,32 @@ def ranked_sums(sensitive: Sensitive, places: int) -> Integers:
     ranked = np.asarray((-keys) % most, np.int64)
     rank = np.arange(len(ranked)) - np.repeat(sensitive.starts[:-1], lengths(sensitive))
     return reduced(np.add, sensitive.starts, np.where(rank < places, ranked, 0))
+
+
+def most_within(
+    classes: Classes, sensitive: Sensitive, low: Floats | float, high: Floats | float
+) -> Integers:
+    """The most rows of each class that can be kept with a part from low[v] to high[v] of every value v.
+
+    Classes with such parts have them together, too. So what is kept of n rows, c of them with the value v, is
+    at most c / low[v], and as n - c at most are without v, at most (n - c) / (1 - high[v]). Where people have
+    several values, rows of values tell nothing about people.
+    """
+    rows, kinds, held = sums(sensitive), lengths(sensitive), sensitive.counts
+    least, most = (np.broadcast_to(np.asarray(part, float), sensitive.totals.shape) for part in (low, high))
+    bound, free = least > EDGE, most < 1 - EDGE
+    of_held = np.divide(1, least, out=np.full(len(least), np.inf), where=bound)
+    of_others = np.divide(1, 1 - most, out=np.full(len(most), np.inf), where=free)
+    others = np.repeat(rows, kinds) - held
+    with np.errstate(invalid="ignore"):  # 0 of what is not bounded
+        caps = np.fmin(held * of_held[sensitive.values], others * of_others[sensitive.values])
+    caps[np.isnan(caps)] = np.inf
+    found = np.where(kinds > 0, reduced(np.minimum, sensitive.starts, caps), np.inf)
+    lacks = reduced(np.add, sensitive.starts, bound[sensitive.values].astype(np.int64)) < bound.sum()
+    found[lacks & (kinds > 0)] = 0
+    # rounded up by more than floats are off
+    kept = np.minimum(found * (1 + NEAR) + NEAR, classes.sizes).astype(np.int64)
+    return np.where(rows == classes.sizes, kept, classes.sizes)
 
 
 def picked(sensitive: Sensitive, chosen: Verdicts) -> Sensitive:

@@ -23,8 +23,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Sensitive
-from discreet.anonymity.models.counts import every, lengths, reduced, sensitive_of, sums
+from discreet.anonymity.classes import Classes, Integers, Sensitive
+from discreet.anonymity.models.counts import every, lengths, most_within, reduced, sensitive_of, sums
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import number
@@ -66,6 +66,12 @@ class DeltaDisclosure:
         for i in np.flatnonzero(np.abs(changes - float(self.delta)) <= MARGIN):
             close[i] = self._settled(sensitive, int(i))
         return every(sensitive, close) & complete(sensitive)
+
+    def most_kept(self, classes: Classes) -> Integers:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
+        factor = float(np.exp(float(self.delta)))
+        return most_within(classes, sensitive, shares / factor, shares * factor)
 
     def margin(self, classes: Classes) -> Floats:
         sensitive = sensitive_of(classes, self.column, self.name)

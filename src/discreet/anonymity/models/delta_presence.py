@@ -21,8 +21,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.counts import at_most, below, population_of, quotients
+from discreet.anonymity.classes import Classes, Integers
+from discreet.anonymity.models.counts import at_most, below, population_of, product, quotients
 from discreet.anonymity.models.model import ATTACKS, MEMBERSHIP, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import percent
@@ -71,6 +71,12 @@ class DeltaPresence:
         people = population_of(classes, self.name)
         enough = ~below(classes.sizes, people, self.delta_min)
         return enough & at_most(classes.sizes, people, self.delta_max)
+
+    def most_kept(self, classes: Classes) -> Integers:
+        """No more than the part delta_max of all the people."""
+        people = population_of(classes, self.name)
+        most = product(people, self.delta_max.numerator) // self.delta_max.denominator
+        return np.minimum(most.astype(np.int64), classes.sizes)
 
     def margin(self, classes: Classes) -> Floats:
         part = quotients(classes.sizes, population_of(classes, self.name))

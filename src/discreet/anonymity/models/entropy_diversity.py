@@ -28,12 +28,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Sensitive
-from discreet.anonymity.models.counts import lengths, reduced, sensitive_of, sums, tops
+from discreet.anonymity.classes import Classes, Integers, Sensitive
+from discreet.anonymity.models.counts import lengths, most_within, reduced, sensitive_of, sums, tops
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_above, written
 
 DIGITS = 40
+HALVINGS = 30
 Powers = list[tuple[int, int]]
 
 
@@ -77,8 +78,26 @@ class EntropyDiversity:
             verdicts[i] = spread_enough(tuple(sorted(counts.tolist())), self.l)
         return verdicts
 
+    def most_kept(self, classes: Classes) -> Integers:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        return most_within(classes, sensitive, 0, largest_share(self.l, len(sensitive.totals)))
+
     def margin(self, classes: Classes) -> Floats:
         return effective(sensitive_of(classes, self.column, self.name)) - float(self.l)
+
+
+@lru_cache(maxsize=64)
+def largest_share(l: Fraction, values: int) -> float:
+    """No smaller than the part that the commonest of so many values can have where the entropy is ln l.
+
+    The entropy is largest where all others are equally common, and falls from there as the part grows.
+    """
+    low, high, others = 1 / max(values, 2), 1.0, log(max(values, 2) - 1)
+    for _ in range(HALVINGS):
+        part = (low + high) / 2
+        spread = -part * log(part) - (1 - part) * log(1 - part) + (1 - part) * others
+        low, high = (part, high) if spread >= log(l) else (low, part)
+    return high
 
 
 def spreads(sensitive: Sensitive) -> Floats:

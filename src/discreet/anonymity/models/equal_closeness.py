@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from discreet.anonymity.classes import Classes
+from discreet.anonymity.classes import Classes, Integers
 from discreet.anonymity.models import earth_movers
-from discreet.anonymity.models.counts import at_most, quotients, sensitive_of
+from discreet.anonymity.models.counts import at_most, most_within, quotients, sensitive_of
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import points
@@ -57,6 +57,11 @@ class EqualCloseness:
 
     def judge(self, classes: Classes) -> Verdicts:
         return at_most(*self._distances(classes), self.t)
+
+    def most_kept(self, classes: Classes) -> Integers:
+        sensitive = sensitive_of(classes, self.column, self.name)
+        shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
+        return most_within(classes, sensitive, shares - float(self.t), shares + float(self.t))
 
     def margin(self, classes: Classes) -> Floats:
         return float(self.t) - quotients(*self._distances(classes))

@@ -9,6 +9,9 @@ a search may prune, and are tested by brute force:
                                  is coarser than a solution is one. Where classes are judged one by one, this
                                  says that a class which meets the model does so together with any other
 
+Where merging can bring suppressed rows back, it brings back the fewer the further the finer classes were from
+the model: `most_kept` bounds what any of them can keep, so that a search may rule them out all the same.
+
 A model about the whole table, an average, is met by what is left after all other models have spoken; it
 says by `keep` which of the classes that still stand may be published. `judging.judge_all` has the order.
 
@@ -26,7 +29,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Classes
+from discreet.anonymity.classes import Classes, Integers
 
 Verdicts = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -83,6 +86,14 @@ class Measured(Model, Protocol):
 
         For reading and for ranking; `judge` decides.
         """
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A model that is not monotone in suppression, and says how much finer classes can keep all the same."""
+
+    def most_kept(self, classes: Classes) -> Integers:
+        """The most rows of each class that classes which it can be cut into, and meet it, have together."""
 
 
 @runtime_checkable

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.counts import at_most, quotients, sensitive_of, tops
+from discreet.anonymity.classes import Classes, Integers
+from discreet.anonymity.models.counts import at_most, most_within, quotients, sensitive_of, tops
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import at_most as at_most_percent
@@ -53,6 +53,9 @@ class ProbabilisticDiversity:
     def judge(self, classes: Classes) -> Verdicts:
         sensitive = sensitive_of(classes, self.column, self.name)
         return at_most(tops(sensitive), classes.sizes, 1 / self.l)
+
+    def most_kept(self, classes: Classes) -> Integers:
+        return most_within(classes, sensitive_of(classes, self.column, self.name), 0, 1 / float(self.l))
 
     def margin(self, classes: Classes) -> Floats:
         sensitive = sensitive_of(classes, self.column, self.name)

@@ -20,8 +20,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+
 from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.counts import below, quotients, ranked_sums, sensitive_of, sums, tops
+from discreet.anonymity.models.counts import (
+    below,
+    lengths,
+    most_within,
+    quotients,
+    ranked_sums,
+    sensitive_of,
+    sums,
+    tops,
+)
 from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import at_most
@@ -64,6 +75,12 @@ class RecursiveDiversity:
     def judge(self, classes: Classes) -> Verdicts:
         top, rest = self._parts(classes)
         return below(top, rest, self.c)
+
+    def most_kept(self, classes: Classes) -> Integers:
+        """The commonest value has less than c times the rows without it: less than c / (1 + c) of all."""
+        sensitive = sensitive_of(classes, self.column, self.name)
+        most = most_within(classes, sensitive, 0, float(self.c / (1 + self.c)))
+        return np.where((lengths(sensitive) < self.l) & (classes.sizes == sums(sensitive)), 0, most)
 
     def margin(self, classes: Classes) -> Floats:
         return float(self.c) - quotients(*self._parts(classes))

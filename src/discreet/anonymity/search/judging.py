@@ -9,9 +9,10 @@ Hopeless    Nothing below a node is valid, where models that say so break the li
               monotone in suppression      whatever merges with a class that meets the model meets it, so
                                            what is suppressed here is suppressed in every finer class of it;
               monotone in generalization   if no row may be suppressed: a valid node below would make this
-                                           one valid.
-Certain     The classes that meet the models monotone in suppression. The rows of all others are suppressed at
-            every node below, too.
+                                           one valid;
+              others                       where all that finer classes can keep (`most_kept`) is too little.
+Certain     The classes that meet the models monotone in suppression, and of which finer ones can keep any
+            rows. The rows of all others are suppressed at every node below, too.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.anonymity.classes import Classes
+import numpy as np
+
+from discreet.anonymity.classes import Classes, Integers
 from discreet.anonymity.models import Model, judge_all
-from discreet.anonymity.models.model import Verdicts
+from discreet.anonymity.models.model import Limited, Verdicts
 from discreet.anonymity.search.kernels import suppressed_rows
 
 
@@ -50,7 +53,8 @@ class Judge:
         self._sure = sure
         self._panels = tuple((some, some is not others) for some in (sure, merging, others) if some)
         self._minding = tuple(model for model in models if getattr(model, "minds_absent", False))
-        self.tells = bool(sure or merging)
+        self._limited = tuple(model for model in others if isinstance(model, Limited))
+        self.tells = bool(sure or merging or self._limited)
         """Whether a verdict on one node can rule out others."""
         self.monotone = not others
         """Whether everything above a valid node is valid."""
@@ -64,14 +68,30 @@ class Judge:
             kept = judge_all(classes, models, kept)
             suppressed = suppressed_rows(classes.sizes, kept)
             if suppressed > self.limit:
-                return Verdict(suppressed=suppressed, hopeless=hopeless)
+                over = hopeless or self._too_little(classes, certain)
+                return Verdict(suppressed=suppressed, hopeless=over)
             certain = kept if models is self._sure else certain
         every = classes.sizes > 0
+        if self._limited:
+            certain = self._most_kept(classes, certain) > 0
         return Verdict(
             suppressed=suppressed,
             kept=every if kept is None else kept,
             certain=every if certain is None else certain,
         )
+
+    def _too_little(self, classes: Classes, certain: Verdicts | None) -> bool:
+        """Whether no node below can keep enough."""
+        if not self._limited:
+            return False
+        return int(classes.sizes.sum() - self._most_kept(classes, certain).sum()) > self.limit
+
+    def _most_kept(self, classes: Classes, certain: Verdicts | None) -> Integers:
+        """The most rows of each class that nodes below can keep."""
+        most = classes.sizes if certain is None else np.where(certain, classes.sizes, 0)
+        for model in self._limited:
+            most = np.minimum(most, model.most_kept(classes))
+        return most
 
     def _minded(self, classes: Classes) -> bool:
         """Finer classes of one without rows have none either, so what is rejected here is so below."""

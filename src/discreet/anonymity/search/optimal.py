@@ -34,8 +34,8 @@ PROVABLE = 4_000_000
 BEYOND, MANY = 0.1, 4
 """How far above the best solution a bound may be, and how many live nodes must then be below."""
 
-SECONDS = 30.0
-"""The time for one that is too large, unless less is given."""
+SECONDS = 60.0
+"""The time for one that is too large, unless another is given."""
 
 
 def search(
@@ -66,7 +66,8 @@ def search(
         progress=progress,
     )
     if exploration.lattice.size > PROVABLE:
-        exploration.deadline = min(exploration.deadline, time.monotonic() + SECONDS)
+        if seconds is None:
+            exploration.deadline = time.monotonic() + SECONDS
         dive(exploration)
         return exploration.found(proven=False)
     proven = _Bounded(exploration).run()
@@ -85,8 +86,8 @@ class _Bounded:
     def run(self) -> bool:
         """Whether every node was judged or ruled out in time."""
         exploration = self._exploration
+        self._descend()
         if exploration.judge.tells:
-            self._descend()
             order = np.argsort(-self._lattice.below, kind="stable")
         else:
             order = np.argsort(self._flat, kind="stable")

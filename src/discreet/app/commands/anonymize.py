@@ -65,7 +65,7 @@ def run(
     sensitive: Annotated[str | None, typer.Option(help="Sensitive columns of a file: a,b.")] = None,
     hierarchy: Annotated[Texts, typer.Option(help="COLUMN=FILE, in ARX's format.")] = None,
     unit: Annotated[str | None, typer.Option(help="row: count rows even where people have several.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="The most time to search.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="The most time to search; 60 if not given.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="List all minimal generalizations.")] = False,
     top: Annotated[
         int | None, typer.Option(help="List so many generalizations, the best first.", min=1)

@@ -13,10 +13,10 @@ from discreet.app.publishing.certificates import require_own_certificate, write_
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.door import PRIVATE
 from discreet.app.publishing.exposure import warnings
-from discreet.app.publishing.options import Request, anonymizer, private, wanted
+from discreet.app.publishing.options import Request, anonymizer, wanted
 from discreet.app.publishing.releasing import publish, tried
 from discreet.app.publishing.report import write_report
-from discreet.app.publishing.subjects import Named, resolve, source_of
+from discreet.app.publishing.subjects import Named, require_domains, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
 from discreet.app.terminal import Console
 from discreet.app.trials import view as attack_view
@@ -37,9 +37,12 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
         )
     if request.output is not None:
         require_own_certificate(Target.of(request.output))  # refused before the table is looked at
-    named = resolve(wanted(request))
+    asked = wanted(request)
+    named = resolve(asked)
     _require_no_source(request, named)
-    _warn(named.remarks)
+    if not check:  # which makes nothing coarser
+        require_domains(asked, named.policy.hierarchies)
+        _warn(named.remarks)
     if check:
         _check(request, named, as_json=as_json)
     elif minimal or top is not None:
@@ -78,7 +81,7 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
 
 
 def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:
-    from discreet.app.publishing import private_view  # this and the next two: nothing else here needs them
+    from discreet.app.publishing import private_options, private_view  # nothing else here needs them
 
     if request.output is None:
         raise RequestError(
@@ -88,7 +91,7 @@ def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None
     target = Target.of(request.output)
     Sources(tables={named.name: named.policy.tables[named.name]}, frames={}).require_elsewhere(target)
     with spinner() as tell:
-        release = private(request, named, tell).fit(named.name).release
+        release = private_options.private(request, named, tell).fit(named.name).release
         tell("writing")
         release.write(request.output)
         written = [

@@ -47,6 +47,7 @@ def certificate(
         "method": goal.method.value,
         "meaning": goal.method.meaning,
         "objective": goal.objective.name if release.found is not None else None,
+        "search": release.searched,
         "weights": dict(goal.weights),
         "suppression_limit": str(goal.suppress),
         "columns": {name: _column(release, name) for name in release.table.columns},

@@ -45,6 +45,9 @@ MEANINGS = {
 }
 
 
+SECONDS = 60.0
+"""The most that a search takes, where nothing else is asked for."""
+
 APART = (Method.GENERALIZE, Method.MONDRIAN)
 """The methods under which everybody matches one class at most."""
 
@@ -56,7 +59,8 @@ class Goal:
     `levels` fix the generalization, 0 where a column is not named; None leaves it to a search. `centres` are
     columns that show the mean or median of their class. `earlier` are the signatures of the release before.
     `sampling` is the part of its population that the table is, for estimates. `capping` are those models that
-    keep what may be believed below a posterior that was asked for.
+    keep what may be believed below a posterior that was asked for. `seconds` are the most that a search may
+    take; then the best that was found is published, and said to be not proven best.
     """
 
     models: tuple[Model, ...]
@@ -92,6 +96,11 @@ class Goal:
             require_probability("anonymize", "sampling", self.sampling)
         if self.method is Method.MICROAGGREGATE and self.k is None:
             raise RequestError("anonymize: microaggregation makes groups of k rows.", hint="Give -k 5.")
+
+    @property
+    def time_limit(self) -> float:
+        """The most seconds that a search may take."""
+        return SECONDS if self.seconds is None else self.seconds
 
     @property
     def k(self) -> int | None:

@@ -31,7 +31,7 @@ def show_best(console: Console, listed: tuple[Found, tuple[str, ...]], *, as_jso
         print(json.dumps({"top": _nodes(found, columns), "nodes": found.nodes, "proven": found.proven}))
         return
     console.print(_listing(found, columns))
-    proof = "none of the others loses less" if found.proven else "not proven best: the search was cut short"
+    proof = "none of the others loses less" if found.proven else "not proven best: too many for the time"
     console.print(f"\n{len(found.solutions):,} of {found.nodes:,} generalizations; {proof}", highlight=False)
     levels = zip(columns, found.solutions[0].levels, strict=True)
     options = " ".join(f"--level {name}={level}" for name, level in levels if level)

@@ -51,7 +51,7 @@ def listed(counted: Counted, tell: Tell, *, top: int | None) -> Found:
         suppress=goal.suppress,
         objective=goal.objective,
         weights=_weights(counted),
-        seconds=goal.seconds,
+        seconds=goal.time_limit,
         progress=_progress(tell),
     )
     if found.best is None:
@@ -113,7 +113,7 @@ def _generalized(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
         suppress=goal.suppress,
         objective=goal.objective,
         weights=_weights(counted),
-        seconds=goal.seconds,
+        seconds=goal.time_limit,
         progress=_progress(tell),
     )
     if found.best is None:
@@ -175,8 +175,8 @@ def _none_found(counted: Counted, found: Found) -> UnmetError:
     if found.proven:
         return _out_of_reach(counted)
     return UnmetError(
-        f"No generalization that meets {counted.goal.asked} was found in time: {found.checked:,} of "
-        f"{found.nodes:,} were judged.",
+        f"No generalization that meets {counted.goal.asked} was found in "
+        f"{counted.goal.time_limit:g} seconds: {found.checked:,} of {found.nodes:,} were judged.",
         hint="Allow more --seconds or --suppress, or ask for less.",
     )
 

@@ -17,8 +17,7 @@ from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms, key_in
 from discreet.anonymity.search import OBJECTIVES
 from discreet.app.listed import listed
-from discreet.app.publishing.anonymizer import Anonymizer
-from discreet.app.publishing.private_generalizer import PrivateGeneralizer
+from discreet.app.publishing.anonymizer import Anonymizer, Method
 from discreet.app.publishing.releasing import SIGNATURES
 from discreet.app.publishing.subjects import Named, Wanted
 from discreet.app.publishing.wanted_models import Options, Posterior, models_of
@@ -72,7 +71,15 @@ def wanted(request: Request) -> Wanted:
         identifiers=tuple(request.pseudonyms),
         hierarchies=dict(_pair("--hierarchy", each) for each in request.hierarchies),
         population=request.population,
+        centred=_centred(request),
     )
+
+
+def _centred(request: Request) -> Sequence[str]:
+    """The columns that show a number for each class."""
+    if request.method == Method.MICROAGGREGATE:
+        return listed(request.quasi)
+    return [each.partition("=")[0] for each in request.centres]
 
 
 def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
@@ -102,7 +109,7 @@ def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
             name: float(parse_fraction("--weight", value))
             for name, value in (_pair("--weight", each) for each in request.weights)
         },
-        levels=_levels(request.levels) if request.levels else None,
+        levels=levels_in(request.levels) if request.levels else None,
         centres=dict(_centre(each) for each in request.centres),
         pseudonyms=_pseudonyms(request.pseudonyms, request.key),
         earlier=None if request.chain is None else _signatures(request.chain),
@@ -114,48 +121,6 @@ def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
     )
 
 
-def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
-    """Whoever makes a private release; refuses what would change nothing."""
-    idle = [
-        option
-        for option, given in (
-            ("a model", request.models != Options() or request.posterior is not None),
-            ("--suppress", request.suppress != "0"),
-            ("--objective", request.objective != "loss"),
-            ("--weight", bool(request.weights)),
-            ("--centre", bool(request.centres)),
-            ("--pseudonym", bool(request.pseudonyms)),
-            ("--earlier", request.chain is not None),
-            ("--population", request.population is not None),
-            ("--sampling", request.sampling is not None),
-            ("--seconds", request.seconds is not None),
-            ("--unit", request.unit is not None),
-            ("--at-most", request.at_most is not None),
-            ("--with", bool(request.others)),
-            ("--force", request.force),
-        )
-        if given
-    ]
-    if idle:
-        raise RequestError(
-            f"anonymize: {idle[0]} has no part in a private release.",
-            hint="It is told by --epsilon, --delta and --level alone.",
-        )
-    if request.epsilon is None or request.delta is None:
-        raise RequestError(
-            "anonymize: a private release needs an epsilon and a delta.",
-            hint="Write --epsilon 1 --delta 1e-6.",
-        )
-    return PrivateGeneralizer(
-        named.policy,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        levels=_levels(request.levels),
-        analyst=request.analyst,
-        progress=tell,
-    )
-
-
 def _pair(option: str, text: str) -> tuple[str, str]:
     column, sign, value = text.partition("=")
     if not sign or not column or not value:
@@ -163,7 +128,8 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     return column, value
 
 
-def _levels(texts: Sequence[str]) -> dict[str, int]:
+def levels_in(texts: Sequence[str]) -> dict[str, int]:
+    """The level that each column is to be shown at."""
     pairs = [_pair("--level", each) for each in texts]
     wrong = [value for _, value in pairs if not (value.isascii() and value.isdigit() and len(value) < 4)]
     if wrong:

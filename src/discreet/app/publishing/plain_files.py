@@ -21,17 +21,26 @@ MOSTLY = 0.5
 WAY_OUT = "Give --hierarchy {name}=FILE, or a policy with its bounds."
 
 
-def remarks(schema: Schema, quasi: Collection[str], hierarchies: Collection[str]) -> tuple[str, ...]:
-    """One sentence, with the way out, for each quasi-identifier without a hierarchy that should have one."""
+def remarks(
+    schema: Schema, quasi: Collection[str], hierarchies: Collection[str], centred: Collection[str] = ()
+) -> tuple[str, ...]:
+    """One sentence, with the way out, for each quasi-identifier without a hierarchy that should have one.
+
+    Columns that are `centred` show a number for each class, and need none.
+    """
     plain = {name: kind for name, kind in schema.columns if name in quasi and name not in hierarchies}
-    return tuple(f"{each} {WAY_OUT.format(name=name)}" for name, each in _told(schema, plain))
+    return tuple(f"{each} {WAY_OUT.format(name=name)}" for name, each in _told(schema, plain, centred))
 
 
-def _told(schema: Schema, plain: dict[str, Kind | None]) -> Iterator[tuple[str, str]]:
+def _told(
+    schema: Schema, plain: dict[str, Kind | None], centred: Collection[str]
+) -> Iterator[tuple[str, str]]:
     texts = [name for name, kind in plain.items() if kind is Kind.TEXT and not is_code(name)]
     numbers = {name: found["number"] for name, found in matching(schema, texts, NUMBER).items()}
     for name, kind in plain.items():
-        if kind in AMOUNTS and not is_code(name):
+        if kind in AMOUNTS and (is_code(name) or name in centred):
+            continue
+        if kind in AMOUNTS:
             yield name, f"{name} is a number without bounds, so its digits are masked (34 becomes 3*)."
         elif kind in TIMES:
             yield name, f"{name} is a date without bounds, so its characters are masked."

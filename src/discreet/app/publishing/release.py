@@ -93,6 +93,15 @@ class Release(Counted):
         return min(1.0, self.tuples.rows / max(int(self.tuples.population.sum()), 1))
 
     @property
+    def searched(self) -> str | None:
+        """Whether no other generalization is better; None where none was searched for."""
+        if self.found is None:
+            return None
+        if self.found.proven:
+            return "the best of all"
+        return f"not proven best: too many generalizations for {self.goal.time_limit:g} seconds"
+
+    @property
     def centred(self) -> tuple[str, ...]:
         """The columns that show a number for their class."""
         if self.goal.method is Method.MICROAGGREGATE:

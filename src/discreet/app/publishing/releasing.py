@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from discreet.app.books import opened
 from discreet.app.publishing.certificates import certificate, require_own_certificate, write_certificate
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.report import report, write_report
@@ -58,6 +57,8 @@ def _enter(release: Release, policy: Policy, target: Target, content: dict[str, 
     """Note the release in the ledger of the policy's promise."""
     if policy.promise is None:
         return
+    from discreet.app.books import opened  # without a promise nothing needs it
+
     with opened(policy) as ledger:
         models = ", ".join(model.name for model in release.goal.models)
         # where it is, so that what is published later can be tried together with it

@@ -81,11 +81,8 @@ def _summary(release: Release) -> Section:
     parts += [Paragraph(text=each, tone="bad") for each in release.warnings]
     parts += [Paragraph(text=each.declaration["meaning"]) for each in release.goal.pseudonyms]
     if release.found is not None:
-        found = release.found
-        proof = "is the best of all" if found.proven else "is not proven to be the best: time ran out"
-        parts.append(
-            Paragraph(text=f"By {release.goal.objective.name} it {proof} {found.nodes:,} generalizations.")
-        )
+        judged = f"{release.found.checked:,} of {release.found.nodes:,} generalizations were judged"
+        parts.append(Paragraph(text=f"By {release.goal.objective.name} it is {release.searched}; {judged}."))
     return Section(title="What is published", parts=tuple(parts))
 
 

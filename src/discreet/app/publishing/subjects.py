@@ -17,17 +17,18 @@ from discreet.app.drafting.roles import is_code, likely_role
 from discreet.app.policies import load
 from discreet.app.publishing import plain_files
 from discreet.core.errors import RequestError
-from discreet.core.hierarchies import Missing
+from discreet.core.hierarchies import HierarchyEntry, Missing
 from discreet.core.policy import WORD, Column, Kind, Policy, Role, Table
 from discreet.engines.schema import Schema, schemas
 from discreet.engines.sources import split
 
+OF_BOUNDS = ("widths", "cuts", "dates")
 BOUNDED = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A table as it was named on the command line."""
+    """A table as it was named on the command line; `centred` are columns that show numbers, not labels."""
 
     table: str
     policy: Path | None = None
@@ -36,6 +37,7 @@ class Wanted:
     identifiers: Sequence[str] = ()
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     population: str | None = None
+    centred: Collection[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,9 @@ def resolve(wanted: Wanted) -> Named:
     else:
         _refuse_source(wanted, policy)
         policy, name = _of_file(wanted, policy)
-        remarks = plain_files.remarks(schema_of(wanted.table), wanted.quasi, policy.hierarchies)
+        remarks = plain_files.remarks(
+            schema_of(wanted.table), wanted.quasi, policy.hierarchies, wanted.centred
+        )
     if wanted.population is None or wanted.population in policy.tables:
         return Named(name=name, policy=policy, population=wanted.population, remarks=remarks)
     people = table_of_file(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
@@ -128,6 +132,17 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
     return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
+
+
+def require_domains(wanted: Wanted, declared: Mapping[str, HierarchyEntry]) -> None:
+    """Refuse a hierarchy of the policy that would take its bounds from a column, as a file declares none."""
+    for name in wanted.quasi:
+        entry = None if name in wanted.hierarchies else declared.get(name)
+        if entry is not None and entry.kind in OF_BOUNDS and entry.low is None:
+            raise RequestError(
+                f"The policy's hierarchy {name} has no bounds of its own, and {wanted.table} declares none.",
+                hint=f"Add low and high to that hierarchy, or give --hierarchy {name}=FILE.",
+            )
 
 
 def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:

@@ -31,6 +31,7 @@ def as_object(release: Release) -> dict[str, object]:
         "objective": release.goal.objective.name,
         "objective_value": None if found is None or found.best is None else found.best.loss,
         "optimal": bool(found and found.proven),
+        "search": release.searched,
         "nodes": None if found is None else {"checked": found.checked, "all": found.nodes},
         "suppressed": release.suppressed,
         "missing": release.missing,
@@ -119,8 +120,9 @@ def _figures(release: Release) -> Table:
     facts += [(what, ", ".join(names)) for what, names in named if names]
     if release.found is not None:
         found = release.found
-        proof = "the best of all" if found.proven else "not proven best: the search was cut short"
-        facts.append(("search", f"{proof}; {found.checked:,} of {found.nodes:,} generalizations judged"))
+        facts.append(
+            ("search", f"{release.searched}; {found.checked:,} of {found.nodes:,} generalizations judged")
+        )
     for name, text in facts:
         grid.add_row(name, Text(text))
     return grid

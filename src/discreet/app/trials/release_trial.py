@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from discreet.accounting.entries import OpenRelease
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.grouping import classes_of_recoding
-from discreet.app.books import looked_into
 from discreet.app.policies import promise_of
 from discreet.app.publishing.goals import APART
 from discreet.app.publishing.release import Release
@@ -29,6 +28,9 @@ from discreet.attacks.published import PublishedTable, from_recoding, from_relea
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.publishing import DuckDBPublisher
+
+if TYPE_CHECKING:
+    from discreet.accounting.entries import OpenRelease
 
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 ASSUMED = (
@@ -99,6 +101,8 @@ def _earlier(release: Release, policy: Policy) -> list[OpenRelease]:
     """The releases of the same table that the ledger knows."""
     if policy.promise is None:
         return []
+    from discreet.app.books import looked_into  # without a promise nothing needs it
+
     with looked_into(policy) as ledger:
         return [each for each in ledger.releases() if each.certificate.get("table") == release.name]
 

@@ -1,0 +1,51 @@
+"""The options of `discreet anonymize --method private` as what they mean."""
+
+from __future__ import annotations
+
+from discreet.app.publishing.options import Request, Tell, levels_in
+from discreet.app.publishing.private_generalizer import PrivateGeneralizer
+from discreet.app.publishing.subjects import Named
+from discreet.app.publishing.wanted_models import Options
+from discreet.core.errors import RequestError
+
+
+def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
+    """Whoever makes a private release; refuses what would change nothing."""
+    idle = [
+        option
+        for option, given in (
+            ("a model", request.models != Options() or request.posterior is not None),
+            ("--suppress", request.suppress != "0"),
+            ("--objective", request.objective != "loss"),
+            ("--weight", bool(request.weights)),
+            ("--centre", bool(request.centres)),
+            ("--pseudonym", bool(request.pseudonyms)),
+            ("--earlier", request.chain is not None),
+            ("--population", request.population is not None),
+            ("--sampling", request.sampling is not None),
+            ("--seconds", request.seconds is not None),
+            ("--unit", request.unit is not None),
+            ("--at-most", request.at_most is not None),
+            ("--with", bool(request.others)),
+            ("--force", request.force),
+        )
+        if given
+    ]
+    if idle:
+        raise RequestError(
+            f"anonymize: {idle[0]} has no part in a private release.",
+            hint="It is told by --epsilon, --delta and --level alone.",
+        )
+    if request.epsilon is None or request.delta is None:
+        raise RequestError(
+            "anonymize: a private release needs an epsilon and a delta.",
+            hint="Write --epsilon 1 --delta 1e-6.",
+        )
+    return PrivateGeneralizer(
+        named.policy,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        levels=levels_in(request.levels),
+        analyst=request.analyst,
+        progress=tell,
+    )
