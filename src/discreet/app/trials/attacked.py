@@ -190,6 +190,6 @@ def _unit(
     if several or certificate.get("unit") == "person":
         return (
             "Rows are counted, and people may have several of them: nothing in the release says which rows "
-            "are one person's.",
+            "are one person's. What anonymize says of it is of people, so its shares are others.",
         )
     return ()

@@ -52,7 +52,7 @@ def _subject(trial: Trial, day: str) -> Section:
 
 
 def assumptions(trial: Trial) -> Section:
-    lines = (f"Attackers know {trial.knowledge}.", *trial.assumed, CAUTION)
+    lines = (f"Attackers know {trial.knowledge}.", *trial.assumed, *trial.remarks, CAUTION)
     return Section(title="What was assumed", parts=tuple(Paragraph(text=line) for line in lines))
 
 
@@ -189,5 +189,8 @@ def _victims(victims: tuple[Finding, ...]) -> Grid:
 
 def _skipped(trial: Trial) -> Iterator[Section]:
     if trial.skipped:
-        rows = tuple((names, why) for why, names in trial.reasons.items())
+        rows = tuple(
+            (", ".join(each.name for each in those), f"on {those[0].on}: {why}" if those[0].on else why)
+            for why, those in trial.reasons.items()
+        )
         yield Section(title="What was not run", parts=(Grid(head=("attacks", "why"), rows=rows),))

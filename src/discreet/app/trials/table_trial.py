@@ -36,7 +36,8 @@ def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         skipped=skipped,
         criteria=found,
         promise=None if policy is None or policy.promise is None else promise_of(policy),
-        assumed=(*stage.assumed, *about.remarks),
+        assumed=stage.assumed,
+        remarks=about.remarks,
         unread=stage.unread,
         sha256=about.sha256,
     )
