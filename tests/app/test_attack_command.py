@@ -528,3 +528,35 @@ def test_where_rows_are_counted_and_not_people_the_terminal_says_so(
     assert discreet(*words) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.index("Rows are counted, and people may have several") < said.index("linkage")
+
+
+def two_releases(folder: Path, later: str = "abcd") -> tuple[str, ...]:
+    """Two tables, each of two pairs, that divide the same four people differently."""
+    ill = ("flu", "cold", "cold", "flu")
+    first = zip("abcd", ("[0, 9]", "[0, 9]", "[10, 19]", "[10, 19]"), ("*",) * 4, ill, strict=True)
+    second = zip(later, ("*",) * 4, ("Male", "Female", "Male", "Female"), ill, strict=True)
+    for name, rows in (("first.csv", first), ("second.csv", second)):
+        lines = [",".join(f'"{cell}"' for cell in row) for row in rows]
+        (folder / name).write_text("\n".join(["who,age,sex,disease", *lines]))
+    (folder / "four_people.csv").write_text(
+        "name,age,sex\nAnn,5,Male\nBob,6,Female\nCid,15,Male\nDan,16,Female\n"
+    )
+    known = ("--quasi", "age,sex", "--sensitive", "disease", "--knows", "four_people.csv")
+    return ("second.csv", "--with", "first.csv", "--person", "who", *known)
+
+
+def test_two_releases_under_the_same_pseudonyms_are_joined_by_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, *two_releases(folder))
+    assert found["linkage"]["highest"] == 0.5
+    assert found["linkage by pseudonym"]["highest"] == 1
+    assert ("Bob", "disease is cold", 1.0) in claims(found["class inference by pseudonym of disease"])
+
+
+def test_two_releases_under_other_pseudonyms_are_not_joined(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, *two_releases(folder, later="wxyz"))
+    assert "linkage by pseudonym" not in found
+    assert not any("pseudonym" in line for line in found[""]["assumed"])

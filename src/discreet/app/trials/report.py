@@ -52,7 +52,7 @@ def _subject(trial: Trial, day: str) -> Section:
 
 
 def assumptions(trial: Trial) -> Section:
-    lines = (f"Attackers know {trial.knowledge}.", *trial.assumed, *trial.remarks, CAUTION)
+    lines = (f"Attackers know {trial.knowledge}.", *trial.assumed, CAUTION)
     return Section(title="What was assumed", parts=tuple(Paragraph(text=line) for line in lines))
 
 
@@ -71,6 +71,7 @@ def _verdict(trial: Trial) -> Section:
     return Section(
         title="What could someone find out about one person?",
         parts=(
+            *(Paragraph(text=text) for text in trial.remarks),
             *(Paragraph(text=text, tone=tone) for text, tone in verdict(trial)),
             Grid(head=head, rows=rows, numbers=(1, 2)),
             *(Paragraph(text=line) for line in legend(trial)),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from discreet.app.policies import promise_of
 from discreet.app.trials.attacked import attacked
+from discreet.app.trials.by_pseudonym import runs_on
 from discreet.app.trials.knowledge import sources, staged
 from discreet.app.trials.request import Request
 from discreet.app.trials.table_attacks import attack_table
@@ -26,6 +27,8 @@ def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         stage = staged(engine, request, about)
         tell("attacking")
         runs, skipped = attack_table(stage.scene)
+        if stage.joined is not None:
+            runs = (*runs, *runs_on(stage.joined))
         found = criteria(stage.scene.sets, stage.scene.columns)
     bounds = (*about.bounds, *request.bounds)
     policy = about.policy
