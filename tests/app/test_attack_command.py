@@ -486,3 +486,77 @@ def test_classes_that_a_register_does_not_tell_apart_stay_together(
     pacsv.write_csv(shown, "overlapping.csv")
     found = attacks(capsys, *OF_AGE, "--quasi", "age,zip", "--victim", "name=Ann")
     assert found["linkage"]["highest"] == pytest.approx(1 / 3)
+
+
+def test_the_help_tells_options_by_what_is_attacked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("attack", "--help") == 0
+    shown = capsys.readouterr().out
+    headings = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
+    assert headings == [
+        "Arguments",
+        "Options",
+        "A published table",
+        "Answers, for a policy.yaml",
+        "Ratings, with --title",
+        "Allele frequencies, with --genomes and --reference",
+        "A synthetic table, with --panel",
+    ]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_was_not_run_takes_a_line_for_each_kind_of_release(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("attack", "four.csv", *ILLNESS, "--knows", "people.csv") == 0
+    told = capsys.readouterr().out.partition("not run")[2]
+    kinds = re.findall(r"^on (.+?): ", told, re.MULTILINE)
+    assert kinds == ["answers", "ratings", "allele frequencies", "a synthetic table"]
+
+
+def test_where_rows_are_counted_and_not_people_the_terminal_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "visits.csv").write_text("who,age,ill\na,1,flu\na,1,flu\nb,1,none\nc,2,flu\nd,2,none\n")
+    (tmp_path / "privacy.yaml").write_text(
+        "promise: {prior: 1%, posterior: 5%, secret: value}\ntables:\n  visits:\n    source: visits.csv\n"
+        "    person: who\n    rows_per_person: 2\n    columns:\n      who: {role: identifier}\n"
+        "      age: {type: integer, role: quasi, low: 1, high: 2}\n"
+        "      ill: {type: category, role: sensitive, values: [flu, none]}\n"
+    )
+    (tmp_path / "release.csv").write_text("age,ill\n1,flu\n1,flu\n1,none\n2,flu\n2,none\n")
+    words = ("attack", str(tmp_path / "release.csv"), "--policy", str(tmp_path / "privacy.yaml"))
+    assert discreet(*words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.index("Rows are counted, and people may have several") < said.index("linkage")
+
+
+def two_releases(folder: Path, later: str = "abcd") -> tuple[str, ...]:
+    """Two tables, each of two pairs, that divide the same four people differently."""
+    ill = ("flu", "cold", "cold", "flu")
+    first = zip("abcd", ("[0, 9]", "[0, 9]", "[10, 19]", "[10, 19]"), ("*",) * 4, ill, strict=True)
+    second = zip(later, ("*",) * 4, ("Male", "Female", "Male", "Female"), ill, strict=True)
+    for name, rows in (("first.csv", first), ("second.csv", second)):
+        lines = [",".join(f'"{cell}"' for cell in row) for row in rows]
+        (folder / name).write_text("\n".join(["who,age,sex,disease", *lines]))
+    (folder / "four_people.csv").write_text(
+        "name,age,sex\nAnn,5,Male\nBob,6,Female\nCid,15,Male\nDan,16,Female\n"
+    )
+    known = ("--quasi", "age,sex", "--sensitive", "disease", "--knows", "four_people.csv")
+    return ("second.csv", "--with", "first.csv", "--person", "who", *known)
+
+
+def test_two_releases_under_the_same_pseudonyms_are_joined_by_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, *two_releases(folder))
+    assert found["linkage"]["highest"] == 0.5
+    assert found["linkage by pseudonym"]["highest"] == 1
+    assert ("Bob", "disease is cold", 1.0) in claims(found["class inference by pseudonym of disease"])
+
+
+def test_two_releases_under_other_pseudonyms_are_not_joined(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = attacks(capsys, *two_releases(folder, later="wxyz"))
+    assert "linkage by pseudonym" not in found
+    assert not any("pseudonym" in line for line in found[""]["assumed"])

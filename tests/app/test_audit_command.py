@@ -184,3 +184,19 @@ def test_a_question_that_is_refused_is_refused_here_too(policy: Path) -> None:
 def test_bad_input_gets_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert discreet("audit", *words) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_question_without_a_policy_is_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert discreet("audit", "SELECT COUNT(*) FROM people") == 2
+    assert "none was named. Name it with --policy." in capsys.readouterr().err
+
+
+def test_a_question_is_audited_under_the_policy_that_is_here(
+    policy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(policy.parent)
+    assert discreet("audit", "SELECT COUNT(*) FROM people", "--runs", "200") == 0
+    assert "1 is claimed" in capsys.readouterr().out

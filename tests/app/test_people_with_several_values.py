@@ -143,3 +143,16 @@ def test_pseudonyms_of_a_policys_release_count_people_by_themselves(
     assert people["linkage"]["highest"] == pytest.approx(1 / 2)
     assert rows["linkage"]["highest"] == pytest.approx(1 / 4)
     assert any("nothing in the release says which rows" in each for each in rows[""]["assumed"])
+
+
+def test_the_certificate_does_not_tell_whether_anybody_had_several_values(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The release shows rows alone; that ruling out was no attack here would tell that somebody has two."""
+    once = "name,age,disease\n" + "".join(f"p{place},{20 + place},flu\n" for place in range(8))
+    told = []
+    for rows in ((folder / "visits.csv").read_text(), once):
+        (folder / "visits.csv").write_text(rows)
+        assert discreet("anonymize", "visits", "-k", "2", "-o", "release.csv") == 0
+        told.append(json.loads((folder / "release.certificate.json").read_text())["attacks_run"])
+    assert told[0] == told[1] != []

@@ -241,6 +241,11 @@ def test_parameters_out_of_range_are_named(wrong: dict[str, float], named: str) 
         audit(here, there, **({"claimed": 1} | wrong))  # type: ignore[arg-type]
 
 
+def test_the_geometric_mechanism_is_known_by_its_name_in_the_literature() -> None:
+    assert pair("geometric", epsilon=1) == pair("discrete-laplace", epsilon=1)
+    assert pair("two-sided geometric", epsilon=1) == pair("DiscreteLaplace", epsilon=1)
+
+
 def test_a_mechanism_that_does_not_exist_is_answered_with_those_that_do() -> None:
     with pytest.raises(RequestError, match=r"no mechanism gauss\. There are discrete-laplace, laplace, "):
         pair("gauss", epsilon=1)

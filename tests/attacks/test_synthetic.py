@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -11,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.anonymity.risk.discovery import discover, engine_counting
-from discreet.attacks.attack import Findings
+from discreet.attacks.attack import Findings, odds_factor
 from discreet.attacks.attribute_inference import AttributeInference, best_constant
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.nearest import MISSING, ONE, Places, closest, insiders, together, votes
+from discreet.attacks.nearness import Guesses, beliefs
 from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.sweep import sweep, telling_sets
 from discreet.attacks.synthetic_release import compare
@@ -169,6 +171,36 @@ def test_a_few_who_were_copied_are_found_by_how_near_they_are() -> None:
     assert all(one.truth for one in found.victims)
     assert found.victims[0].posterior > 0.9
     assert found.interval[0] > found.baseline
+
+
+def nearness(right: list[int], size: int = 400) -> Guesses:
+    """Of every hundred from the nearest on, so many guesses are right, evenly over them."""
+    rights = np.concatenate([np.arange(100) * each % 100 < each for each in right])
+    return Guesses(right=rights, claimed=np.ones(size, bool), far=np.arange(size, dtype=float))
+
+
+def test_people_who_are_near_are_believed_no_more_than_others_who_are_as_near() -> None:
+    """Seven of ten of the nearest are guessed, and as many of the panel: their data did not tell."""
+    found = beliefs(nearness([70, 20, 10, 10]), nearness([68, 20, 10, 9]), constant=0.05)
+    assert not found.gained.any()
+    assert found.factor == 1
+    assert found.posterior[0] > 0.5 > found.posterior[-1]
+
+
+def test_what_is_believed_of_the_nearest_is_told_beside_others_who_are_as_near() -> None:
+    found = beliefs(nearness([90, 20, 10, 10]), nearness([30, 20, 10, 10]), constant=0.05)
+    assert found.gained[:40].all()
+    assert not found.gained[200:].any()
+    assert found.prior[0] == pytest.approx(0.3, abs=0.05)
+    assert found.posterior[0] == pytest.approx(0.9, abs=0.05)
+    assert 1 < found.factor < odds_factor(0.3, 0.9)
+
+
+def test_where_nobody_of_the_panel_is_as_near_the_nearest_of_them_stand_for_that() -> None:
+    copied_, panel = nearness([100, 100, 100, 100]), nearness([5, 5, 5, 5])
+    found = beliefs(copied_, replace(panel, far=panel.far + 1_000), constant=0.001)
+    assert found.prior == pytest.approx(np.full(400, 0.05), abs=0.03)
+    assert (found.posterior == 1).all()
 
 
 def test_only_secrets_that_are_named_are_inferred() -> None:

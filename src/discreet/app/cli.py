@@ -17,6 +17,7 @@ from typing import Any
 
 import typer
 
+from discreet.app.commands.grouped_help import GroupedHelp
 from discreet.app.terminal import Console
 from discreet.core.errors import DiscreetError
 
@@ -62,7 +63,7 @@ def command_line(words: Sequence[str]) -> typer.Typer:
         if name in FAMILIES:
             app.add_typer(_loaded(FAMILIES[name]), name=name)
         else:
-            app.command(name)(_loaded(VERBS[name]))
+            app.command(name, cls=GroupedHelp)(_loaded(VERBS[name]))
     return app
 
 

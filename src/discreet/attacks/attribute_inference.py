@@ -23,8 +23,9 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.attacks.attack import Findings
-from discreet.attacks.held_out import Floats, Guesses, judged
+from discreet.attacks.held_out import judged
 from discreet.attacks.nearest import ONE, Integers, Places, votes
+from discreet.attacks.nearness import Floats, Guesses
 from discreet.attacks.synthetic_release import SyntheticRelease
 from discreet.belief.wording import percent
 from discreet.core.errors import RequestError, require

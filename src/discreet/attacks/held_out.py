@@ -5,35 +5,22 @@ were not in the data. So guessing here means the better of two: what the same at
 what the best single guess for everybody would. A baseline below that calls it an attack where a table only
 tells what most people have.
 
-A claim's posterior is how often claims are right that were made of people about as near to a synthetic row.
+What is believed of one person goes by how near the person is to a synthetic row, before and after
+(`nearness`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.attacks.attack import Finding, Findings, Points
 from discreet.attacks.claims import MOST_VICTIMS, Stated
-from discreet.attacks.nearest import Booleans
+from discreet.attacks.nearness import Beliefs, Guesses, beliefs
 from discreet.core.binomial import clopper_pearson
 
-Floats = NDArray[np.float64]
-ALIKE = 40
 CURVE = 20
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Guesses:
-    """What was guessed of some people: whether it was `right`, whether the attacker would stand by it
-    (`claimed`), and how `far` from a synthetic row it was got."""
-
-    right: Booleans
-    claimed: Booleans
-    far: Floats
 
 
 def judged(
@@ -54,6 +41,7 @@ def judged(
     among_others, claimed = float(panel.right.mean()), victims.claimed
     baseline = max(among_others, constant)
     low, high = clopper_pearson(int(panel.right.sum()), len(panel.right))
+    believed = beliefs(victims, panel, constant)
     return Findings(
         attack=attack.name,
         knows=attack.knows,
@@ -63,7 +51,7 @@ def judged(
         baseline=baseline,
         attempts=attempts,
         interval=clopper_pearson(hits, attempts),
-        victims=_findings(victims, baseline, said),
+        victims=_findings(victims, believed, said),
         figures={
             "panel": among_others,
             "panel at least": low,
@@ -76,13 +64,16 @@ def judged(
         },
         series={"right by nearness": _curve(victims), "right of the panel by nearness": _curve(panel)},
         note=note,
+        believed=float(believed.posterior[believed.gained & claimed].max(initial=0.0)),
+        factor=believed.factor,
     )
 
 
-def _findings(victims: Guesses, prior: float, said: Callable[[int], tuple[str, str]]) -> tuple[Finding, ...]:
-    """Those whose claims are believed most, the nearest first."""
-    posterior = _posterior(victims)
-    order = np.lexsort((victims.far, -posterior))
+def _findings(
+    victims: Guesses, believed: Beliefs, said: Callable[[int], tuple[str, str]]
+) -> tuple[Finding, ...]:
+    """Those of whom the data told most, the nearest first."""
+    order = np.lexsort((victims.far, -believed.posterior, ~believed.gained))
     found = []
     for who in order[victims.claimed[order]][:MOST_VICTIMS].tolist():
         victim, claim = said(who)
@@ -90,24 +81,12 @@ def _findings(victims: Guesses, prior: float, said: Callable[[int], tuple[str, s
             Finding(
                 victim=victim,
                 claim=claim,
-                prior=prior,
-                posterior=float(posterior[who]),
+                prior=float(believed.prior[who]),
+                posterior=float(believed.posterior[who]),
                 truth=bool(victims.right[who]),
             )
         )
     return tuple(found)
-
-
-def _posterior(guesses: Guesses) -> Floats:
-    """How often guesses are right about the forty or more people who are about as near."""
-    far, place = np.unique(guesses.far, return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    groups = np.arange(len(order)) // ALIKE
-    groups = np.minimum(groups, max(0, len(order) // ALIKE - 1))
-    first = np.full(far.size, len(order))
-    np.minimum.at(first, place[order], groups)  # people at the same distance are one group
-    group = first[place]
-    return np.asarray((np.bincount(group, guesses.right) / np.maximum(np.bincount(group), 1))[group])
 
 
 def _curve(guesses: Guesses) -> Points:

@@ -18,8 +18,9 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.attacks.attack import Findings
-from discreet.attacks.held_out import Guesses, judged
+from discreet.attacks.held_out import judged
 from discreet.attacks.nearest import Integers, Places, together
+from discreet.attacks.nearness import Guesses
 from discreet.attacks.synthetic_release import FEWEST, SyntheticRelease
 from discreet.core.errors import RequestError
 from discreet.core.numbers import require_count

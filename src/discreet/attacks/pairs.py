@@ -40,6 +40,13 @@ DELTA = 1e-6
 MANY, FEW = 100_000, 10_000
 CANDIDATES = 12
 FINE = Fraction(1, 1000)
+CALLED: dict[type, tuple[str, ...]] = {
+    DiscreteLaplace: ("geometric", "twosidedgeometric", "geometricmechanism"),
+    PermuteAndFlip: ("permuteflip",),
+    NoisyMax: ("reportnoisymax",),
+    SmoothMedian: ("median",),
+}
+"""What mechanisms are called elsewhere."""
 
 
 class Mechanism(Protocol):
@@ -93,12 +100,12 @@ def _many(mechanism: Mechanism, runs: int) -> Callable[[Any, Randomness], Releas
 
 
 def pair(name: str, *, epsilon: Real, delta: Real = DELTA) -> Pair:
-    """The pair of a mechanism by its name, as `discrete-laplace` or `DiscreteLaplace`."""
+    """The pair of a mechanism by its name, as `discrete-laplace` or `DiscreteLaplace`, or one of `CALLED`."""
     require_positive("audit", "epsilon", epsilon)
     require(is_real(delta) and 0 < delta <= 0.5, "audit", "delta", delta, "a number above 0 and at most 1/2")
     wanted = re.sub(r"[\W_]", "", name).lower()
     for kind in MECHANISMS:
-        if kind.__name__.lower() == wanted:
+        if kind.__name__.lower() == wanted or wanted in CALLED.get(kind, ()):
             return PAIRS[kind](Fraction(epsilon), Fraction(delta))
     known = ", ".join(named(kind) for kind in MECHANISMS)
     raise RequestError(f"audit: there is no mechanism {name}.", hint=f"There are {known}.")

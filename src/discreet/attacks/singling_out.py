@@ -25,8 +25,9 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.attacks.attack import Findings
-from discreet.attacks.held_out import Guesses, judged
+from discreet.attacks.held_out import judged
 from discreet.attacks.nearest import ONE, Booleans, Integers, Places, closest, insiders
+from discreet.attacks.nearness import Guesses
 from discreet.attacks.synthetic_release import SyntheticRelease, spread_evenly
 from discreet.belief.wording import percent
 from discreet.core.errors import RequestError, require

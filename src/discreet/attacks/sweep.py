@@ -23,9 +23,9 @@ from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.risk.discovery import Count, counting, discover
 from discreet.attacks.attack import Findings
 from discreet.attacks.attribute_inference import AttributeInference, Usual, ask, best_constant, usual_of
-from discreet.attacks.held_out import Floats
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.nearest import MISSING, ONE, Places
+from discreet.attacks.nearness import Floats
 from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.synthetic_release import SyntheticRelease, spread_evenly
 

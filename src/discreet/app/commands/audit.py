@@ -16,15 +16,21 @@ from discreet.mechanisms import MECHANISMS, named
 
 NAMES = ", ".join(named(kind) for kind in MECHANISMS)
 NOT_MET = 4
+POLICY = Path("privacy.yaml")
+QUESTIONS = ("select ", "with ")
 
 
 def run(
     audited: Annotated[
-        str, typer.Argument(metavar="MECHANISM|SQL", help=f"With --policy, a question; else one of {NAMES}.")
+        str,
+        typer.Argument(
+            metavar="MECHANISM|SQL",
+            help=f"A question under a policy; or one of {NAMES} (geometric is discrete-laplace).",
+        ),
     ],
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", "-p", help="Audit a question, on made-up tables that follow it."),
+        typer.Option("--policy", "-p", help="Of a question; privacy.yaml, if it is here."),
     ] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="The epsilon that is claimed; 1, or what the policy says.")
@@ -53,6 +59,7 @@ def run(
 
     sure = parse_probability("--confidence", confidence)
     claimed = None if epsilon is None else parse_number("--epsilon", epsilon)
+    policy = policy or _usual_policy(audited)
     with spinner() as tell:
         if policy is not None:
             question = auditing.audit_policy(
@@ -75,3 +82,14 @@ def run(
             auditing.show_posteriors(Console(), beliefs)
     if not (found.holds and (beliefs is None or beliefs.holds)):
         raise typer.Exit(NOT_MET)
+
+
+def _usual_policy(audited: str) -> Path | None:
+    """The policy of a question that names none; a mechanism has none."""
+    if not audited.lstrip().lower().startswith(QUESTIONS):
+        return None
+    if not POLICY.is_file():
+        raise RequestError(
+            "audit: a question is asked under a policy, and none was named.", hint="Name it with --policy."
+        )
+    return POLICY

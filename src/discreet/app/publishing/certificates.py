@@ -17,11 +17,13 @@ from discreet.app.publishing.exposure import about_people
 from discreet.app.publishing.release import Release
 from discreet.app.trials.bounds import Bound, of_models
 from discreet.app.trials.trial import Trial
+from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
 from discreet.core.errors import RequestError
 from discreet.core.policy import Role
 from discreet.engines.publishing import Target
 
 OF_VALUES = "Where a person has several values this is about values, and bounds no belief about the person."
+ONE_VALUE_EACH = (BackgroundKnowledge.name, Intersection.name, Birthday.name)
 ATTACKER = (
     "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
 )
@@ -57,7 +59,7 @@ def certificate(
         "bounds": [bound.as_object() for bound in (*of_models(goal.models), *stated)],
         "attacker": ATTACKER,
         "limits": LIMITS,
-        "attacks_run": [] if trial is None else list(trial.names),
+        "attacks_run": [] if trial is None else _attacks_run(trial, release.unit),
         "forced": forced,
     }
 
@@ -89,6 +91,15 @@ def require_own_certificate(target: Target) -> None:
             f"{path.name} is the certificate of another release than {target.name}, and would be lost.",
             hint="Write to a file of another name, or move that certificate away.",
         )
+
+
+def _attacks_run(trial: Trial, unit: str) -> list[str]:
+    """The attacks that were run whatever the table holds.
+
+    Some are run only where nobody has several values, which a table of people does not show by itself.
+    """
+    telling = ONE_VALUE_EACH if unit == "person" else ()
+    return [name for name in trial.names if name not in telling]
 
 
 def _model(model: Model, unit: str) -> dict[str, object]:

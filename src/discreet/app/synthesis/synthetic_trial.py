@@ -34,6 +34,8 @@ ASSUMED = (
     "of the people, and judged on the others.",
     "Guessing is what the same attacker finds of people who are not in the data, or one guess for everybody, "
     "whichever is better.",
+    "What is believed of one person before is how often such guesses are right of people who are not in the "
+    "data and as near to a synthetic row; a difference that chance makes in one of twenty trials is none.",
 )
 
 

@@ -25,6 +25,7 @@ from discreet.engines.store import prepare
 ROUNDING = 1 + 1e-9
 EVEN = 0.5
 MEMORY = ":memory:"
+VICTIMS = 20
 
 Tell = Callable[[str], None]
 
@@ -42,7 +43,7 @@ def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
             policy.tables[name],
             claim=request.claim,
             victim=request.victim_values,
-            number=request.victims,
+            number=request.victims or VICTIMS,
         )
     scratch = policy.model_copy(update={"ledger": MEMORY, "store": MEMORY, "analysts": {}})
     with DuckDB.open(prepare(scratch, None, progress=tell)) as engine:

@@ -35,6 +35,7 @@ class Attacked:
     policy: Policy | None = None
     original: str | None = None
     person: str | None = None
+    pseudonym: str | None = None
     bounds: tuple[Bound, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -74,6 +75,7 @@ def attacked(request: Request) -> Attacked:
         policy=policy,
         original=original,
         person=person if person in table.columns else None,
+        pseudonym=_pseudonym(person, certificate, table),
         bounds=_bounds(certificate),
         remarks=(*_remarks(digest, certificate), *_unit(policy, original, certificate, person, table)),
     )
@@ -169,6 +171,13 @@ def _person(policy: Policy | None, original: str | None, table: Table) -> str | 
     return named if named in table.columns else None
 
 
+def _pseudonym(person: str | None, certificate: Certificate, table: Table) -> str | None:
+    """The column by which rows of two releases can be joined: the person's, or one that is declared so."""
+    entries = certificate.get("pseudonyms")
+    declared = [str(each.get("column")) for each in entries] if isinstance(entries, list) else []
+    return next((name for name in (person, *declared) if name is not None and name in table.columns), None)
+
+
 def _require_in_one(request: Request, person: str | None, table: Table, path: Path) -> None:
     """Refuse a person column that neither the release nor the register has."""
     register = {} if request.knows is None else table_of_file(request.knows, {}).columns
@@ -190,6 +199,6 @@ def _unit(
     if several or certificate.get("unit") == "person":
         return (
             "Rows are counted, and people may have several of them: nothing in the release says which rows "
-            "are one person's.",
+            "are one person's. What anonymize says of it is of people, so its shares are others.",
         )
     return ()

@@ -105,7 +105,7 @@ def attack_curator(
     for attack in ATTACKS:
         runner = ON_ANSWERS.get(attack)
         if runner is None:
-            skipped.append(Skipped(name=attack.name, why=of_another_kind(attack)))
+            skipped.append(of_another_kind(attack))
             continue
         tell(f"attacking: {attack.name}")
         try:

@@ -24,7 +24,7 @@ class Release(StrEnum):
 
 
 FITTING: dict[Release, tuple[str, ...]] = {
-    Release.ANSWERS: ("victim", "table", "claim"),
+    Release.ANSWERS: ("victim", "table", "claim", "victims"),
     Release.TABLE: (
         "knows",
         "victim",
@@ -64,7 +64,7 @@ CALLED = {
 }
 WAYS = {
     Release.ANSWERS: "name a policy.yaml in the release's place",
-    Release.TABLE: "name its file, and its columns with --quasi or --policy",
+    Release.TABLE: "name its file, and --quasi or --policy",
     Release.RATINGS: "name the column of what was rated with --title",
     Release.FREQUENCIES: "give --genomes and --reference",
     Release.SYNTHETIC: "name people who are not in the data with --panel",

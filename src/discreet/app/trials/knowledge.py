@@ -19,6 +19,7 @@ from discreet.app.drafting.roles import likely_role
 from discreet.app.publishing.counted import hierarchies_of, subject_of
 from discreet.app.publishing.subjects import table_of_file
 from discreet.app.trials.attacked import Attacked
+from discreet.app.trials.by_pseudonym import joined
 from discreet.app.trials.meanings import declared_specs, meanings_of, over_covered
 from discreet.app.trials.reading import matched
 from discreet.app.trials.request import Request
@@ -49,6 +50,7 @@ class Stage:
     knowledge: str
     assumed: tuple[str, ...]
     unread: tuple[str, ...] = ()
+    joined: MatchSets | None = None
 
 
 def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
@@ -65,12 +67,19 @@ def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
     readable = replace(published, hierarchies=_hierarchies(request, specs, known))
     sets, unread = matched(readable, known, request.called, about.path.name)
     earlier: tuple[MatchSets, ...] = ()
+    both = None
     if request.earlier is not None:
         name = _earlier_name(request)
         before = replace(_published(engine, name, about), hierarchies=readable.hierarchies)
         laid, more = matched(before, known, request.called_earlier, name)
         earlier, unread = (laid,), (*unread, *more)
-        assumed = (*assumed, f"They have the earlier release {Path(request.earlier).name}, too.")
+        called = (request.called, request.called_earlier)
+        both = joined(engine, about, name, known, readable.hierarchies, called)
+        assumed = (
+            *assumed,
+            f"They have the earlier release {Path(request.earlier).name}, too.",
+            *_same(both),
+        )
     scene = Scene(
         sets=sets,
         meanings=meanings,
@@ -79,8 +88,18 @@ def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
         everyone=request.victim is None,
     )
     return Stage(
-        scene=scene, knowledge=knowledge, assumed=(*assumed, *_picks(sets), *_said(facts)), unread=unread
+        scene=scene,
+        knowledge=knowledge,
+        assumed=(*assumed, *_picks(sets), *_said(facts)),
+        unread=unread,
+        joined=both,
     )
+
+
+def _same(both: MatchSets | None) -> tuple[str, ...]:
+    if both is None:
+        return ()
+    return (f"{both.published.rows:,} people have the same pseudonym in both, and are joined by it.",)
 
 
 def _picks(sets: MatchSets) -> tuple[str, ...]:

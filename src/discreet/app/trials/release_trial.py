@@ -76,6 +76,7 @@ def try_release(
             *(() if apart else (OVERLAP,)),
             *(_told_of(name, table, release) for name, table in tables.items()),
             *_left_aside(release, entries),
+            *_same_pseudonyms(release, entries),
         ),
     )
 
@@ -132,6 +133,22 @@ def _left_aside(release: Release, entries: Iterable[OpenRelease]) -> list[str]:
         "lacks a column."
         for name in names
     ]
+
+
+def _same_pseudonyms(release: Release, entries: Iterable[OpenRelease]) -> list[str]:
+    """Releases whose rows can be joined with this one's by pseudonyms of the same key."""
+    ours = {(each.column, each.fingerprint) for each in release.goal.pseudonyms}
+    names = [each.name for each in entries if ours & _pseudonyms(each.certificate)]
+    return [
+        f"The release {name} shows the same pseudonyms, so the rows of a person in both can be joined. That "
+        "was not tried here: attack --with does it once both are written. Another --key prevents it."
+        for name in dict.fromkeys(names)
+    ]
+
+
+def _pseudonyms(certificate: Mapping[str, object]) -> set[tuple[str, str]]:
+    entries = certificate.get("pseudonyms")
+    return {(each["column"], each["key"]) for each in entries} if isinstance(entries, list) else set()
 
 
 def _file(entry: OpenRelease, release: Release) -> str | None:

@@ -71,6 +71,7 @@ def _verdict(trial: Trial) -> Section:
     return Section(
         title="What could someone find out about one person?",
         parts=(
+            *(Paragraph(text=text) for text in trial.remarks),
             *(Paragraph(text=text, tone=tone) for text, tone in verdict(trial)),
             Grid(head=head, rows=rows, numbers=(1, 2)),
             *(Paragraph(text=line) for line in legend(trial)),
@@ -189,5 +190,8 @@ def _victims(victims: tuple[Finding, ...]) -> Grid:
 
 def _skipped(trial: Trial) -> Iterator[Section]:
     if trial.skipped:
-        rows = tuple((names, why) for why, names in trial.reasons.items())
+        rows = tuple(
+            (", ".join(each.name for each in those), f"on {those[0].on}: {why}" if those[0].on else why)
+            for why, those in trial.reasons.items()
+        )
         yield Section(title="What was not run", parts=(Grid(head=("attacks", "why"), rows=rows),))

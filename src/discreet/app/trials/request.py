@@ -48,7 +48,7 @@ class Request:
     people: int | None = None
     epsilon: str | None = None
     original: str | None = None
-    victims: int = 40
+    victims: int | None = None
 
     @property
     def quasi_names(self) -> tuple[str, ...]:

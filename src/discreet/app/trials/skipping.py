@@ -36,12 +36,12 @@ KINDS: dict[Release, tuple[type[Any], ...]] = {
 }
 
 
-def of_another_kind(attack: type[Any]) -> str:
-    """What an attack is on, and how that is asked for."""
+def of_another_kind(attack: type[Any]) -> Skipped:
+    """An attack on another kind of release, and how that is asked for."""
     kind = next((kind for kind, attacks in KINDS.items() if attack in attacks), Release.TABLE)
-    return f"it attacks {kind}: {WAYS[kind]}"
+    return Skipped(name=attack.name, why=WAYS[kind], on=kind)
 
 
 def others_than(*run: type[Any]) -> tuple[Skipped, ...]:
     """All attacks but those that were run."""
-    return tuple(Skipped(name=each.name, why=of_another_kind(each)) for each in ATTACKS if each not in run)
+    return tuple(of_another_kind(each) for each in ATTACKS if each not in run)

@@ -35,7 +35,7 @@ from discreet.attacks.overlap import apart, strongest_of
 from discreet.core.errors import DataError
 
 RULED_OUT = 1
-ALONE = "there is but one release: name an earlier one with --with"
+ALONE = "there is but one release; --with names an earlier one"
 NO_COLUMN = "the release has no sensitive column"
 SEVERAL = "people have several values of {column}, so ruling some out leaves no belief in another"
 UNITS = "of one release people are counted, and of the other rows"
@@ -89,7 +89,7 @@ def _outcomes(attack: type[Any], scene: Scene) -> Iterator[Outcome]:
     elif attack in ON_PAIRS:
         yield from _on_pairs(attack, scene)
     else:
-        yield Skipped(name=attack.name, why=of_another_kind(attack))
+        yield of_another_kind(attack)
 
 
 def _found(scene: Scene, attack: Any, parts: Integers | None = None) -> Findings:

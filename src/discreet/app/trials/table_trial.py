@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from discreet.app.policies import promise_of
 from discreet.app.trials.attacked import attacked
+from discreet.app.trials.by_pseudonym import runs_on
 from discreet.app.trials.knowledge import sources, staged
 from discreet.app.trials.request import Request
 from discreet.app.trials.table_attacks import attack_table
@@ -26,6 +27,8 @@ def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         stage = staged(engine, request, about)
         tell("attacking")
         runs, skipped = attack_table(stage.scene)
+        if stage.joined is not None:
+            runs = (*runs, *runs_on(stage.joined))
         found = criteria(stage.scene.sets, stage.scene.columns)
     bounds = (*about.bounds, *request.bounds)
     policy = about.policy
@@ -36,7 +39,8 @@ def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         skipped=skipped,
         criteria=found,
         promise=None if policy is None or policy.promise is None else promise_of(policy),
-        assumed=(*stage.assumed, *about.remarks),
+        assumed=stage.assumed,
+        remarks=about.remarks,
         unread=stage.unread,
         sha256=about.sha256,
     )

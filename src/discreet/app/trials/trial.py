@@ -42,10 +42,11 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """An attack that was not run, and why it does not fit."""
+    """An attack that was not run, and why it does not fit; it may be `on` another kind of release."""
 
     name: str
     why: str
+    on: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,10 @@ class Tried:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """All of it: what was attacked, with what knowledge, what came of it, and what was left `unread`."""
+    """All of it: what was attacked, with what knowledge, what came of it, and what was left `unread`.
+
+    `remarks` are about the release, and said before anything that was found.
+    """
 
     subject: str
     knowledge: str
@@ -96,6 +100,7 @@ class Trial:
     promise: Promise | None = None
     assumed: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     sha256: str | None = None
 
     @property
@@ -108,10 +113,10 @@ class Trial:
         return tuple((tried, bound) for tried in self.tried for bound in tried.broken)
 
     @property
-    def reasons(self) -> dict[str, str]:
+    def reasons(self) -> dict[str, tuple[Skipped, ...]]:
         """Why attacks were not run, and which they are."""
         whys = dict.fromkeys(each.why for each in self.skipped)
-        return {why: ", ".join(each.name for each in self.skipped if each.why == why) for why in whys}
+        return {why: tuple(each for each in self.skipped if each.why == why) for why in whys}
 
     @property
     def strongest(self) -> Tried | None:

@@ -30,7 +30,7 @@ def as_object(trial: Trial) -> dict[str, object]:
         "criteria": None if trial.criteria is None else _criteria(trial.criteria),
         "bounds_held": not trial.broken,
         "promise": None if trial.promise is None else _promise(trial),
-        "assumed": list(trial.assumed),
+        "assumed": [*trial.assumed, *trial.remarks],
         "unread": list(trial.unread),
     }
 
@@ -100,7 +100,9 @@ def _promise(trial: Trial) -> dict[str, object]:
 
 def show(console: Console, trial: Trial) -> None:
     """Verdict, attacks, criteria, what was not run."""
-    console.print(f"Attackers know {trial.knowledge}.\n", highlight=False, markup=False)
+    for sentence in (f"Attackers know {trial.knowledge}.", *trial.remarks):
+        console.print(sentence, highlight=False, markup=False)
+    console.print()
     show_attacks(console, trial)
     console.print()
     for text, tone in verdict(trial):
@@ -110,8 +112,9 @@ def show(console: Console, trial: Trial) -> None:
         console.print(_criteria_table(trial.criteria))
     if trial.skipped:
         console.print("\nnot run", style="bold")
-        for why, names in trial.reasons.items():
-            console.print(f"{names}: {why}", style="dim", highlight=False, markup=False)
+        for why, those in trial.reasons.items():
+            which = f"on {those[0].on}" if those[0].on else ", ".join(each.name for each in those)
+            console.print(f"{which}: {why}", style="dim", highlight=False, markup=False)
 
 
 def show_attacks(console: Console, trial: Trial) -> None:

@@ -1,0 +1,73 @@
+"""Two releases that show the same pseudonyms are one to an attacker: their rows are joined by these.
+
+Joined      the people of both, each with what either release shows of them; known values must fit both.
+Run         linkage, and class inference of every sensitive column. The people are only those who are in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.app.trials.attacked import Attacked
+from discreet.app.trials.trial import Run
+from discreet.attacks import ClassInference, Linkage
+from discreet.attacks.counting import columns_of
+from discreet.attacks.known import Known
+from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.published import from_release
+from discreet.engines.connection import quoted
+from discreet.engines.publishing import DuckDBPublisher
+
+BOTH = "both releases"
+HOW = "by pseudonym"
+
+
+def joined(
+    engine: DuckDBPublisher,
+    about: Attacked,
+    earlier: str,
+    known: Known,
+    hierarchies: Mapping[str, Hierarchy],
+    called: tuple[Mapping[str, str], Mapping[str, str]],
+) -> MatchSets | None:
+    """Match sets of those whose pseudonym both releases show; None where they share none.
+
+    `called` says how the knowledge calls columns of the release, and of the earlier one.
+    """
+    key = about.pseudonym
+    if key is None or key not in columns_of(engine, earlier):
+        return None
+    before = {name: f"{name} before" for name in about.quasi}
+    rows = engine.count(_statement(about, earlier, key, before)).secret
+    if not rows.num_rows:
+        return None
+    with DuckDBPublisher({}, {BOTH: rows}) as other:
+        published = from_release(
+            other, BOTH, quasi=(*about.quasi, *before.values()), sensitive=about.sensitive, person=key
+        )
+    meant = {before[name]: each for name, each in hierarchies.items() if name in before}
+    then = {label: called[1].get(name, name) for name, label in before.items()}
+    shared = {label: name for label, name in then.items() if name in known.columns}
+    return match(replace(published, hierarchies={**hierarchies, **meant}), known, {**called[0], **shared})
+
+
+def runs_on(sets: MatchSets) -> Iterator[Run]:
+    """What the two tell together of those who are in both."""
+    linked = Linkage().run(sets)
+    yield Run(findings=replace(linked, attack=f"{linked.attack} {HOW}"))
+    for column in sets.published.classes.sensitive:
+        found = ClassInference(column=column).run(sets)
+        yield Run(findings=replace(found, attack=f"{found.attack} {HOW}"), column=column)
+
+
+def _statement(about: Attacked, earlier: str, key: str, before: Mapping[str, str]) -> str:
+    by = quoted(key)
+    ours = ", ".join(f"a.{quoted(name)}" for name in (key, *about.quasi, *about.sensitive))
+    theirs = ", ".join(f"b.{quoted(name)} AS {quoted(label)}" for name, label in before.items())
+    once = ", ".join(map(quoted, (key, *before)))
+    return (
+        f"SELECT {ours}, {theirs} FROM {quoted(about.path.name)} AS a "
+        f"JOIN (SELECT DISTINCT {once} FROM {quoted(earlier)}) AS b ON a.{by} = b.{by}"
+    )
