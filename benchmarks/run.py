@@ -26,6 +26,7 @@ from benchmarks import (
     noise,
     speed,
     synthesis,
+    synthesis_peers,
     synthesis_tables,
     utility,
 )
@@ -87,6 +88,9 @@ SECTIONS = {
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
     "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
+    "synthesis_peers": Section(
+        title="Synthetic tables by other libraries", headings=FIGURES, measure=synthesis_peers.rows
+    ),
     "synthesis_tables": Section(
         title="Synthetic tables of other data",
         headings=("figure", "measured", "beside"),
