@@ -27,6 +27,7 @@ from benchmarks import (
     serve,
     speed,
     synthesis,
+    synthesis_peers,
     synthesis_tables,
     utility,
 )
@@ -89,6 +90,9 @@ SECTIONS = {
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
     "serve": Section(title="The PostgreSQL door", headings=FIGURES, measure=_plain(serve.rows)),
     "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
+    "synthesis_peers": Section(
+        title="Synthetic tables by other libraries", headings=FIGURES, measure=synthesis_peers.rows
+    ),
     "synthesis_tables": Section(
         title="Synthetic tables of other data",
         headings=("figure", "measured", "beside"),

@@ -27,7 +27,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.counting import EngineCounter
-from discreet.mining.synthesis import Synthesis, plan, synthesize
+from discreet.mining.synthesis import Plan, Synthesis, plan, synthesize
 from discreet.mining.synthesis.comparison import compare, usefulness
 from discreet.mining.tabulation.budget import Budget
 
@@ -104,13 +104,14 @@ def _measured(real: pa.Table, unseen: pa.Table, source: Path) -> list[tuple[str,
     return found
 
 
-def _plan(policy: Policy, quality: Literal["lean", "best"]) -> Any:
+def planned(policy: Policy, quality: Literal["lean", "best"]) -> Plan:
+    """What is measured and promised, from the policy alone."""
     budget = Budget.within(epsilon=1, delta=1e-9).guarantee
     return plan(policy, "adult", budget, quality=quality, bins=BINS, logarithmic=LOGARITHMIC)
 
 
 def _counting(policy: Policy, engine: DuckDB) -> tuple[str, str, str]:
-    schema = _plan(policy, "lean").schema
+    schema = planned(policy, "lean").schema
     names = [each.name for each in schema.attributes]
     counter = EngineCounter.of_table(engine, policy, "adult", schema)
     sets = [(name,) for name in names] + list(combinations(names, 2))
@@ -122,13 +123,13 @@ def _counting(policy: Policy, engine: DuckDB) -> tuple[str, str, str]:
 def _quality(
     quality: Literal["lean", "best"], policy: Policy, engine: DuckDB, real: pa.Table, unseen: pa.Table
 ) -> list[tuple[str, str, str]]:
-    planned, variations, seconds, right = _plan(policy, quality), [], [], []
-    counter = EngineCounter.of_table(engine, policy, "adult", planned.schema)
+    terms, variations, seconds, right = planned(policy, quality), [], [], []
+    counter = EngineCounter.of_table(engine, policy, "adult", terms.schema)
     for _ in range(RUNS[quality]):
         start, worked = time.perf_counter(), time.process_time()
-        made = synthesize(planned, policy, engine, Randomness())
+        made = synthesize(terms, policy, engine, Randomness())
         seconds.append((time.perf_counter() - start, time.process_time() - worked))
-        seen = compare(planned.schema, counter, made.codes, columns=3)
+        seen = compare(terms.schema, counter, made.codes, columns=3)
         variations.append((seen.mean(2), seen.mean(3)))
         right.append(_useful(made, real, unseen))
     two, three = np.mean(variations, axis=0)

@@ -81,6 +81,8 @@ INTERPRET = Peer(
     name="InterpretML", module="interpret_ebm", requires=("interpret-core==0.7.8", "scikit-learn==1.9.1")
 )
 
+DPMM = Peer(name="dpmm", module="dpmm_models", requires=("dpmm==0.1.9",))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Told:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from discreet.app.counts.streams import Wish, open_stream
+from discreet.app.counts.job import make
+from discreet.app.counts.streams import Wish, job, open_stream
 from discreet.app.curator import Curator
 from discreet.core.errors import BudgetError, RequestError
 from tests.app.test_promise import discreet
@@ -156,6 +157,24 @@ def test_few_questions_are_best_answered_by_noise_on_each(found: Run) -> None:
     assert planned["method"] == "laplace"
     assert planned["fits"] is True
     assert found("ledger")["entries"] == []
+
+
+def test_a_stream_says_why_its_method_was_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("stream", "people", "questions.sql", "--epsilon", "2", "--plan")
+    assert discreet(*words) == 0
+    assert "laplace errs least; weights ±" in " ".join(capsys.readouterr().out.split())
+    assert discreet(*words, "--method", "weights") == 0
+    assert "errs least" not in capsys.readouterr().out
+
+
+def test_a_long_stream_tells_how_far_it_is(folder: Path) -> None:
+    heard: list[tuple[str, float | None]] = []
+    with Curator.open("privacy.yaml") as curator:
+        wish = Wish(table="people", epsilon=1)
+        texts = [f"SELECT COUNT(*) FROM people WHERE age >= {age}" for age in range(20, 30)]
+        make(curator, job(curator, wish, texts, lambda *each: heard.append(each)))
+    for doing in ("reading questions", "finding what they count", "answering"):
+        assert [share for said, share in heard if said == doing] == [place / 10 for place in range(1, 11)]
 
 
 def test_a_stream_that_is_out_of_updates_refuses_the_rest(

@@ -19,7 +19,7 @@ from discreet.engines.duckdb import run_released
 from discreet.mining.counting import EngineCounter
 from discreet.mining.stream import OnlineAnswerer, StreamPlan, plan, read
 from tests.mining.stream.worlds import asked, declared
-from tests.mining.synthesis.tables import counter_of, opened, people, policy_of
+from tests.mining.synthesis.tables import IMPOSSIBLE, counter_of, opened, people, policy_of
 
 ONE = PureDP(epsilon=1, relation=Relation.VALUE)
 CONDITIONS = (
@@ -113,6 +113,38 @@ def test_a_stream_asks_the_engine_once_and_knows_what_it_was_told(tmp_path: Path
     truth = real.column("sex").to_pylist().count("f")
     # the noise of test and answer passes nine times its 95% reach with probability below 1e-9
     assert abs(first.count - truth) <= 9 * made.error95
+
+
+def test_what_the_policy_declares_impossible_is_no_cell_and_counts_as_0_for_nothing(
+    tmp_path: Path, random: Randomness
+) -> None:
+    with opened(tmp_path, people(700), impossible=IMPOSSIBLE) as (policy, engine):
+        made = plan(policy, "people", ["sex", "kin", "age"], ONE, questions=9, bins={"age": 2})
+        stream = OnlineAnswerer.open(made, policy, engine, random)
+        never = read(question("sex = 'm' AND kin = 'wife'"), policy, "people")
+        assert stream.ask(never, run_released).count == 0
+        assert stream.ask(never, run_released).error95 == 0
+        assert stream.asked == 0
+        stream.ask(read(question("age <= 14"), policy, "people"), run_released)  # bins are cut there
+        assert stream.asked == 1
+    # ages to 14, 49 and 99; two sexes; four kins and none: of 30, one a sex and age, and two of the young
+    assert made.universe.cells == 30 - 6 - 2
+
+
+def test_nothing_possible_at_all_is_refused() -> None:
+    nothing = [{"sex": ["f", "m"], "ill": [True]}, {"sex": ["f", "m"], "ill": [False, None]}]
+    with pytest.raises(RequestError, match="everything is declared impossible"):
+        plan(policy_of(impossible=nothing), "people", ["sex", "ill"], ONE, questions=9)
+
+
+def test_without_a_name_the_method_that_errs_least_is_taken_and_all_that_fit_are_told() -> None:
+    few, many = (plan(declared(cells, 20_000), "t", ["x"], ONE, questions=2_000) for cells in (4, 400))
+    assert set(few.weighed) == {"median", "weights", "laplace"}
+    assert set(many.weighed) == {"weights", "laplace"}
+    assert few.weighed[few.method] == few.error95 == min(few.weighed.values())
+    named = plan(declared(4, 20_000), "t", ["x"], ONE, questions=2_000, method="median")
+    assert named.error95 == few.weighed["median"]
+    assert not named.weighed
 
 
 @pytest.mark.parametrize("method", ["median", "weights", "laplace"])

@@ -13,7 +13,7 @@ from discreet.accounting.composition import compose
 from discreet.attacks.audit import Draw, audit
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
-from discreet.mining.stream import StreamPlan, answerer, candidates
+from discreet.mining.stream import StreamPlan, answerer, candidates, weights
 from discreet.mining.stream.plan import planned
 from discreet.mining.stream.sparse_vector import Watch
 from discreet.mining.stream.universe import Universe
@@ -94,11 +94,15 @@ class Uncounted(Watch):
 
 
 @pytest.mark.night
+@METHODS
 def test_an_audit_bears_a_stream_out_and_catches_one_that_does_not_count_its_updates(
-    monkeypatch: pytest.MonkeyPatch,
+    method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "HARD", -(10**6))
-    plan = replace(tiny("median", updates=1, questions=40, cells=6, size=2), width=2)
+    everything = -(10**6)
+    monkeypatch.setattr(candidates, "HARD", everything)
+    monkeypatch.setattr(weights, "PASSES", 1)
+    width = 2 if method == "median" else everything
+    plan = replace(tiny(method, updates=1, questions=40, cells=6, size=2), width=width)
     moved = asked(*[(first, 1 - first, *rest) for first in (0, 1) for rest in product((0, 1), repeat=4)])
 
     def side(counts: tuple[int, ...], random: Randomness) -> Draw:

@@ -47,7 +47,7 @@ def transcript(cells: Integers, budget: Budget, quality: str, random: Randomness
     if quality == "best":
         adaptive.learn(measuring, SETS, 2, fitted, lambda _: None)
     else:
-        lean.learn(measuring, SETS[2:], 2, fitted)
+        lean.learn(measuring, SETS[2:], SHAPE, fitted)
     return {
         f"{each.columns}:{place}": float(count)
         for each in pooled(measuring.measurements)

@@ -120,7 +120,7 @@ def test_the_whole_budget_is_spent_and_no_more(budget: Budget, quality: str, ran
     if quality == "best":
         adaptive.learn(measuring, SETS, 3, fitted, lambda _: None)
     else:
-        lean.learn(measuring, SETS[3:6], 3, fitted)
+        lean.learn(measuring, SETS[3:6], SHAPE, fitted)
     assert measuring.spent == budget.amount
 
 

@@ -142,6 +142,22 @@ def test_with_much_budget_the_rows_are_like_the_real_ones(
     assert abs(len(found.codes) - 5_000) < 50
 
 
+def test_where_noise_is_small_beside_the_rows_pairs_outside_of_any_tree_are_right_too(
+    tmp_path: Path, random: Randomness
+) -> None:
+    # five answers that follow one trait: whichever tree of four pairs is measured, six more are missed by it
+    dice = np.random.default_rng(1)
+    trait = dice.random(20_000) < 0.5
+    names = [f"answer{each}" for each in range(5)]
+    real = pa.table({name: np.where(dice.random(20_000) < 0.2, ~trait, trait) for name in names})
+    columns = {name: {"type": "boolean", "nulls": False} for name in names}
+    found, _ = made(tmp_path, random, real, table={"columns": columns})
+    schema = found.plan.schema
+    codes = schema.codes([real.column(name).to_pylist() for name in names])
+    assert len(found.measured) > 5 + 4
+    assert compare(schema, counter_of(schema, codes), found.codes).worst(2)[1] < 0.02
+
+
 def test_rows_agree_with_earlier_answers_if_asked(tmp_path: Path, random: Randomness) -> None:
     little = PureDP(epsilon=Fraction(1, 20), relation=Relation.PRESENCE)
     told = np.array([[100.0, 20.0, 0.0], [300.0, 80.0, 0.0]])

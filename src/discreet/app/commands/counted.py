@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.app.commands.progress import spinner
+from discreet.app.commands.progress import Tell, spinner
 from discreet.app.terminal import Console
 from discreet.core.errors import InvalidParameterError
 
@@ -33,7 +33,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.
 def run(
     policy: Path,
     analyst: str | None,
-    job_of: Callable[[Curator], Job],
+    job_of: Callable[[Curator, Tell], Job],
     *,
     output: Path | None,
     plan_only: bool,
@@ -45,7 +45,7 @@ def run(
     from discreet.app.curator import Curator
 
     with spinner() as tell, Curator.open(policy, analyst=analyst, progress=tell) as curator:
-        job = job_of(curator)
+        job = job_of(curator, tell)
         require_place(curator, job, output)
         offered = offer(curator, job)
         tell("counting")

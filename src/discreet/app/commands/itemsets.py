@@ -39,5 +39,5 @@ def run(
         delta=parse_number("--delta", delta),
     )
     counted.run(
-        policy, analyst, lambda curator: job(curator, wish), output=output, plan_only=plan, as_json=as_json
+        policy, analyst, lambda curator, _: job(curator, wish), output=output, plan_only=plan, as_json=as_json
     )

@@ -47,7 +47,7 @@ def run(
     counted.run(
         policy,
         analyst,
-        lambda curator: job(curator, wish, texts),
+        lambda curator, tell: job(curator, wish, texts, tell),
         output=output,
         plan_only=plan,
         as_json=as_json,

@@ -23,6 +23,8 @@ from discreet.mechanisms import named as mechanism_name
 from discreet.mechanisms.sampling import Booleans
 from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, plan, read
 
+Told = Callable[[str, float | None], None]
+
 KEY_BITS = 128
 S = TypeVar("S")
 T = TypeVar("T")
@@ -59,6 +61,10 @@ class Stream:
         return self.answerer.ask(read(sql, self.curator.policy, self.plan.table), run_released)
 
 
+def silent(doing: str, share: float | None) -> None:
+    """Tells nobody."""
+
+
 def open_stream(curator: Curator, wish: Wish) -> Stream:
     """A stream for questions that are not known yet; charged now, for all of them."""
     if not wish.columns or wish.questions is None:
@@ -77,22 +83,27 @@ def open_stream(curator: Curator, wish: Wish) -> Stream:
     return Stream(answerer=answerer, curator=curator, entry=entry.id)
 
 
-def job(curator: Curator, wish: Wish, texts: Sequence[str]) -> Job:
-    """Questions that are all known; every one of them is checked before anything is charged."""
+def job(curator: Curator, wish: Wish, texts: Sequence[str], told: Told = silent) -> Job:
+    """Questions that are all known; every one of them is checked before anything is charged.
+
+    `told` hears what is done, and which share of it.
+    """
     if not texts:
         raise RequestError("stream: there is no question.", hint="Write one SELECT COUNT(*) … a line.")
-    asked = _each(texts, lambda text: read(text, curator.policy, wish.table))
+    asked = _each(texts, lambda text: read(text, curator.policy, wish.table), "reading questions", told)
     columns = wish.columns or list(dict.fromkeys(name for each in asked for name in each.columns.values()))
     if not columns:
         raise RequestError(
             "stream: no question reads a column.", hint="Ask for one count of everything instead."
         )
     made, epsilon = _planned(curator, wish, columns, wish.questions or len(texts))
-    cells = _each(asked, lambda each: made.universe.predicate(each, run_released))
+    cells = _each(
+        asked, lambda each: made.universe.predicate(each, run_released), "finding what they count", told
+    )
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
         stream = OnlineAnswerer.open(made, curator.policy, engine, random)
-        return _told([_or_refused(stream, each) for each in cells], texts)
+        return _told(_each(cells, lambda each: _or_refused(stream, each), "answering", told), texts)
 
     return Job(
         verb="stream",
@@ -134,10 +145,11 @@ def _planned(curator: Curator, wish: Wish, columns: Sequence[str], questions: in
     return made, epsilon
 
 
-def _each(found: Sequence[S], taken: Callable[[S], T]) -> list[T]:
+def _each(found: Sequence[S], taken: Callable[[S], T], doing: str, told: Told) -> list[T]:
     """What becomes of each question, or a refusal that says which one it is of."""
     results = []
     for place, each in enumerate(found, 1):
+        told(doing, place / len(found))
         try:
             results.append(taken(each))
         except RequestError as refusal:
@@ -177,19 +189,29 @@ def _expected(made: StreamPlan, columns: Sequence[str]) -> dict[str, object]:
         "updates": made.updates,
         "mechanism": mechanism_name(type(made.answering)),
         "error95": {"fresh": made.fresh95, "known": made.error95},
+        "weighed": dict(made.weighed),
     }
 
 
 def _facts(made: StreamPlan, columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
     cells = f"{made.universe.cells:,} of {', '.join(columns)}"
     if made.testing is None:
-        return (
-            ("cells", cells),
+        told = (
             ("method", f"{made.method}: noise on each of {made.questions:,} answers"),
             ("error", f"± {made.fresh95:,} for 95% of them"),
         )
-    return (
-        ("cells", cells),
-        ("method", f"{made.method}: up to {made.updates} of {made.questions:,} answers are counted anew"),
-        ("error", f"95% of those ± {made.fresh95:,}, of the others ± {made.error95:,}"),
-    )
+    else:
+        told = (
+            ("method", f"{made.method}: up to {made.updates} of {made.questions:,} answers are counted anew"),
+            ("error", f"95% of those ± {made.fresh95:,}, of the others ± {made.error95:,}"),
+        )
+    return (("cells", cells), *told, *_why(made))
+
+
+def _why(made: StreamPlan) -> tuple[tuple[str, str], ...]:
+    """Why this method, where none was named."""
+    if not made.weighed:
+        return ()
+    others = [f"{name} ± {error:,}" for name, error in made.weighed.items() if name != made.method]
+    others += [] if "median" in made.weighed else ["median does not fit so many cells"]
+    return (("chosen", f"{made.method} errs least; {', '.join(others)}"),)

@@ -1,6 +1,7 @@
 """The online answerer: a stream's questions, each answered before the next is known.
 
     the same question again → the same answer, for nothing
+    nothing that it counts is possible   → 0, for nothing
     test: does what is known answer it?  yes → the known answer     no → a noisy count, which is learned from
 
 Reads       one histogram over the universe, by one statement, when it is opened. It stays `Exact`.
@@ -62,7 +63,7 @@ class OnlineAnswerer:
 
     def __init__(self, plan: StreamPlan, counts: Exact[Integers], random: Randomness) -> None:
         self.plan, self.asked, self.updates = plan, 0, 0
-        self._counts, self._random = counts, random
+        self._counts, self._random = Exact(counts.secret[plan.universe.possible]), random
         self._told: dict[bytes, StreamAnswer] = {}
         self._known: Knowledge | None = None
         self._watch: Watch | None = None
@@ -99,8 +100,10 @@ class OnlineAnswerer:
         return self.answer(self.plan.universe.predicate(question, run))
 
     def answer(self, cells: Booleans) -> StreamAnswer:
-        """How many rows are in these cells, each said to be in or out."""
-        flat = cells.reshape(-1)
+        """How many rows are in these combinations of bins, each said to be in or out."""
+        flat = cells.reshape(-1)[self.plan.universe.possible]
+        if not flat.any():
+            return StreamAnswer(count=0, fresh=False, error95=0)
         key = hashlib.sha256(np.packbits(flat).tobytes()).digest()
         if key not in self._told:
             if self.over:

@@ -3,8 +3,8 @@
 Candidates  C: at first every database of `size` rows over the cells, as counts. A database S answers a
             question with its share of rows, times the number n of rows of the table.
 Hardness    r = the mean over S in C of exp(-|f(D) - n f(S)| / width), between 0 and 1: near 1 where most of
-            C answers as the data does [RR10, (1)]. What is tested is 1 - r on a grid of `GRID` steps, which
-            is hard from 1/4 on, so r up to 3/4 [RR10: t = 3/4 + noise].
+            C answers as the data does [EGM19, equation 5, which is all that it quotes of RR10]. What is
+            tested is 1 - r on a grid of `GRID` steps, which is hard from 1/4 on, so r up to 3/4.
 Sensitivity one person moves f(D) by at most R rows, so each term of r by at most R / width. Every term is
             rounded down to the grid, the terms' mean too: floor(a) and floor(b) differ by at most the next
             integer above |a - b|, so all by `GRID R / width`, rounded up, and one more for what a float's
@@ -12,14 +12,20 @@ Sensitivity one person moves f(D) by at most R rows, so each term of r by at mos
 Easy        the (lower) median over C of n f(S). Where it is off by x, half of C is off by x or more on one
             side, so r <= (1 + exp(-x / width)) / 2, and x <= -width ln(2 r - 1).
 Hard        a noisy count a; S stays in C if |n f(S) - a| <= `band`, and where none is that close those that
-            are closest stay [RR10, step (e)].
+            are closest stay.
 
-The paper's parameters, for databases beyond any table's size, are m = 160,000 ln k ln(1/e) / e**2 rows and a
-band of e/50, e n being the `width`; here the band is never less than what `size` rows can express or what the
+The paper's steps are these: r, a noisy r against a noisy threshold of about 3/4, the median or a noisy count,
+fewer candidates, an end after so many hard questions. Its constants are given here as we remember them, and
+were not compared with its text: m = 160,000 ln k ln(1/e) / e**2 rows, beyond any table's size, and a band of
+e/50, e n being the `width`. Ours differ. The band is never less than what `size` rows can express or what the
 noise hides, nor the width less than `STEPS` of those rows, else C would soon be empty and all questions hard.
-A larger width only lowers the sensitivity, and C follows from what was released: privacy hangs on neither.
+The threshold's noise is the sparse vector's, where the paper draws it from a few steps above 3/4; the end is
+where the plan has it. So the paper's bounds on error are not claimed: `StreamPlan.error95` follows from what
+is above. Privacy hangs on none of this: it is the sparse vector's and the noisy counts', a larger width only
+lowers the sensitivity, and C follows from what was released.
 
 [RR10]      Roth & Roughgarden, Interactive Privacy via the Median Mechanism.
+[EGM19]     The Epsilon Generation Model.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 median      the median mechanism [RR10] over all small databases; for small universes
 weights     private multiplicative weights [HR10] over a distribution; for larger ones
 laplace     noise on every answer, a k-th of the budget for each of k questions; for comparison, or for few
+Default     without a name, the one of those that fit whose stated error is least; `weighed` holds all of
+            them. The median mechanism fits a handful of cells, and there its databases of few rows tell
+            counts apart so coarsely that another one mostly errs less: by name it is there all the same.
 
 Budget      of median and weights: a twentieth for the number of rows, unless that is public; half of the rest
             for testing, half for `updates` noisy counts. Pure: the parts' epsilons add up to the whole. Else
@@ -20,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -47,7 +50,8 @@ class StreamPlan:
     """How a stream of at most `questions` questions is answered, `updates` of them by looking again.
 
     `width` is in rows: how far off counts as hard for weights, how fast r falls for median. `rows` is the
-    number of rows where it is public, else `counting` is the noise that it gets.
+    number of rows where it is public, else `counting` is the noise that it gets. `weighed` has the stated
+    error of every method that fits, where none was named.
     """
 
     table: str
@@ -62,6 +66,7 @@ class StreamPlan:
     testing: SparseVector | None = None
     width: int = 0
     size: int = 0
+    weighed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def guarantee(self) -> PureDP | ZeroConcentratedDP:
@@ -130,7 +135,8 @@ def plan(
         planned(name, table, universe, amount, questions=questions, updates=updates, rows=rows)
         for name in fits
     ]
-    return min(every, key=lambda each: each.error95)
+    weighed = {each.method: each.error95 for each in every}
+    return replace(min(every, key=lambda each: each.error95), weighed=weighed)
 
 
 def planned(

@@ -1,7 +1,8 @@
 """The universe: every combination of bins that a row can be in, and which of them a question counts.
 
 Cells       the combinations of the columns' declared bins, as `schema` has them; where no bins are asked for,
-            every declared value is a bin of its own, and NULL one more.
+            every declared value is a bin of its own, and NULL one more. Those that the policy declares
+            impossible are no cells: no row is looked for there.
 Predicate   a question's condition is tried on every declared value of the columns that it reads, in SQL over
             a table of nothing else: what it means is decided by the engine's own rules. A question that holds
             for some values of a bin and not for others is refused, as no sum of cells answers it.
@@ -25,6 +26,7 @@ from discreet.core.policy import Column, Kind, Table
 from discreet.mechanisms.sampling import Booleans, Integers
 from discreet.mining.schema import MOST_BINS, Attribute, Schema
 from discreet.mining.stream.questions import Asked
+from discreet.mining.tabulation import zeros
 from discreet.sql.answer import Afterwards
 from discreet.sql.emit import quoted
 from discreet.sql.refusal import refuse
@@ -48,6 +50,7 @@ class Universe:
 
     schema: Schema
     axes: Mapping[str, Axis]
+    possible: Booleans
 
     @classmethod
     def of_table(
@@ -68,14 +71,15 @@ class Universe:
                     f"stream: column {name} has {number:,} values, which are too many to tell apart.",
                     hint=f"Divide it into bins: --bins {name}=20.",
                 )
-        schema = Schema.of_table(table, features=columns, bins=every | dict(bins), logarithmic=logarithmic)
+        declared = Schema.of_table(table, features=columns, bins=every | dict(bins), logarithmic=logarithmic)
+        schema = zeros.divided(declared, table)
         cells = prod(each.bins for each in schema.attributes)
         hint = "Name fewer columns, or divide a number into fewer bins with --bins age=10."
         require(
             cells <= MOST_CELLS, "stream", "columns", f"{cells:,}", f"{MOST_CELLS:,} cells or less", hint=hint
         )
         axes = {each.name: _axis(each, table.columns[each.name]) for each in schema.attributes}
-        return cls(schema=schema, axes=axes)
+        return cls(schema=schema, axes=axes, possible=_possible(schema, table))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,7 +87,7 @@ class Universe:
 
     @property
     def cells(self) -> int:
-        return prod(self.shape)
+        return int(np.count_nonzero(self.possible))
 
     def predicate(self, asked: Asked, run: Afterwards) -> Booleans:
         """Which cells a question counts; `run` is whatever runs SQL over tables that are handed to it.
@@ -120,6 +124,20 @@ class Universe:
         text = f"SELECT coalesce({asked.condition}, FALSE) AS {HOLDS} FROM cells ORDER BY {quoted(PLACE)}"
         found = run(text, {"cells": pa.table(table)})
         return np.asarray(found.column(HOLDS).to_numpy(zero_copy_only=False), np.bool_).reshape(shape)
+
+
+def _possible(schema: Schema, table: Table) -> Booleans:
+    """Which combinations of bins, in one row, a row can have."""
+    found = np.ones([each.bins for each in schema.attributes], np.bool_)
+    for places, never in zeros.barred(schema, table.impossible).items():
+        wide = [each.bins if place in places else 1 for place, each in enumerate(schema.attributes)]
+        found &= np.isfinite(never).reshape(wide)
+    if not found.any():
+        raise RequestError(
+            "stream: everything is declared impossible.",
+            hint="Leave some combination possible in the policy.",
+        )
+    return found.reshape(-1)
 
 
 def _number(column: Column) -> int:

@@ -5,8 +5,9 @@ Counted     the marginals of all sets that may be measured: the columns and thei
             quality their triples, as far as each is small enough. Only noisy ones of them leave.
 Guarantee   that of the budget, which the run cannot pass; see `measuring`.
 Expected    how large the noise on measured counts is, as far as it follows from the budget: exactly for the
-            columns and, of the lean quality, for the pairs of a whole tree. What a choice among sets adds to
-            the error depends on the data, and nothing is said of it.
+            columns and, of the lean quality, for the pairs of its tree; further pairs share what is left, so
+            theirs is as much larger as more of them are worth it. What a choice among sets adds to the error
+            depends on the data, and nothing is said of it.
 Earlier     answers that were released before, over some of the columns, are taken as further measurements:
             they cost nothing again, and with a small `deviation` the rows agree with them.
 """
@@ -105,10 +106,9 @@ class Plan:
             first = self.budget.part(Fraction(1, adaptive.ROUNDS * number) * (1 - adaptive.CHOICE))
             return tuple(self._expected((place,), first) for place in range(number))
         single = self.budget.part((lean.SINGLE if pairs else Fraction(1)) / number)
-        double = self.budget.part((1 - lean.SINGLE - lean.CHOICE) / max(1, number - 1))
         return (
             *(self._expected((place,), single) for place in range(number)),
-            *(self._expected(pair, double) for pair in pairs),
+            *(self._expected(pair, lean.branch(self.budget, number)) for pair in pairs),
         )
 
     def _expected(self, columns: Columns, budget: Budget) -> Expected:

@@ -84,8 +84,7 @@ def learned(
             plan.shape, measuring.measurements, plan.barred, rows=rows, start=start, steps=steps
         )
 
-    number = len(plan.shape)
     if plan.quality == "best":
-        return adaptive.learn(measuring, plan.sets, number, fit, told), measuring.measurements
+        return adaptive.learn(measuring, plan.sets, len(plan.shape), fit, told), measuring.measurements
     pairs = [each for each in plan.sets if len(each) == 2]
-    return lean.learn(measuring, pairs, number, fit), measuring.measurements
+    return lean.learn(measuring, pairs, plan.shape, fit), measuring.measurements
