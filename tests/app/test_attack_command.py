@@ -530,6 +530,26 @@ def test_where_rows_are_counted_and_not_people_the_terminal_says_so(
     assert said.index("Rows are counted, and people may have several") < said.index("linkage")
 
 
+def test_a_bound_on_shares_of_people_is_not_held_against_shares_of_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two people one has flu, on nine visits: half of the people, nine rows in ten."""
+    rows = "a,1,flu\n" * 9 + "b,1,none\n"
+    (tmp_path / "visits.csv").write_text("who,age,ill\n" + rows)
+    (tmp_path / "privacy.yaml").write_text(
+        "promise: {prior: 1%, posterior: 5%, secret: value}\ntables:\n  visits:\n    source: visits.csv\n"
+        "    person: who\n    rows_per_person: 9\n    columns:\n      who: {role: identifier}\n"
+        "      age: {type: integer, role: quasi, low: 1, high: 2}\n"
+        "      ill: {type: category, role: sensitive, values: [flu, none]}\n"
+    )
+    policy, release = ("--policy", str(tmp_path / "privacy.yaml")), str(tmp_path / "release.csv")
+    published = ("-k", "2", "--l-diversity", "ill:2:probabilistic", "-o", release)
+    assert discreet("anonymize", "visits", *policy, *published) == 0
+    assert discreet("attack", release, *policy) == 0
+    assert "broken." in capsys.readouterr().out
+    assert discreet("attack", release, *policy, "--at-most", "50%") == 4
+
+
 def two_releases(folder: Path, later: str = "abcd") -> tuple[str, ...]:
     """Two tables, each of two pairs, that divide the same four people differently."""
     ill = ("flu", "cold", "cold", "flu")

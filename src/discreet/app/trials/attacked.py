@@ -16,6 +16,7 @@ from discreet.app.policies import load
 from discreet.app.publishing.subjects import table_of_file
 from discreet.app.trials.bounds import Bound, from_object
 from discreet.app.trials.request import Request
+from discreet.attacks import Homogeneity
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
 from discreet.engines.sources import split
@@ -76,7 +77,7 @@ def attacked(request: Request) -> Attacked:
         original=original,
         person=person if person in table.columns else None,
         pseudonym=_pseudonym(person, certificate, table),
-        bounds=_bounds(certificate),
+        bounds=_bounds(certificate, people=person in table.columns),
         remarks=(*_remarks(digest, certificate), *_unit(policy, original, certificate, person, table)),
     )
 
@@ -143,9 +144,16 @@ def _roles(
     return quasi, sensitive
 
 
-def _bounds(certificate: Certificate) -> tuple[Bound, ...]:
+def _bounds(certificate: Certificate, *, people: bool) -> tuple[Bound, ...]:
+    """Those of the certificate that can be judged by what is counted.
+
+    A share of people that have a value is no share of rows: of one who has many rows it tells nothing. Which
+    values a class has, and that it has so many rows at least, are the same of both.
+    """
     entries = certificate.get("bounds")
-    return tuple(from_object(entry) for entry in entries) if isinstance(entries, list) else ()
+    bounds = [from_object(entry) for entry in entries] if isinstance(entries, list) else []
+    same = people or certificate.get("unit") != "person"
+    return tuple(each for each in bounds if same or each.column is None or each.attack == Homogeneity.name)
 
 
 def digest_of(path: Path) -> str:
@@ -199,6 +207,7 @@ def _unit(
     if several or certificate.get("unit") == "person":
         return (
             "Rows are counted, and people may have several of them: nothing in the release says which rows "
-            "are one person's. What anonymize says of it is of people, so its shares are others.",
+            "are one person's. What anonymize says of it is of people: its shares are others, and its bounds "
+            "on beliefs in values are not held against rows.",
         )
     return ()
