@@ -1,19 +1,28 @@
-"""What a model learns from is counted alike on every engine: marginals, nodes of a tree, residuals."""
+"""Mining where the rows are: every engine counts alike, and the same coins grow the same tree."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
+import yaml
 
+from discreet.app.curator import Curator
+from discreet.app.mining.training import Wish, mine
 from discreet.core.policy import Policy
 from discreet.mining.counting import EngineCounter
 from discreet.mining.schema import Schema
 from discreet.mining.scores import Scores, outputs
 from discreet.mining.splits import Splits
+from tests.app.test_promise import discreet
+from tests.conftest import seeded
 from tests.engines.servers import Server
-from tests.mining.rows import at_hand, drawn, policy, written
+from tests.engines.test_asking import address
+from tests.mining.rows import COLUMNS, at_hand, drawn, policy, written
 from tests.mining.test_counting import SPLITS
 
 
@@ -38,3 +47,37 @@ def test_every_engine_counts_what_the_rows_at_hand_count(server: Server, tmp_pat
         found = there.residuals(scores).secret
     # exp may differ in its last bit, and so a residual by one step
     assert np.abs(found - here.residuals(scores).secret).sum() <= 5 * len(schema.attributes)
+
+
+def terms_in(folder: Path, source: str) -> Path:
+    """A policy in a folder, and so a ledger, of its own."""
+    folder.mkdir()
+    table: dict[str, Any] = {"source": source, "rows": 500, "columns": COLUMNS}
+    terms = {"promise": {"prior": "1%", "posterior": "50%"}, "tables": {"people": table}}
+    (folder / "privacy.yaml").write_text(yaml.safe_dump(terms))
+    return folder / "privacy.yaml"
+
+
+def test_the_same_coins_grow_the_same_tree_on_every_engine(server: Server, tmp_path: Path) -> None:
+    written(tmp_path, drawn(500))
+    file = tmp_path / "people.parquet"
+    source = server.put({"people": pq.read_table(file)})["people"]
+    wish = Wish(kind="tree", table="people", target="ill", epsilon=3.0, depth=2)
+    found = []
+    for name, place, engine in (("here", str(file), "duckdb"), ("there", source, address(server))):
+        terms = terms_in(tmp_path / name, place)
+        with Curator.open(terms, engine=engine, random=seeded(11)) as curator:
+            found.append(json.loads(mine(curator, wish, lambda *_: None).text))
+    assert found[0] == found[1]
+    assert len(found[0]["question"]) > 1
+
+
+def test_the_command_mines_a_tree_where_the_rows_are(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, drawn(500))
+    source = server.put({"people": pq.read_table(tmp_path / "people.parquet")})["people"]
+    policy = str(terms_in(tmp_path / "there", source))
+    words = ("mine", "tree", "people", "--target", "ill", "--depth", "1", "--policy", policy, "--json")
+    assert discreet(*words, "--epsilon", "3", "--engine", address(server)) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon"] == 3

@@ -1,13 +1,18 @@
-"""The engine of a policy, opened: which one its address means, and where its store and its key are."""
+"""The engine of a policy, opened: which one its address means, and where its store and its key are.
+
+Where there is no policy, as for reports, an engine over one table as it is.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from discreet.accounting.ledger_file import MEMORY
 from discreet.app.addresses import engine_of
 from discreet.core.engine import Engine
+from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare, secret_key
@@ -28,6 +33,30 @@ def opened(policy: Policy, *, progress: Callable[[str], None] | None = None) -> 
     from discreet.engines.spark import Spark
 
     return Spark.open(policy, policy.engine, key)
+
+
+def opened_over(address: str, name: str, source: str) -> Engine:
+    """An engine over one table as it is, without a policy: for rows that may be counted as they stand.
+
+    Reports are such rows: they were randomized before they came there.
+    """
+    engine = engine_of(address)
+    found = engine.source(source, os.path.abspath)
+    if engine.scheme == "postgresql":
+        from discreet.engines.postgres import PostgreSQL
+
+        return PostgreSQL.over({name: found}, address)
+    if engine.scheme != "duckdb":
+        from discreet.engines.spark import Spark
+
+        return Spark.over({name: found}, address)
+    try:
+        return DuckDB({name: Path(found)})
+    except EngineFault:
+        raise RequestError(
+            f"DuckDB: {source} cannot be read: there is no such table, or its file is damaged.",
+            hint="Name a table of the file that the address names, or a Parquet or CSV file.",
+        ) from None
 
 
 def store_folder(policy: Policy) -> Path | None:

@@ -71,7 +71,7 @@ def load(path: Path, *, engine: str | None = None, anywhere: bool = False) -> Po
         raise AssertionError("a validation error is a problem") from None
     _refuse(document, problems + _loose_ends(policy))
     if engine is not None:
-        policy = policy.model_copy(update={"engine": _engine(engine)})
+        policy = policy.model_copy(update={"engine": engine_address(engine)})
     scheme = engine_of(policy.engine).scheme
     if scheme != "duckdb" and not anywhere:
         raise RequestError(
@@ -81,7 +81,8 @@ def load(path: Path, *, engine: str | None = None, anywhere: bool = False) -> Po
     return _anchored(policy, path.absolute().parent)
 
 
-def _engine(address: str) -> str:
+def engine_address(address: str) -> str:
+    """An address that `--engine` was given, if it is one."""
     if not ENGINE.fullmatch(address):
         raise RequestError(f"--engine must be {ENGINES}.", hint="See docs/scale.md.")
     return address

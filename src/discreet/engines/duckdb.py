@@ -1,8 +1,9 @@
 """DuckDB: the engine of a laptop, a demo and a test, over files or over a prepared store.
 
-Sources     Parquet and CSV files, loaded as tables when the engine is opened, so that it sees one state of
-            the data for its whole life. Views that read the files later would need them in `allowed_paths`,
-            and DuckDB lets COPY write to a path that it may read.
+Sources     Parquet and CSV files and tables of DuckDB files (`file.duckdb#table`), loaded as tables when the
+            engine is opened, so that it sees one state of the data for its whole life. Views that read the
+            files later would need them in `allowed_paths`, and DuckDB lets COPY write to a path that it may
+            read.
 Store       what `store.prepare` made, attached read-only.
 Shut off    after loading: no external access (files, ATTACH, COPY, extensions, replacement scans), and a
             locked configuration. On top of it `count` takes one SELECT, in a read-only transaction: DuckDB
@@ -29,6 +30,7 @@ from discreet.core.errors import RequestError
 from discreet.core.values import Exact
 from discreet.engines.connection import connect, literal, path_literal, quoted, shut_off
 from discreet.engines.faults import guarded
+from discreet.engines.sources import split
 from discreet.engines.store import PreparedStore
 
 READERS = {
@@ -137,25 +139,44 @@ def _opened(statements: list[str], spill: str) -> duckdb.DuckDBPyConnection:
 
 def _opening(sources: Mapping[str, Path] | PreparedStore) -> list[str]:
     if not isinstance(sources, PreparedStore):
-        return [_load(name, path) for name, path in sources.items()]
+        return [statement for name, path in sources.items() for statement in _load(name, path)]
     file = literal(str(sources.path))
     return [f"ATTACH {file} AS {ATTACHED} (READ_ONLY)", f"USE {ATTACHED}"]
 
 
-def _load(name: str, path: Path) -> str:
+def _load(name: str, path: Path) -> list[str]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise RequestError(
             f"DuckDB: the name of a source must be letters, digits and underscores; got {name!r}.",
             hint="Rename it in the policy.",
         )
+    file, inner = split(str(path))
+    if inner:
+        return _copied(name, Path(file), inner)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise RequestError(
             f"DuckDB: source {name} is {path}, which is no Parquet or CSV file.",
             hint=f"Give a file that ends in {' or '.join(READERS)}.",
         )
+    _require_file(name, path)
+    return [f'CREATE TABLE "{name}" AS SELECT * FROM {reader.format(path=path_literal(path))}']
+
+
+def _copied(name: str, file: Path, inner: str) -> list[str]:
+    """A table of a DuckDB file."""
+    _require_file(name, file)
+    schema, _, table = inner.rpartition(".")
+    place = f"{ARRIVING}.{quoted(schema or 'main')}.{quoted(table)}"
+    return [
+        f"ATTACH {literal(str(file))} AS {ARRIVING} (READ_ONLY)",
+        f'CREATE TABLE "{name}" AS SELECT * FROM {place}',
+        f"DETACH {ARRIVING}",
+    ]
+
+
+def _require_file(name: str, path: Path) -> None:
     if not path.is_file():
         raise RequestError(
             f"DuckDB: source {name} is {path}, and there is no such file.", hint="Check its path."
         )
-    return f'CREATE TABLE "{name}" AS SELECT * FROM {reader.format(path=path_literal(path))}'

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
 from types import TracebackType
@@ -92,6 +93,18 @@ class PostgreSQL:
             raise
         return cls(connection, tables)
 
+    @classmethod
+    def over(cls, sources: Mapping[str, str], address: str) -> Self:
+        """Over tables as they are, without a policy: for rows that may be counted as they stand."""
+        connection = connected(address)
+        try:
+            origins = {name: origin(connection, name, source) for name, source in sources.items()}
+            guarded(lambda: _run(connection, READ_ONLY))
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection, relations.plain(origins))
+
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
         self._written(sql)
@@ -139,12 +152,12 @@ def connected(address: str) -> Any:
     return connection
 
 
-def origin(connection: Any, name: str, source: str, declared: list[str]) -> Origin:
-    """A table or view, and how its declared columns are read."""
+def origin(connection: Any, name: str, source: str, declared: list[str] | None = None) -> Origin:
+    """A table or view, and how its declared columns are read; all of them where none are declared."""
     types, place = _columns(connection, name, source)
     lower = {column.lower(): column for column in types}
     read, outputs = {}, []
-    for column in declared:
+    for column in types if declared is None else declared:
         own = column if column in types else lower.get(column.lower())
         if own is None:
             raise RequestError(

@@ -56,6 +56,11 @@ class Tables:
     definitions: Mapping[str, Written]
 
 
+def plain(origins: Mapping[str, Origin]) -> Tables:
+    """The engine's own tables as they are, for rows that may be counted as they stand."""
+    return Tables(relations={name: origin.relation for name, origin in origins.items()}, definitions={})
+
+
 def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> Tables:
     """Every table of the policy over the engine's own ones; what is written for them is checked here."""
     known: dict[str, Relation] = {_source(name): origin.relation for name, origin in origins.items()}

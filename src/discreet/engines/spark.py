@@ -93,6 +93,15 @@ class Spark:
         guarded(lambda: _define(session, policy, tables, halves, key))
         return cls(session, tables)
 
+    @classmethod
+    def over(cls, sources: Mapping[str, str], address: str) -> Self:
+        """Over tables and paths as they are, without a policy: for rows that may be counted as they stand."""
+        session = started(address)
+        return cls(
+            session,
+            relations.plain({name: origin(session, name, source) for name, source in sources.items()}),
+        )
+
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
         self._written(sql)
@@ -162,13 +171,16 @@ def _classic(session_class: Any, address: str) -> Any:
     return session
 
 
-def origin(session: Any, name: str, source: str, declared: list[str]) -> Origin:
-    """A table or a path as a view, and how its declared columns are read."""
-    frame = _frame(session, name, source)
+def origin(session: Any, name: str, source: str, declared: list[str] | None = None) -> Origin:
+    """A table or a path as a view, and how its declared columns are read.
+
+    Where none are declared, all of them, and of which types those of a CSV file are is read off its rows.
+    """
+    frame = _frame(session, name, source, infer=declared is None)
     types = dict(frame.dtypes)
     lower = {column.lower(): column for column in types}
     read, outputs = {}, []
-    for column in declared:
+    for column in types if declared is None else declared:
         own = column if column in types else lower.get(column.lower())
         if own is None:
             raise RequestError(
@@ -188,7 +200,7 @@ def _read_as(kind: str) -> tuple[str, str]:
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
 
 
-def _frame(session: Any, name: str, source: str) -> Any:
+def _frame(session: Any, name: str, source: str, *, infer: bool) -> Any:
     from pyspark.errors import PySparkException
 
     reader = PATHS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
@@ -198,7 +210,7 @@ def _frame(session: Any, name: str, source: str) -> Any:
         elif reader == "csv":
             separator = "\t" if source.lower().endswith(".tsv") else ","
             frame = session.read.csv(
-                source, header=True, sep=separator, inferSchema=False, escape='"', mode="DROPMALFORMED"
+                source, header=True, sep=separator, inferSchema=infer, escape='"', mode="DROPMALFORMED"
             )
         else:
             frame = session.table(source)

@@ -1,4 +1,4 @@
-"""Estimating from a file of reports: the engine counts them, and only counts come back.
+"""Estimating from reports, in a file or in an engine's table: the engine counts them, only counts come back.
 
 Of baskets, the engine counts which items are shown. Itemsets are counted over bits that are turned about in
 memory, where these are few enough, and else by the engine too.
@@ -12,19 +12,22 @@ from typing import Any, cast
 
 import numpy as np
 
+from discreet.app.addresses import engine_of
 from discreet.app.collect.operators import load_operator
 from discreet.app.collect.report_files import Description, named_codes, read_description
+from discreet.app.engines import opened_over
 from discreet.app.survey.report_store import SUFFIX, ReportStore, view
 from discreet.belief import highest
-from discreet.core.engine import Engine
+from discreet.core.engine import Engine, Foreseeing
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
 from discreet.local import BASKETS, LINEAR, Baskets
 from discreet.local.baskets import Supports
 from discreet.local.collecting import tallied
 from discreet.local.estimates import Estimate, MeanEstimate
+from discreet.local.forms import Counts
 from discreet.local.notation import write
-from discreet.local.operator import Frequencies, Means
+from discreet.local.operator import Frequencies, Means, Operator
 
 TABLE = "reports"
 MOST_WORDS = 1 << 27  # a gigabyte of reports
@@ -64,6 +67,26 @@ def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[
         return estimate_store(store, confidence)
 
 
+def estimate_in(address: str, table: str, operator: Path | None, confidence: float) -> list[Estimated]:
+    """From a table, or a path, of an engine."""
+    description = _describe_in(address, table, operator)
+    with opened_over(address, TABLE, table) as engine:
+        return [estimate_table(description, engine, TABLE, confidence)]
+
+
+def _describe_in(address: str, table: str, operator: Path | None) -> Description:
+    """What is told of a table; a file that the engine reads may tell it by itself."""
+    path = Path(table)
+    if operator is None and engine_of(address).reads_files and path.is_file():
+        return describe(path, None)
+    if operator is None:
+        raise RequestError(
+            f"{table} does not say which operator made its reports.",
+            hint="Give it with --operator OPERATOR.yaml.",
+        )
+    return describe(path, operator)
+
+
 def estimate_store(store: ReportStore, confidence: float) -> list[Estimated]:
     """Every question of a survey."""
     described = store.descriptions
@@ -101,10 +124,7 @@ def describe(path: Path, operator: Path | None) -> Description:
 def estimate_table(description: Description, engine: Engine, table: str, confidence: float) -> Estimated:
     """From a table of reports, wherever it is."""
     operator = description.operator
-    try:
-        counts = tallied(operator, engine, table)
-    except EngineFault:
-        raise _misfit() from None
+    counts = _tallied(operator, engine, table)
     if counts.clients == 0:
         raise _none()
     if isinstance(operator, BASKETS):
@@ -114,6 +134,21 @@ def estimate_table(description: Description, engine: Engine, table: str, confide
     return Estimated(
         description=description, estimate=found, confidence=confidence, together=operator.epsilon
     )
+
+
+def _tallied(operator: Operator, engine: Engine, table: str) -> Counts:
+    """Counts; a table that lacks the columns, or has them of other types, is not of this operator."""
+    if isinstance(engine, Foreseeing):
+        try:
+            for sql in operator.form.tally(table):
+                engine.require(sql)
+        except RequestError:
+            raise _misfit() from None
+        return tallied(operator, engine, table)
+    try:
+        return tallied(operator, engine, table)
+    except EngineFault:
+        raise _misfit() from None
 
 
 def supports_of(description: Description, engine: Engine) -> Supports:

@@ -82,9 +82,15 @@ def run_randomize(
 
 @app.command("estimate", short_help="What reports tell: shares, a mean, supports.")
 def run_estimate(
-    reports: Annotated[Path, typer.Argument(help="Reports: a .parquet file, or the store of a survey.")],
+    reports: Annotated[
+        str, typer.Argument(help="Reports: a .parquet file, the store of a survey, or a table of --engine.")
+    ],
     operator: Annotated[
-        Path | None, typer.Option(help="An OPERATOR.yaml, for files that do not carry theirs.")
+        Path | None, typer.Option(help="An OPERATOR.yaml, for files and tables that do not carry theirs.")
+    ] = None,
+    engine: Annotated[
+        Typed,
+        typer.Option(help="Where the reports are counted: duckdb:///FILE, postgresql://…, spark:local."),
     ] = None,
     question: Annotated[Typed, typer.Option(help="One question of a survey; all by default.")] = None,
     confidence: Annotated[str, typer.Option(help="Of each interval.")] = "95%",
@@ -93,11 +99,16 @@ def run_estimate(
 ) -> None:
     """The distribution of the answers, their mean, or items' supports, from reports alone, with intervals."""
     from discreet.app.collect import estimating, views
+    from discreet.app.policies import engine_address
 
     sure = parse_probability("--confidence", confidence)
     with spinner() as tell:
         tell("counting reports")
-        found = estimating.of_question(estimating.estimate_path(reports, operator, sure), question)
+        if engine is None:
+            every = estimating.estimate_path(Path(reports), operator, sure)
+        else:
+            every = estimating.estimate_in(engine_address(engine), reports, operator, sure)
+        found = estimating.of_question(every, question)
     if plot is not None:
         from discreet.app.charts import save  # charts take a second to load
         from discreet.app.collect.chart import estimate_picture

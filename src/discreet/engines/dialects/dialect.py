@@ -47,6 +47,9 @@ class Dialect(Protocol):
     def computed(self, operator: str, left: Piece, right: Piece) -> str:
         """+, -, * or / in floating point, with infinities for what is too large, as DuckDB computes."""
 
+    def quotient(self, left: Piece, right: Piece) -> str:
+        """Of whole numbers, without what is left over."""
+
     def remainder(self, left: Piece, right: Piece) -> str: ...
     def exponential(self, of: Piece) -> str: ...
     def rounded(self, function: str, of: Piece) -> str:

@@ -141,6 +141,14 @@ class Expressions:
         left, right = self.all([node.left, node.right], scope)
         return self._floating("/", left, right)
 
+    def quotient(self, node: Any, scope: Scope) -> Piece:
+        """Of whole numbers, by a constant, so that nobody divides by 0."""
+        left, right = self.all([node.left, node.right], scope)
+        self._require_whole([left, right])
+        if not right.constant:
+            unsupported(self.dialect.name, "a quotient by what is no constant above 0")
+        return Piece(text=self.dialect.quotient(left, right), kind=kinds.INTEGER)
+
     def _floating(self, operator: str, left: Piece, right: Piece) -> Piece:
         left, right = (self.as_kind(each, _floats(each.kind)) for each in (left, right))
         kind = _combined(Family.DOUBLE, operator, left.kind, right.kind)
@@ -414,8 +422,18 @@ class Expressions:
         left, right = self.all([node.left, node.right], scope)
         if left.kind.family is Family.PERSON:
             return left  # the bit that DuckDB needs for a sign
+        self._require_whole([left, right])
         direction = "<<" if isinstance(node, exp.BitwiseLeftShift) else ">>"
         return Piece(text=self.dialect.shifted(direction, left, right), kind=kinds.INTEGER)
+
+    def shared_bits(self, node: Any, scope: Scope) -> Piece:
+        pieces = self.all([node.left, node.right], scope)
+        self._require_whole(pieces)
+        return Piece(text=f"({pieces[0].text} & {pieces[1].text})", kind=kinds.INTEGER)
+
+    def _require_whole(self, pieces: list[Piece]) -> None:
+        if any(piece.kind.family is not Family.INTEGER for piece in pieces):
+            unsupported(self.dialect.name, "the quotient or the bits of what is no whole number")
 
     def any_bits(self, node: Any, scope: Scope) -> Piece:
         return Piece(text=self.dialect.any_bits(self.write(node.this, scope)), kind=kinds.INTEGER)
@@ -620,6 +638,7 @@ WRITERS: dict[type[Node], Writer] = {
     exp.Neg: Expressions.negative,
     **dict.fromkeys(ARITHMETIC, Expressions.arithmetic),
     exp.Div: Expressions.divided,
+    exp.IntDiv: Expressions.quotient,
     exp.Mod: Expressions.remainder,
     exp.Abs: Expressions.absolute,
     exp.Exp: Expressions.exponential,
@@ -654,6 +673,7 @@ WRITERS: dict[type[Node], Writer] = {
     exp.Explode: Expressions.unnested,
     exp.BitwiseLeftShift: Expressions.shifted,
     exp.BitwiseRightShift: Expressions.shifted,
+    exp.BitwiseAnd: Expressions.shared_bits,
     exp.BitwiseOrAgg: Expressions.any_bits,
     exp.Count: Expressions.counted,
     exp.Sum: Expressions.total,

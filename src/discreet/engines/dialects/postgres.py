@@ -79,6 +79,9 @@ class Postgres:
             return _with_names(lambda a, b: _scaled(a, operator, b, size), left.text, right.text)
         return _with_names(_multiplied if operator == "*" else _divided, left.text, right.text)
 
+    def quotient(self, left: Piece, right: Piece) -> str:
+        return f"({left.text} / {right.text})"
+
     def remainder(self, left: Piece, right: Piece) -> str:
         unsupported(self.name, "the remainder of numbers that are not whole")
 

@@ -82,6 +82,9 @@ class SparkSql:
             f"ELSE signum({a}) * {INFINITY} END ELSE {a} / {b} END"
         )
 
+    def quotient(self, left: Piece, right: Piece) -> str:
+        return f"({left.text} div {right.text})"
+
     def remainder(self, left: Piece, right: Piece) -> str:
         return f"({left.text} % {right.text})"
 

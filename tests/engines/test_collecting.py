@@ -1,0 +1,158 @@
+"""Reports are counted alike wherever they stand: codes, bits, cohorts, baskets; and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.app.collect.operators import load_operator
+from discreet.app.engines import opened_over
+from discreet.local.collecting import tallied
+from tests.app.test_promise import discreet
+from tests.conftest import seeded
+from tests.engines.servers import PostgresServer, Server
+from tests.engines.test_asking import address
+
+OPERATORS = {
+    "kary": "{operator: kary-response, values: 5, epsilon: 1}",
+    "hadamard": "{operator: hadamard-response, values: 5, epsilon: 1}",
+    "unary": "{operator: unary-encoding, values: 70, epsilon: 1}",
+    "rappor": "{operator: rappor, values: 5, width: 16, hashes: 2, cohorts: 3, f: 0.5, p: 0.5, q: 0.75}",
+    "hashing": "{operator: local-hashing, values: 5, epsilon: 1}",
+    "subset": "{operator: subset-selection, values: 12, epsilon: 1}",
+    "mean": "{operator: two-point-mean, values: 5, truth: 0.75, low: 0, high: 4}",
+    "baskets": "{operator: select-a-size, items: 6, size: 2, epsilon: 2}",
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def described(name: str) -> str:
+    """The file of an operator."""
+    path = Path(f"{name}.yaml")
+    path.write_text(OPERATORS[name])
+    return str(path)
+
+
+def sent(name: str, clients: int = 300) -> pa.Table:
+    """The reports of clients."""
+    operator, _ = load_operator(Path(described(name)))
+    x = np.arange(clients) % 5
+    return operator.form.to_arrow(operator.randomize(x, seeded(3)))
+
+
+def in_file(tables: dict[str, pa.Table]) -> str:
+    """The address of a DuckDB file with the tables."""
+    with duckdb.connect("kept.duckdb") as connection:
+        for name, table in tables.items():
+            connection.register("arriving", table)
+            connection.execute(f"CREATE TABLE {name} AS FROM arriving")
+            connection.unregister("arriving")
+    return "duckdb:///kept.duckdb"
+
+
+def estimated(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert discreet("collect", "estimate", *words, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert discreet("collect", "estimate", *words) != 0
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_reports_are_counted_alike_wherever_they_stand(server: Server) -> None:
+    tables = {name: sent(name) for name in OPERATORS}
+    there = server.put(tables)
+    for name, table in tables.items():
+        operator, _ = load_operator(Path(f"{name}.yaml"))
+        at_hand = operator.form.count(operator.form.from_arrow(table))
+        with opened_over(address(server), "reports", there[name]) as engine:
+            counted = tallied(operator, engine, "reports")
+        assert counted.clients == at_hand.clients == 300
+        assert (counted.cells == at_hand.cells).all(), name
+
+
+@pytest.mark.parametrize("name", ["kary", "hadamard", "unary"])
+def test_the_command_estimates_alike_from_every_engine(
+    server: Server, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {name: sent(name)}
+    told = ("--operator", described(name))
+    found = estimated(capsys, server.put(tables)[name], "--engine", address(server), *told)
+    assert found == estimated(capsys, name, "--engine", in_file(tables), *told)
+    assert found["clients"] == 300
+
+
+def test_a_path_of_spark_may_carry_its_operator(
+    spark: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "answers.csv").write_text("ill\n" + "no\nyes\nno\n" * 50)
+    randomize = ("collect", "randomize", "answers.csv", "--column", "ill", "--values", "no,yes")
+    assert discreet(*randomize, "--promise", "1%:5%", "-o", "sent.parquet") == 0
+    capsys.readouterr()
+    found = estimated(capsys, "sent.parquet", "--engine", address(spark))
+    assert found == estimated(capsys, "sent.parquet")
+    assert [each["value"] for each in found["estimates"]] == ["no", "yes"]
+
+
+def test_a_csv_path_of_spark_is_counted(
+    spark: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "\n".join(map(str, sent("kary")["report"].to_pylist()))
+    (here / "sent.csv").write_text(f"report\n{rows}\n")
+    words = ("sent.csv", "--operator", described("kary"))
+    assert estimated(capsys, *words, "--engine", address(spark)) == estimated(capsys, *words)
+
+
+def test_what_is_no_report_of_the_operator_is_refused(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = {
+        "other": pa.table({"answer": [1, 2]}),
+        "texts": pa.table({"report": ["1", "2"]}),
+        "floats": pa.table({"report": [1.0, 2.4]}),
+        "empty": pa.table({"report": pa.array([1, None], pa.int64())}),
+        "beyond": pa.table({"report": [1, 5]}),
+        "words": pa.table({"w0": ["1", "2"], "w1": ["1", "2"]}),
+        "spare": pa.table({"w0": [1, -1], "w1": [1, 1 << 6]}),
+        "missing": pa.table({"w0": pa.array([1, None], pa.int64()), "w1": [0, 0]}),
+        "none": pa.table({"report": pa.array([], pa.int64())}),
+    }
+    there = server.put(strange)
+
+    def said(table: str, operator: str) -> str:
+        return refused(capsys, there[table], "--engine", address(server), "--operator", described(operator))
+
+    assert "not laid out as this operator's are" in said("other", "kary")
+    assert "empty or no integers" in said("texts", "kary")
+    assert "empty or no integers" in said("floats", "kary")
+    assert "empty or no integers" in said("empty", "kary")
+    assert "codes from 0 to 4" in said("beyond", "kary")
+    assert "not laid out as this operator's are" in said("words", "unary")
+    assert "it sends 70 bits" in said("spare", "unary")
+    assert "it sends 70 bits" in said("missing", "unary")
+    assert "no reports yet" in said("none", "kary")
+
+
+def test_a_table_needs_its_operator_and_a_place(
+    postgres: PostgresServer, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = in_file({"kary": sent("kary")})
+    operator = ("--operator", described("kary"))
+    assert "which operator made its reports" in refused(capsys, "kary", "--engine", postgres.url)
+    assert "which operator made its reports" in refused(capsys, "kary", "--engine", file)
+    assert "no such table" in refused(capsys, "nowhere", "--engine", postgres.url, *operator)
+    assert "no such table" in refused(capsys, "nowhere", "--engine", file, *operator)
+    assert "no such file" in refused(capsys, "kary", "--engine", "duckdb:///gone.duckdb", *operator)
+    assert "--engine must be" in refused(capsys, "kary", "--engine", "oracle://x", *operator)
