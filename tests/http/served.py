@@ -83,7 +83,13 @@ def both_doors(
     ):
         users = UserBook(file)
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
-        served = Served(curators=curators, file=file, catalog=catalog, certificate=certificate)
+        served = Served(
+            curators=curators,
+            file=file,
+            catalog=catalog,
+            certificate=certificate,
+            policy_file=folder / "privacy.yaml",
+        )
         serving = served.doors(web, wire, stopped, ready.set)
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()

@@ -58,7 +58,8 @@ def run(
     require_safe(host, certificate)
     require_positive("serve", "slack", slack)
     with spinner() as tell:
-        terms = _policy(policy, tell)
+        place = policy or _sample(tell)
+        terms = load(place)
         deadlines = Deadlines(policy=terms, slack=slack) if padding else None
         curators = Curators.under(terms, deadlines=deadlines, progress=tell)
     with (
@@ -72,16 +73,16 @@ def run(
         passwords = UserBook(file).begin(terms)
         scheme = "http" if certificate is None else "https"
         _announce(scheme, host, ports, passwords, as_json=as_json)
-        served = Served(curators=curators, file=file, catalog=schema, certificate=certificate)
+        served = Served(
+            curators=curators, file=file, catalog=schema, certificate=certificate, policy_file=place
+        )
         until_stopped(lambda stopped: served.doors(web, wire, stopped))
 
 
-def _policy(path: Path | None, tell: Callable[[str], None]) -> Policy:
-    """The policy that is named, or that of the made-up tables, written where they are."""
-    if path is not None:
-        return load(path)
+def _sample(tell: Callable[[str], None]) -> Path:
+    """The policy of the made-up tables, written where they are."""
     write(SAMPLE, tell)
-    return load(write_policy(SAMPLE))
+    return write_policy(SAMPLE)
 
 
 def _catalog(url: str | None, terms: Policy) -> Catalog:

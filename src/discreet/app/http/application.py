@@ -6,14 +6,15 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from discreet.app.http import budget, logins, questions, reading
+from discreet.app.http import attacks, budget, logins, questions, reading
+from discreet.app.http.bodies import Refusal
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.errors import MethodError, MissingError, ThrottledError
 from discreet.app.http.guard import Guard
-from discreet.app.http.replies import refusal, sent
+from discreet.app.http.replies import STATUS, refusal, sent
 from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError
 
-ROUTERS = (logins.router, questions.router, reading.router, budget.router)
+ROUTERS = (logins.router, questions.router, reading.router, budget.router, attacks.router)
 
 
 def application(door: HttpDoor) -> FastAPI:
@@ -25,6 +26,8 @@ def application(door: HttpDoor) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
+        responses={status: {"model": Refusal} for status in sorted({*STATUS.values()} - {404, 405})},
     )
     app.state.door = door
     for router in ROUTERS:

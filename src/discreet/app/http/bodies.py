@@ -81,3 +81,23 @@ class Denial(Body):
     """Why not."""
 
     note: Annotated[str, Field(max_length=1_000)] = ""
+
+
+class Attack(Body):
+    """What is attacked, and what is known: a release by its number in the ledger, else the answers."""
+
+    release: int | None = None
+    table: Word | None = None
+    victim: Word | None = None
+    claim: Word | None = None
+    victims: Annotated[int, Field(ge=1, le=1_000)] = 20
+    rules_out: Annotated[list[Word], Field(max_length=20)] = []
+    at_most: Word | None = None
+
+
+class Refusal(BaseModel):
+    """What is sent in place of what was asked for: one sentence, a word for programs, the way out."""
+
+    error: str
+    code: str
+    hint: str

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from discreet.app.http.errors import CrowdedError
 from discreet.app.http.metrics import Metrics
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.dummies import Dummies
+from discreet.app.serve.jobs import Jobs
 from discreet.app.users import UserBook, UserFile
 from discreet.app.users.attempts import Attempts
 from discreet.app.users.sessions import Sessions
@@ -30,6 +32,8 @@ class HttpDoor:
     curators: Curators
     file: UserFile
     secure: bool = False
+    policy_file: Path | None = None
+    jobs: Jobs = field(default_factory=Jobs)
     metrics: Metrics = field(default_factory=Metrics)
     throttle: Throttle = field(default_factory=Throttle)
     _waiting: Counter[str] = field(default_factory=Counter)
@@ -75,5 +79,6 @@ class HttpDoor:
                 self._waiting[analyst] -= 1
 
     def close(self) -> None:
+        self.jobs.close()
         if "dummies" in self.__dict__:
             self.dummies.close()

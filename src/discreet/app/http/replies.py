@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -36,6 +37,10 @@ STATUS = {
 """The status of each code; a code says more than its status."""
 
 
+OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b")
+IN_PYTHON = re.compile(r", in Python [^.;]+")
+
+
 class Form(StrEnum):
     """How an answer is written."""
 
@@ -55,12 +60,13 @@ KINDS = {
 
 def written(value: object) -> bytes:
     """JSON; what it has no word for becomes null or a text."""
-    return json.dumps(_finite(value), allow_nan=False, default=str).encode()
+    return json.dumps(finite(value), allow_nan=False, default=str).encode()
 
 
 def refusal(error: DiscreetError) -> Reply:
-    """One sentence with the way out."""
-    said = {"error": error.message, "code": error.code, "hint": error.hint}
+    """One sentence with the way out, which is one by fields of the request, not by options of a command."""
+    hint = OPTION.sub(lambda found: found[1].replace("-", "_"), IN_PYTHON.sub("", error.hint))
+    said = {"error": error.message, "code": error.code, "hint": hint}
     return Reply(status=STATUS.get(error.code, 400), kind=JSON, body=written(said))
 
 
@@ -74,7 +80,7 @@ def answered(answer: Answer, form: Form, *, dummy: bool = False) -> Reply:
     }
     facts |= {"dummy": dummy}
     headers = {
-        "Discreet-Facts": json.dumps(_finite(facts)),
+        "Discreet-Facts": json.dumps(finite(facts)),
         "Content-Disposition": f'attachment; filename="answer.{form.value}"',
     }
     return Reply(status=200, kind=KINDS[form], headers=headers, body=_file(answer, form, facts))
@@ -87,7 +93,7 @@ def sent(reply: Reply) -> Response:
 def _file(answer: Answer, form: Form, facts: Mapping[str, object]) -> bytes:
     if form is Form.CSV:
         return answer.as_csv().encode()
-    table = answer.with_ends().replace_schema_metadata({"discreet": json.dumps(_finite(facts))})
+    table = answer.with_ends().replace_schema_metadata({"discreet": json.dumps(finite(facts))})
     sink = io.BytesIO()
     if form is Form.PARQUET:
         pq.write_table(table, sink)
@@ -97,9 +103,10 @@ def _file(answer: Answer, form: Form, facts: Mapping[str, object]) -> bytes:
     return sink.getvalue()
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
+    """The same without numbers that JSON has no word for."""
     if isinstance(value, Mapping):
-        return {str(name): _finite(each) for name, each in value.items()}
+        return {str(name): finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

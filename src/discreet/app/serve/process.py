@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
@@ -23,6 +24,7 @@ class Served:
     file: UserFile
     catalog: Catalog
     certificate: Certificate | None = None
+    policy_file: Path | None = None
 
     async def doors(
         self,
@@ -41,7 +43,12 @@ class Served:
                 hint='Install it with pip install "discreet[server]".',
             ) from None
         opened = [asyncio.Event(), asyncio.Event()]
-        door = HttpDoor(curators=self.curators, file=self.file, secure=self.certificate is not None)
+        door = HttpDoor(
+            curators=self.curators,
+            file=self.file,
+            secure=self.certificate is not None,
+            policy_file=self.policy_file,
+        )
         with closing(door):
             async with asyncio.TaskGroup() as group:
                 group.create_task(

@@ -38,7 +38,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.engines.store import prepare
 
-__all__ = ["Request", "run"]
+__all__ = ["Request", "run", "tried"]
 
 POLICIES = (".yaml", ".yml")
 ROUNDING = 1 + 1e-9
@@ -53,8 +53,7 @@ def run(request: Request, *, report: Path | None, as_json: bool) -> None:
     if report is not None:
         _require_report(report)
     with spinner() as tell:
-        asked = Path(request.release).suffix.lower() in POLICIES
-        trial, policy = _answers(request, tell) if asked else _table(request, tell)
+        trial, policy = tried(request, tell)
         if report is not None:
             tell("writing the report")
             _file(trial, policy, report)
@@ -67,6 +66,12 @@ def run(request: Request, *, report: Path | None, as_json: bool) -> None:
             Console().print(f"\nwrote {report}", highlight=False, markup=False)
     if trial.broken:
         raise typer.Exit(UnmetError.exit_code)
+
+
+def tried(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
+    """What is found of the answers under a policy, or of a published table."""
+    asked = Path(request.release).suffix.lower() in POLICIES
+    return _answers(request, tell) if asked else _table(request, tell)
 
 
 def _table(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:

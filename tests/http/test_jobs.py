@@ -1,0 +1,81 @@
+"""Long work over HTTP: begun, followed, and shown to the custodian alone."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from discreet.app.serve.jobs import Jobs, JobState
+from discreet.core.errors import RequestError
+from tests.http.served import Server
+from tests.wire.served import CANARY
+
+
+def followed(client: httpx.Client, number: int) -> dict[str, Any]:
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
+        told: dict[str, Any] = client.get(f"/api/jobs/{number}").json()
+        if told["state"] not in ("waiting", "running"):
+            return told
+        time.sleep(0.2)
+    raise AssertionError("the job does not end")
+
+
+def test_the_answers_are_attacked_for_the_custodian_and_nothing_is_charged(server: Server) -> None:
+    with server.client("carl") as carl, server.client() as alice:
+        body = {"table": "people", "claim": "sex = 'Female'", "victims": 1}
+        assert alice.post("/api/attacks", json=body).status_code == 403
+        begun = carl.post("/api/attacks", json=body)
+        assert begun.status_code == 202
+        told = followed(carl, begun.json()["id"])
+        assert told["state"] == "done", told
+        assert {each["name"] for each in told["found"]["attacks"]}
+        assert alice.get(f"/api/jobs/{told['id']}").status_code == 403
+        assert "found" not in carl.get("/api/jobs").json()["jobs"][0]
+    assert server.charges() == 0
+
+
+def test_files_that_are_no_releases_are_not_attacked(server: Server) -> None:
+    server.curators.ledger.note_release("gone", "people, 5-anonymity", {"path": "/nowhere.parquet"})
+    with server.client("carl") as carl:
+        for number in (1, 2, -1):
+            told = carl.post("/api/attacks", json={"release": number})
+            assert (told.status_code, told.json()["code"]) == (404, "missing")
+        wrong = carl.post("/api/attacks", json={"table": "nothing"}).json()
+        told = followed(carl, wrong["id"])
+        assert (told["state"], told["error"]["code"]) == ("failed", "refused")
+        assert carl.get("/api/jobs/99").status_code == 404
+
+
+def test_a_job_that_fails_unforeseen_tells_a_number(server: Server) -> None:
+    jobs = Jobs()
+
+    def fail(_: object) -> None:
+        raise ValueError(CANARY)
+
+    job = jobs.start("fails", fail)
+    jobs.close()
+    assert job.state is JobState.FAILED
+    assert CANARY not in str(job.error)
+
+
+def test_a_job_that_runs_when_the_server_stops_ends_with_it() -> None:
+    jobs, told = Jobs(), []
+
+    def work(tell: Any) -> None:
+        while True:
+            told.append(tell("working"))
+            time.sleep(0.01)
+
+    job = jobs.start("endless", work)
+    waiting = [jobs.start("waits", work) for _ in range(4)]
+    with pytest.raises(RequestError, match="waiting already"):
+        jobs.start("one too many", work)
+    while not told:
+        time.sleep(0.01)
+    jobs.close()
+    assert job.state is JobState.STOPPED
+    assert {each.state for each in waiting} == {JobState.WAITING}
