@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.app.serve.jobs import Jobs, JobState
 from discreet.core.errors import RequestError
-from tests.http.served import Server
-from tests.wire.served import CANARY
+from tests.http.served import Server, both_doors
+from tests.wire.served import CANARY, write_data
 
 
 def followed(client: httpx.Client, number: int) -> dict[str, Any]:
@@ -22,6 +26,17 @@ def followed(client: httpx.Client, number: int) -> dict[str, Any]:
             return told
         time.sleep(0.2)
     raise AssertionError("the job does not end")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server whose people have one among them who is alone at an age."""
+    write_data(tmp_path)
+    people = pq.read_table(tmp_path / "people.parquet").to_pydict()
+    people["age"][0] = 90
+    pq.write_table(pa.table(people), tmp_path / "people.parquet")
+    with both_doors(tmp_path) as running:
+        yield running
 
 
 def test_the_answers_are_attacked_for_the_custodian_and_nothing_is_charged(server: Server) -> None:
@@ -45,8 +60,8 @@ def test_files_that_are_no_releases_are_not_attacked(server: Server) -> None:
             told = carl.post("/api/attacks", json={"release": number})
             assert (told.status_code, told.json()["code"]) == (404, "missing")
         wrong = carl.post("/api/attacks", json={"table": "nothing"}).json()
-        told = followed(carl, wrong["id"])
-        assert (told["state"], told["error"]["code"]) == ("failed", "refused")
+        failed = followed(carl, wrong["id"])
+        assert (failed["state"], failed["error"]["code"]) == ("failed", "refused")
         assert carl.get("/api/jobs/99").status_code == 404
 
 

@@ -65,8 +65,8 @@ def test_a_login_sets_a_cookie_that_scripts_and_other_sites_cannot_use(server: S
             "once": False,
             "csrf": "",
         }
-        for proof in ({}, {"X-CSRF-Token": "0" * 64}, {"X-CSRF-Token": "\xe9".encode("latin-1")}):
-            refused = client.post("/api/ask", json=QUESTION, headers=proof)
+        for wrong in ([], [(b"x-csrf-token", b"0" * 64)], [(b"x-csrf-token", b"\xe9")]):
+            refused = client.post("/api/ask", json=QUESTION, headers=wrong)
             assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
         assert server.charges() == 0
         proof = {"X-CSRF-Token": told.json()["csrf"]}

@@ -55,8 +55,7 @@ def test_neighbouring_databases_cannot_be_told_apart_but_by_noise(tmp_path: Path
                 assert _without_noise(left, form) == _without_noise(right, form), sql
                 answered += left.status_code == 200 and path == "/api/ask"
         for path in ("/api/ledger", "/api/belief", "/api/policy", "/api/wishes"):
-            left, right = (_settled(client.get(path).json()) for client in clients)
-            assert left == right
+            assert len({_settled(client.get(path).json()) for client in clients}) == 1
     assert answered >= 10
 
 
@@ -85,8 +84,8 @@ def _without_noise(told: httpx.Response, form: str) -> object:
     return headers, json.dumps(said)
 
 
-def _settled(said: dict[str, Any]) -> object:
-    return said | {"entries": [each | {"time": ""} for each in said.get("entries", [])]}
+def _settled(said: dict[str, Any]) -> str:
+    return json.dumps(said | {"entries": [each | {"time": ""} for each in said.get("entries", [])]})
 
 
 def test_a_thousand_repeats_are_one_value_and_one_charge(web: Server) -> None:
