@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
+from discreet.app.console import asking, ledgers, promising
+from discreet.app.console import logins as pages
+from discreet.app.console.rendering import ElsewhereError
 from discreet.app.http import attacks, budget, logins, questions, reading
 from discreet.app.http.bodies import Refusal
 from discreet.app.http.door import HttpDoor
@@ -14,11 +18,12 @@ from discreet.app.http.guard import Guard
 from discreet.app.http.replies import STATUS, refusal, sent
 from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError
 
+PAGES = (pages.router, promising.router, asking.router, ledgers.router)
 ROUTERS = (logins.router, questions.router, reading.router, budget.router, attacks.router)
 
 
 def application(door: HttpDoor) -> FastAPI:
-    """The API of a door."""
+    """The API of a door, and the console's pages."""
     app = FastAPI(
         title="discreet",
         summary="Ask a table anything; learn about no one.",
@@ -30,9 +35,10 @@ def application(door: HttpDoor) -> FastAPI:
         responses={status: {"model": Refusal} for status in sorted({*STATUS.values()} - {404, 405})},
     )
     app.state.door = door
-    for router in ROUTERS:
+    for router in (*ROUTERS, *PAGES):
         app.include_router(router)
     app.add_exception_handler(DiscreetError, _refused)
+    app.add_exception_handler(ElsewhereError, _sent_elsewhere)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _unmatched)
     app.add_middleware(Guard, metrics=door.metrics, secure=door.secure)
@@ -45,6 +51,11 @@ def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, ThrottledError):
         response.headers["Retry-After"] = str(error.seconds)
     return response
+
+
+def _sent_elsewhere(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ElsewhereError)
+    return RedirectResponse(error.location, 303)
 
 
 def _invalid(request: Request, error: Exception) -> Response:
