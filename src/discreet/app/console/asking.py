@@ -31,7 +31,7 @@ Entered = Annotated[Page, Depends(entered)]
 
 @router.get("/ask")
 def ask(page: Entered) -> Response:
-    return page.shown("ask.html", **_around(page, {}))
+    return page.shown("ask.html", _around(page, {}))
 
 
 @router.post("/ask")
@@ -44,16 +44,16 @@ async def answer(page: Entered) -> Response:
             _done(page, fields.get("do", "plan"), analyst, question), limiter=ASKING
         )
     except DiscreetError as error:
-        return page.refused("ask.html", error, **around)
+        return page.refused("ask.html", error, around)
     if isinstance(found, EngineFault):
-        return page.refused("ask.html", found, **around)
+        return page.refused("ask.html", found, around)
     if isinstance(found, Proposal):
-        return page.shown("ask.html", **around | {"proposal": found, "change": change(found)})
+        return page.shown("ask.html", around | {"proposal": found, "change": change(found)})
     form = fields.get("do", "")
     if form in [each.value for each in Form]:
         return sent(answered(found, Form(form)))
     dummy = fields.get("do") == "dummy"
-    return page.shown("ask.html", **around | _shown(found) | {"dummy": dummy})
+    return page.shown("ask.html", around | _shown(found) | {"dummy": dummy})
 
 
 def _done(

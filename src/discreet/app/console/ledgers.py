@@ -25,7 +25,7 @@ Entered = Annotated[Page, Depends(entered)]
 
 @router.get("/ledger")
 def ledger(page: Entered) -> Response:
-    return page.shown("ledger.html", **_facts(page))
+    return page.shown("ledger.html", _facts(page))
 
 
 @router.post("/ledger")
@@ -35,7 +35,7 @@ async def decide(page: Entered) -> Response:
     try:
         await run_in_threadpool(_decided, page, fields)
     except DiscreetError as error:
-        return page.refused("ledger.html", error, **_facts(page))
+        return page.refused("ledger.html", error, _facts(page))
     return elsewhere("/ledger")
 
 

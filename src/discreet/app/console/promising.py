@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -44,24 +43,23 @@ def promise(
     group: Annotated[int | None, Query(ge=1, le=20)] = None,
 ) -> Response:
     kept = page.door.curators.ledger.promise
-    wanted = {
-        "prior": kept.prior if prior is None else prior / 100,
-        "posterior": kept.posterior if posterior is None else posterior / 100,
+    before = kept.prior if prior is None else prior / 100
+    after = kept.posterior if posterior is None else posterior / 100
+    facts: dict[str, object] = {
+        "prior": before,
+        "posterior": after,
         "secret": secret or kept.secret,
         "group": group or kept.group,
+        "kept": kept,
+        "across": ACROSS,
+        "before": crowd(before),
+        "after": crowd(after),
+        "made": None,
     }
-    facts: dict[str, object] = {**wanted, "kept": kept, "across": ACROSS, "secrets": list(Relation)}
-    facts |= {"before": crowd(float(wanted["prior"])), "after": crowd(float(wanted["posterior"]))}  # type: ignore[arg-type]
     try:
-        made = Promise(**wanted)  # type: ignore[arg-type]
+        made = Promise(before, after, secret=secret or kept.secret, group=group or kept.group, tail=kept.tail)
     except DiscreetError as error:
-        return page.refused("promise.html", error, made=None, said=[], limits=[], **facts)
-    said, limits = _told(made)
-    return page.shown("promise.html", made=made, said=said, limits=limits, **facts)
-
-
-def _told(made: Promise) -> tuple[list[str], list[str]]:
-    """What the promise says, and what it does not cover."""
-    lines = [line for line in made.explain().splitlines() if line]
-    listed = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
-    return [line for line in lines[:1] if math.isfinite(made.epsilon)], listed
+        return page.refused("promise.html", error, facts)
+    said, *more = [line for line in made.explain().splitlines() if line]
+    limits = [line.removeprefix("- ") for line in more if line.startswith("- ")]
+    return page.shown("promise.html", facts | {"made": made, "said": said, "limits": limits})

@@ -58,7 +58,9 @@ class Page:
     door: HttpDoor
     caller: Caller | None
 
-    def shown(self, template: str, *, status: int = 200, **facts: object) -> HTMLResponse:
+    def shown(
+        self, template: str, facts: Mapping[str, object] | None = None, *, status: int = 200
+    ) -> HTMLResponse:
         caller = self.caller
         session = None if caller is None else caller.session
         around = {
@@ -68,11 +70,14 @@ class Page:
             "csrf": None if session is None else self.door.sessions.proof(session),
             "problem": None,
         }
-        return HTMLResponse(templates().get_template(template).render(around | facts), status)
+        return HTMLResponse(templates().get_template(template).render(around | dict(facts or {})), status)
 
-    def refused(self, template: str, error: DiscreetError, **facts: object) -> HTMLResponse:
+    def refused(
+        self, template: str, error: DiscreetError, facts: Mapping[str, object] | None = None
+    ) -> HTMLResponse:
         """The same page with what is wrong above it."""
-        return self.shown(template, status=STATUS.get(error.code, 400), problem=error, **facts)
+        told = {**(facts or {}), "problem": error}
+        return self.shown(template, told, status=STATUS.get(error.code, 400))
 
     async def form(self) -> Mapping[str, str]:
         """What was sent, if this server's own page has sent it."""
