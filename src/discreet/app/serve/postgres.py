@@ -60,20 +60,23 @@ SPECIMENS: Mapping[Kind, Scalar] = {
 
 
 class Shapes:
-    """The columns of plans; those of the last ones are kept."""
+    """The columns of plans; those of the last ones are kept.
+
+    Each analyst's apart: what takes no time would tell that another has asked the same.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, bool], Columns] = {}
+        self._kept: dict[tuple[str, str, bool], Columns] = {}
 
-    def columns(self, key: str, plan: Plan, beside: bool) -> Columns:
-        found = self._kept.get((key, beside))
+    def columns(self, analyst: str, key: str, plan: Plan, beside: bool) -> Columns:
+        found = self._kept.get((analyst, key, beside))
         if found is None:
             answer = shape(plan, run_released)
             table = with_ends(answer.table, answer.intervals) if beside else answer.table
             found = tuple(Column(name=each.name, kind=_kind(each.type)) for each in table.schema)
             if len(self._kept) >= KEPT_SHAPES:
                 self._kept.clear()
-            self._kept[key, beside] = found
+            self._kept[analyst, key, beside] = found
         return found
 
 
@@ -171,7 +174,8 @@ class _Question:
 
     def _columns(self, values: Values, beside: bool) -> Columns:
         proposal = self._proposal(values)
-        return self.session.door.shapes.columns(proposal.key, proposal.plan, beside)
+        session = self.session
+        return session.door.shapes.columns(session.analyst, proposal.key, proposal.plan, beside)
 
     def _proposal(self, values: Values) -> Proposal:
         """The plan under the settings as they are; made anew where they have changed."""
