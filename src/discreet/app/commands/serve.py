@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,7 @@ from discreet.app.serve.doors import Certificate, bound_to, require_safe, until_
 from discreet.app.serve.process import Served
 from discreet.app.users import UserBook, UserFile, beside
 from discreet.app.users.users import FIRST_CUSTODIAN
+from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.numbers import require_positive
 from discreet.core.policy import Policy
@@ -76,7 +78,15 @@ def run(
         served = Served(
             curators=curators, file=file, catalog=schema, certificate=certificate, policy_file=place
         )
+        threading.Thread(target=_warm, daemon=True).start()
         until_stopped(lambda stopped: served.doors(web, wire, stopped))
+
+
+def _warm() -> None:
+    """Draw something, so that nobody waits for what the first picture loads."""
+    from discreet.app.charts import as_svg, promise_picture
+
+    as_svg(promise_picture(Promise(0.01, 0.05)))
 
 
 def _sample(tell: Callable[[str], None]) -> Path:
