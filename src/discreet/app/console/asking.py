@@ -15,7 +15,7 @@ from discreet.app.console.rendering import Page, entered
 from discreet.app.http.bodies import Question
 from discreet.app.http.entering import Caller
 from discreet.app.http.errors import ForbiddenError
-from discreet.app.http.questions import ASKING, asked, counted
+from discreet.app.http.questions import ASKING, asked, counted, planned
 from discreet.app.http.replies import Form, answered, sent
 from discreet.app.proposals import Proposal
 from discreet.app.users import Role
@@ -62,7 +62,7 @@ def _done(
     """What a button does: plan, try on made-up people, or ask."""
     door = page.door
     if do == "plan":
-        return lambda: door.curators.of(analyst).plan(question.sql, **question.spending)
+        return lambda: planned(door, analyst, question)
     if do == "dummy":
         return lambda: door.dummies.ask(question.sql, question.spending)
 

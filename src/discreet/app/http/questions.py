@@ -17,6 +17,7 @@ from discreet.app.http.bodies import Question
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import Asking, Door
 from discreet.app.http.replies import Form, answered, refusal, sent
+from discreet.app.proposals import Proposal
 from discreet.app.users.attempts import Reply
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 
@@ -43,8 +44,8 @@ T = TypeVar("T")
 @router.post("/plan")
 async def plan(body: Question, caller: Asking, door: Door) -> dict[str, object]:
     """What a question would cost and how wrong its answer may be. Costs nothing, reads no data."""
-    curator = door.curators.of(caller.asks_as)
-    proposal = await to_thread.run_sync(lambda: curator.plan(body.sql, **body.spending))
+    analyst = caller.asks_as
+    proposal = await to_thread.run_sync(lambda: planned(door, analyst, body))
     return proposal.as_object()
 
 
@@ -73,9 +74,12 @@ async def dummy(body: Question, caller: Asking, door: Door, form: Wanted = Form.
     return sent(answered(answer, form, dummy=True))
 
 
+def planned(door: HttpDoor, analyst: str, body: Question) -> Proposal:
+    return door.curators.of(analyst).plan(body.sql, **body.spending)
+
+
 def asked(door: HttpDoor, analyst: str, body: Question) -> Answer:
-    proposal = door.curators.of(analyst).plan(body.sql, **body.spending)
-    return door.curators.ask(analyst, proposal)
+    return door.curators.ask(analyst, planned(door, analyst, body))
 
 
 def replied(door: HttpDoor, ask: Callable[[], Answer], form: Form) -> Reply:

@@ -14,6 +14,7 @@ from discreet.app.http.door import HttpDoor
 from discreet.app.serve.doors import Certificate
 
 PATIENCE = 30
+MOST_CONNECTIONS = 500
 
 
 class _Server(uvicorn.Server):
@@ -42,6 +43,7 @@ async def serve_http(
             proxy_headers=False,
             ws="none",
             lifespan="off",
+            limit_concurrency=MOST_CONNECTIONS,
             ssl_certfile=None if certificate is None else certificate.certificate,
             ssl_keyfile=None if certificate is None else certificate.key,
             timeout_graceful_shutdown=PATIENCE,
