@@ -22,10 +22,11 @@ import pyarrow.parquet as pq
 from discreet.app.serve.catalog import BuiltIn
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.doors import serve_postgres
-from discreet.app.serve.users import guests
+from discreet.app.users import Role, UserBook, UserFile
 from discreet.core.policy import Policy
 
 PEOPLE = 100_000
+PASSWORD = "benchmarks"
 SECONDS = 2.0
 COUNT = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex"
 
@@ -35,7 +36,7 @@ def rows() -> list[tuple[str, str, str]]:
         tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder,
         _served(Path(folder)) as (port, curators),
     ):
-        password = {"host": "127.0.0.1", "port": port, "user": "analyst", "password": "bench"}
+        password = {"host": "127.0.0.1", "port": port, "user": "analyst", "password": PASSWORD}
         with psycopg.connect(**password, autocommit=True, prepare_threshold=None) as line:  # type: ignore[arg-type]
             found = [
                 (
@@ -87,7 +88,8 @@ def _served(folder: Path) -> Iterator[tuple[int, Curators]]:
             "tables": {"people": {"source": str(folder / "people.parquet"), "columns": columns}},
         }
     )
-    users, _ = guests(policy, {"analyst": "bench"})
+    users = UserBook(UserFile(":memory:"))
+    users.add("analyst", Role.ANALYST, "analyst", PASSWORD)
     with (
         Curators.under(policy) as curators,
         closing(BuiltIn(policy)) as catalog,

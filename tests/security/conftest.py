@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.http.served import Server, both_doors
 from tests.wire.served import Served, served, write_data
 
 
@@ -14,4 +15,11 @@ from tests.wire.served import Served, served, write_data
 def server(tmp_path: Path) -> Iterator[Served]:
     write_data(tmp_path)
     with served(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Server]:
+    write_data(tmp_path)
+    with both_doors(tmp_path) as running:
         yield running

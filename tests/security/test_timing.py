@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import State
-from tests.wire.served import Served, served, slowed, write_data
+from tests.http.served import both_doors
+from tests.wire.served import Served, Slow, served, slowed, write_data
 
 RUNS = 40
 FALSE_ALARM = 1e-9
@@ -68,6 +70,25 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
                 assert refusal.value.sqlstate == state
         (entry,) = server.curators.ledger.entries("alice")
         assert entry.state is State.FAULTED
+
+
+def _asked_over_http(client: httpx.Client) -> Iterator[float]:
+    for run in range(RUNS):
+        body = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.001 + run / 10**6}
+        began = time.monotonic()
+        assert client.post("/api/ask", json=body).status_code == 200
+        yield time.monotonic() - began
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_over_http_the_same_holds(folder: Path, padded: bool) -> None:
+    with both_doors(folder, slack=2 if padded else None) as server:
+        alice = server.curators.of("alice")
+        alice._engine = Slow(alice._engine, SLOWER)
+        with server.client("alice") as slow, server.client("bob") as quick:
+            pairs = list(zip(_asked_over_http(slow), _asked_over_http(quick), strict=True))
+    found = ks_2samp([first for first, _ in pairs], [second for _, second in pairs])
+    assert (found.pvalue < FALSE_ALARM) == (not padded)
 
 
 def test_a_stored_answer_does_not_wait(folder: Path) -> None:

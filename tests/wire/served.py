@@ -23,7 +23,7 @@ from discreet.app.serve.catalog import BuiltIn, Shadow
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, serve_postgres
-from discreet.app.serve.users import guests
+from discreet.app.users import Role, UserBook, UserFile
 from discreet.core.engine import Engine
 from discreet.core.values import Exact
 
@@ -106,7 +106,9 @@ def served(
 ) -> Iterator[Served]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml")
-    users, _ = guests(policy, {"alice": PASSWORD, "bob": PASSWORD})
+    users = UserBook(UserFile(":memory:"))
+    for name in ("alice", "bob"):
+        users.add(name, Role.ANALYST, name, PASSWORD)
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
     with (
         Curators.under(policy, deadlines=deadlines) as curators,

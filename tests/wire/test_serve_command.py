@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
@@ -21,7 +23,8 @@ def _started(*words: str) -> subprocess.Popen[str]:
 
 def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
     write_data(tmp_path)
-    server = _started("--policy", str(tmp_path / "privacy.yaml"), "--postgres", "0", "--json")
+    policy = str(tmp_path / "privacy.yaml")
+    server = _started("--policy", policy, "--http", "0", "--postgres", "0", "--json")
     try:
         assert server.stdout is not None
         told = json.loads(server.stdout.readline())
@@ -30,10 +33,23 @@ def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
             assert connection.execute("SELECT COUNT(*) FROM people").fetchone() is not None
         with pytest.raises(psycopg.OperationalError, match="Name or password is wrong"):
             psycopg.connect(**address, password=told["passwords"]["bob"])
+        _choose_password(told)
     finally:
         server.send_signal(signal.SIGTERM)
         said = server.communicate(timeout=60)
     assert (server.returncode, said[1]) == (0, "")
+
+
+def _choose_password(told: dict[str, Any]) -> None:
+    """The custodian's first password opens nothing but the place where another is chosen."""
+    url, first = f"http://127.0.0.1:{told['http']['port']}", told["passwords"]["custodian"]
+    with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+        entered = client.post("/api/login", json={"name": "custodian", "password": first}).json()
+        assert client.get("/api/ledger").json()["code"] == "password"
+        client.headers["X-CSRF-Token"] = entered["csrf"]
+        body = {"old": first, "new": "another password"}
+        assert client.post("/api/password", json=body).json()["once"] is False
+        assert len(client.get("/api/ledger").json()["entries"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,12 @@ class Ledger:
             self._reserved.clear()
         self._file.close()
 
+    def divide(self, analysts: Mapping[str, Real]) -> None:
+        """Give everybody another share, if that leaves them what they have spent."""
+        shares = exact_shares(analysts)
+        with self._writing() as book:
+            book.divide(shares)
+
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; `BudgetError` where the analyst's share has no room."""
         _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)

@@ -88,18 +88,27 @@ class Answer:
             "note": NOTE,
         }
 
-    def as_csv(self) -> str:
+    def with_ends(self) -> pa.Table:
         """The table with the ends of its intervals beside the measures."""
+        return with_ends(self.table, self.intervals)
+
+    def as_csv(self) -> str:
+        """The same as text."""
         from pyarrow import csv
 
-        columns: dict[str, Any] = {}
-        for name in self.table.column_names:
-            columns[name] = self.table[name]
-            if name in self.intervals:
-                columns[f"{name}.low"], columns[f"{name}.high"] = (pa.array(e) for e in self.intervals[name])
         sink = io.BytesIO()
-        csv.write_csv(pa.table(columns), sink)
+        csv.write_csv(self.with_ends(), sink)
         return sink.getvalue().decode()
+
+
+def with_ends(table: pa.Table, intervals: Mapping[str, Ends]) -> pa.Table:
+    """A table with the ends of intervals as columns of their own: name, name.low, name.high."""
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        columns[name] = table[name]
+        for end, values in zip(("low", "high"), intervals.get(name, ()), strict=False):
+            columns[f"{name}.{end}"] = pa.array(values, pa.float64())
+    return pa.table(columns)
 
 
 def packed(table: pa.Table, intervals: Mapping[str, Ends]) -> bytes:

@@ -29,7 +29,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
         ("cost", f"epsilon {number(proposal.cost)} of {number(promise.epsilon)}"),
         (
             "belief",
-            f"{percent(proposal.before.prior)} → {_change(proposal)} (promise: {percent(promise.posterior)})",
+            f"{percent(proposal.before.prior)} → {change(proposal)} (promise: {percent(promise.posterior)})",
         ),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ("bounding", plan.bounding.rule),
@@ -39,7 +39,8 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     show_facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
 
 
-def _change(proposal: Proposal) -> str:
+def change(proposal: Proposal) -> str:
+    """What the answer would do to belief."""
     if proposal.repeated:
         return f"{at_most(proposal.before.highest)}, as before: the answer is stored and costs nothing"
     if not proposal.fits:
@@ -56,7 +57,7 @@ def show_answer(console: Console, answer: Answer) -> None:
         table.add_column(name, justify="right" if name in answer.intervals else "left")
     for place, row in enumerate(answer.rows[:MOST_ROWS]):
         cells = zip(answer.table.column_names, row, strict=True)
-        table.add_row(*(_cell(answer, name, place, value) for name, value in cells))
+        table.add_row(*(cell(answer, name, place, value) for name, value in cells))
     console.print(table)
     if answer.table.num_rows > MOST_ROWS:
         console.print(f"… {answer.table.num_rows - MOST_ROWS:,} more rows; --csv prints all.", style="dim")
@@ -72,7 +73,8 @@ def show_answer(console: Console, answer: Answer) -> None:
     show_facts(console, [("cost", f"{charge} (entry {answer.entry})"), ("belief", answer.sentence)])
 
 
-def _cell(answer: Answer, name: str, place: int, value: object) -> str:
+def cell(answer: Answer, name: str, place: int, value: object) -> str:
+    """A value as it is shown, with its ± where it has one."""
     shown = "NULL" if value is None else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         shown = f"{value:,}" if name in answer.intervals else shown

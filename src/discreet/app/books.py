@@ -7,12 +7,13 @@ from pathlib import Path
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_file import MEMORY
 from discreet.app.policies import promise_of
+from discreet.app.users.wishes import shares_of
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 
 
 def opened(policy: Policy) -> Ledger:
-    """The ledger of the promise, with the shares that the policy gives."""
+    """The ledger of the promise, with the shares that policy and custodian give."""
     return _ledger(policy, policy.ledger)
 
 
@@ -22,7 +23,7 @@ def looked_into(policy: Policy) -> Ledger:
 
 
 def _ledger(policy: Policy, path: str) -> Ledger:
-    shares = {name: each.share for name, each in policy.analysts.items()}
+    shares = shares_of(policy)
     return Ledger(path, promise_of(policy), analysts=shares or None)
 
 

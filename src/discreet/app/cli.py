@@ -41,7 +41,7 @@ VERBS = {
     "tabulate": "tabulate.run",
 }
 """Each verb, and the module and function of `discreet.app.commands` that carry it out."""
-FAMILIES = {"collect": "collect.app"}
+FAMILIES = {"collect": "collect.app", "user": "user.app"}
 """The same for verbs that have verbs of their own."""
 
 

@@ -52,7 +52,7 @@ class Neighbours:
 def neighbours(policy: Policy, sql: str, secret: Relation, random: Randomness) -> Iterator[Neighbours]:
     """One made-up pair after another."""
     pools = _pools(policy, sql)
-    draw = _Draw(policy=policy, pools=pools, random=random)
+    draw = Draw(policy=policy, pools=pools, random=random)
     for size, alike in cycle(product(CROWDS, (True, False))):
         one = draw.rows(1) if alike else None
         others = draw.crowd(size, one)
@@ -78,7 +78,7 @@ def written(policy: Policy, rows: Rows, folder: Path) -> Policy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Draw:
+class Draw:
     """Rows from the pools of values."""
 
     policy: Policy

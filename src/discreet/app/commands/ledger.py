@@ -10,14 +10,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discreet.accounting.accountant import Cost
-from discreet.accounting.entries import Account, Entry, OpenRelease, State
+from discreet.accounting.entries import Account, Entry, State
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.notation import amount, write
+from discreet.accounting.notation import amount
 from discreet.app.books import looked_into
+from discreet.app.ledger_object import accounts_of, as_object, size
 from discreet.app.policies import load
 from discreet.app.terminal import Console
-from discreet.belief import Belief
 from discreet.belief.wording import number
 from discreet.core.guarantees import PureDP
 
@@ -57,26 +56,9 @@ def run(
             Console(stderr=True, soft_wrap=True).print(done, markup=False, highlight=False)
 
 
-def as_object(ledger: Ledger, analyst: str | None = None) -> dict[str, object]:
-    """The machine-readable form; amounts are epsilon, or rho where the promise has a tail."""
-    now = ledger.belief()
-    spent, left = ledger.spent(analyst), ledger.left(analyst)
-    return {
-        "entries": [_entry(each) for each in ledger.entries(analyst)],
-        "unit": "epsilon" if isinstance(spent, PureDP) else "rho",
-        "spent": _size(spent),
-        "left": _size(left),
-        **({} if isinstance(spent, PureDP) else {"delta": {"spent": _delta(spent), "left": _delta(left)}}),
-        "analysts": {each.analyst: _account(each) for each in _accounts(ledger, analyst)},
-        "belief": _belief(now, ledger.promise.posterior),
-        "releases": [_release(each) for each in ledger.releases()],
-        "sentence": ledger.sentence(),
-    }
-
-
 def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
     """Entries, accounts, the sentence."""
-    accounts, entries = _accounts(ledger, analyst), ledger.entries(analyst)
+    accounts, entries = accounts_of(ledger, analyst), ledger.entries(analyst)
     if entries:
         console.print(_entries_table(entries, console.width))
         if len(entries) > SHOWN:
@@ -98,10 +80,6 @@ def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
     console.print(ledger.sentence(), markup=False, highlight=False)
 
 
-def _accounts(ledger: Ledger, analyst: str | None) -> list[Account]:
-    return ledger.accounts() if analyst is None else [ledger.account(analyst)]
-
-
 def _entries_table(entries: list[Entry], width: int) -> Table:
     shown = entries[-SHOWN:]
     others = 56 + max(len(each.analyst) for each in shown)
@@ -119,7 +97,7 @@ def _entries_table(entries: list[Entry], width: int) -> Table:
             f"{each.time:%Y-%m-%d %H:%M}",
             Text(each.analyst),
             Text(_shortened(each.question, max(24, width - others))),
-            number(_size(each.charge), 4),
+            number(size(each.charge), 4),
             Text(each.state.value, style=STYLES[each.state]),
         )
     return table
@@ -141,50 +119,3 @@ def _accounts_table(ledger: Ledger, accounts: list[Account], *, total: bool) -> 
     if total:
         table.add_row("in all", "100%", amount(ledger.spent(), up=True), amount(ledger.left()), style="bold")
     return table
-
-
-def _size(cost: Cost) -> float:
-    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
-
-
-def _delta(cost: Cost) -> float:
-    return 0.0 if isinstance(cost, PureDP) else float(cost.delta)
-
-
-def _entry(entry: Entry) -> dict[str, object]:
-    amounts: dict[str, object] = {"epsilon": _size(entry.charge)}
-    if not isinstance(entry.charge, PureDP):
-        amounts = {"rho": _size(entry.charge), "delta": _delta(entry.charge)}
-    return {
-        "id": entry.id,
-        "time": entry.time.isoformat(),
-        "analyst": entry.analyst,
-        "question": entry.question,
-        **amounts,
-        "guarantee": json.loads(write(entry.guarantee)),
-        "state": entry.state.value,
-        "incident": entry.incident,
-    }
-
-
-def _account(account: Account) -> dict[str, object]:
-    return {
-        "share": float(account.share),
-        "spent": _size(account.spent),
-        "left": _size(account.left),
-        "entries": account.entries,
-        "incident": account.incident,
-    }
-
-
-def _belief(now: Belief, promised: float) -> dict[str, object]:
-    return {"prior": now.prior, "posterior": now.highest, "promised": promised, "tail": now.tail}
-
-
-def _release(release: OpenRelease) -> dict[str, object]:
-    return {
-        "name": release.name,
-        "time": release.time.isoformat(),
-        "description": release.description,
-        "certificate": dict(release.certificate),
-    }

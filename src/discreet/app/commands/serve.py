@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +17,12 @@ from discreet.app.sample import write, write_policy
 from discreet.app.serve.catalog import BuiltIn, Catalog, Shadow
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
-from discreet.app.serve.doors import Certificate, bound_to, require_safe, serve_postgres, until_stopped
-from discreet.app.serve.users import guests
+from discreet.app.serve.doors import Certificate, bound_to, require_safe, until_stopped
+from discreet.app.serve.process import Served
 from discreet.app.terminal import Console
+from discreet.app.users import UserBook, UserFile, beside
+from discreet.app.users.users import FIRST_CUSTODIAN
+from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.numbers import require_positive
 from discreet.core.policy import Policy
@@ -34,6 +38,7 @@ def run(
     host: Annotated[
         str, typer.Option(help="Where to listen; elsewhere than here it takes TLS.")
     ] = "127.0.0.1",
+    http: Annotated[int, typer.Option(help="The port of the HTTP door; 0 for any.")] = 8000,
     postgres: Annotated[int, typer.Option(help="The port of the PostgreSQL door; 0 for any.")] = 5433,
     catalog: Annotated[
         str | None,
@@ -50,30 +55,44 @@ def run(
     slack: Annotated[float, typer.Option(help="Lengthen that time, where questions overrun it.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Answer psql, psycopg, SQLAlchemy, pandas and whatever else speaks PostgreSQL, until stopped."""
+    """Answer analysts over HTTP, and psql, pandas and whatever else speaks PostgreSQL, until stopped."""
     certificate = _certificate(tls_cert, tls_key)
     require_safe(host, certificate)
     require_positive("serve", "slack", slack)
     with spinner() as tell:
-        terms = _policy(policy, tell)
+        place = policy or _sample(tell)
+        terms = load(place)
         deadlines = Deadlines(policy=terms, slack=slack) if padding else None
         curators = Curators.under(terms, deadlines=deadlines, progress=tell)
-    with curators, closing(_catalog(catalog, terms)) as schema, bound_to(host, postgres) as bound:
-        users, passwords = guests(terms)
-        _announce(host, bound.getsockname()[1], passwords, as_json=as_json)
-        until_stopped(
-            lambda stopped: serve_postgres(
-                curators, users, schema, bound, certificate=certificate, stopped=stopped
-            )
+    with (
+        curators,
+        UserFile(beside(terms.ledger)) as file,
+        closing(_catalog(catalog, terms)) as schema,
+        bound_to(host, http) as web,
+        bound_to(host, postgres) as wire,
+    ):
+        ports = {"http": web.getsockname()[1], "postgres": wire.getsockname()[1]}
+        passwords = UserBook(file).begin(terms)
+        scheme = "http" if certificate is None else "https"
+        _announce(scheme, host, ports, passwords, as_json=as_json)
+        served = Served(
+            curators=curators, file=file, catalog=schema, certificate=certificate, policy_file=place
         )
+        threading.Thread(target=_warm, daemon=True).start()
+        until_stopped(lambda stopped: served.doors(web, wire, stopped))
 
 
-def _policy(path: Path | None, tell: Callable[[str], None]) -> Policy:
-    """The policy that is named, or that of the made-up tables, written where they are."""
-    if path is not None:
-        return load(path)
+def _warm() -> None:
+    """Draw something, so that nobody waits for what the first picture loads."""
+    from discreet.app.charts import as_svg, promise_picture
+
+    as_svg(promise_picture(Promise(0.01, 0.05)))
+
+
+def _sample(tell: Callable[[str], None]) -> Path:
+    """The policy of the made-up tables, written where they are."""
     write(SAMPLE, tell)
-    return load(write_policy(SAMPLE))
+    return write_policy(SAMPLE)
 
 
 def _catalog(url: str | None, terms: Policy) -> Catalog:
@@ -88,13 +107,20 @@ def _certificate(certificate: Path | None, key: Path | None) -> Certificate | No
     return Certificate(certificate=certificate, key=key)
 
 
-def _announce(host: str, port: int, passwords: dict[str, str], *, as_json: bool) -> None:
+def _announce(
+    scheme: str, host: str, ports: Mapping[str, int], passwords: Mapping[str, str], *, as_json: bool
+) -> None:
     if as_json:
-        print(json.dumps({"postgres": {"host": host, "port": port}, "passwords": passwords}), flush=True)
+        places = {name: {"host": host, "port": port} for name, port in ports.items()}
+        print(json.dumps({**places, "passwords": dict(passwords)}), flush=True)
         return
-    console = Console(soft_wrap=True)
+    console, at = Console(soft_wrap=True), f"[{host}]" if ":" in host else host
+    console.print(f"http      {scheme}://{at}:{ports['http']}/", highlight=False, markup=False)
+    console.print(
+        f"postgres  postgresql://USER@{at}:{ports['postgres']}/discreet", highlight=False, markup=False
+    )
     for name, password in passwords.items():
-        address = f"postgresql://{name}:{password}@{host}:{port}/discreet"
-        console.print(f"postgres  {address}", highlight=False, markup=False)
-    note = "Passwords hold until this server stops. SET discreet.epsilon = 0.1 says what a question may cost."
-    console.print(note, highlight=False, style="dim")
+        once = "  (for one login: choose another)" if name == FIRST_CUSTODIAN else ""
+        console.print(f"password  {name}  {password}{once}", highlight=False, markup=False)
+    note = "These passwords are shown this one time; " if passwords else "Users are as they were; "
+    console.print(f"{note}discreet user adds and removes users.", highlight=False, style="dim")

@@ -18,7 +18,7 @@ from discreet.app.listening import bound_to, is_loopback
 from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.postgres import PostgresDoor
-from discreet.app.serve.users import Users
+from discreet.app.users import Users
 from discreet.app.wire.channel import Channel, secure_channel
 from discreet.app.wire.server import Server
 from discreet.core.errors import RequestError

@@ -16,13 +16,13 @@ from decimal import Decimal
 import pyarrow as pa
 
 from discreet.accounting.notation import amount
-from discreet.app.answers import Answer
+from discreet.app.answers import Answer, with_ends
 from discreet.app.proposals import Proposal
 from discreet.app.serve.catalog import Catalog, is_about_schema
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.notices import explained, notices
 from discreet.app.serve.settings import Settings, Spending, in_settings
-from discreet.app.serve.users import Users
+from discreet.app.users import Users
 from discreet.app.wire.door import Column, Columns, Prepared, Result, Session, Values
 from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import Kind
@@ -62,20 +62,23 @@ SPECIMENS: Mapping[Kind, Scalar] = {
 
 
 class Shapes:
-    """The columns of plans; those of the last ones are kept."""
+    """The columns of plans; those of the last ones are kept.
+
+    Each analyst's apart: what takes no time would tell that another has asked the same.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, bool], Columns] = {}
+        self._kept: dict[tuple[str, str, bool], Columns] = {}
 
-    def columns(self, key: str, plan: Plan, beside: bool) -> Columns:
-        found = self._kept.get((key, beside))
+    def columns(self, analyst: str, key: str, plan: Plan, beside: bool) -> Columns:
+        found = self._kept.get((analyst, key, beside))
         if found is None:
             answer = shape(plan, run_released)
-            table = _beside(answer.table, answer.intervals) if beside else answer.table
+            table = with_ends(answer.table, answer.intervals) if beside else answer.table
             found = tuple(Column(name=each.name, kind=_kind(each.type)) for each in table.schema)
             if len(self._kept) >= KEPT_SHAPES:
                 self._kept.clear()
-            self._kept[key, beside] = found
+            self._kept[analyst, key, beside] = found
         return found
 
 
@@ -97,6 +100,8 @@ class PostgresDoor:
         found = self.users.find(user)
         if found is None:
             raise WireError("28000", "That user was removed.", fatal=True)
+        if found.analyst is None:
+            raise WireError("28000", "That user asks in no analyst's name.", fatal=True)
         self.curators.of(found.analyst)
         return _Session(self, user, found.analyst)
 
@@ -175,7 +180,8 @@ class _Question:
 
     def _columns(self, values: Values, beside: bool) -> Columns:
         proposal = self._proposal(values)
-        return self.session.door.shapes.columns(proposal.key, proposal.plan, beside)
+        session = self.session
+        return session.door.shapes.columns(session.analyst, proposal.key, proposal.plan, beside)
 
     def _proposal(self, values: Values) -> Proposal:
         """The plan under the settings as they are; made anew where they have changed."""
@@ -208,20 +214,8 @@ class _Explanation:
 
 
 def _rows(answer: Answer, beside: bool) -> list[tuple[object, ...]]:
-    table = _beside(answer.table, answer.intervals) if beside else answer.table
+    table = with_ends(answer.table, answer.intervals) if beside else answer.table
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def _beside(
-    table: pa.Table, intervals: Mapping[str, tuple[list[float | None], list[float | None]]]
-) -> pa.Table:
-    """The table with the ends of its intervals beside the measures."""
-    columns = {}
-    for name in table.column_names:
-        columns[name] = table[name]
-        for end, values in zip(("low", "high"), intervals.get(name, ()), strict=False):
-            columns[f"{name}.{end}"] = pa.array(values, pa.float64())
-    return pa.table(columns)
 
 
 def _kind(kind: pa.DataType) -> Kind:

@@ -26,7 +26,7 @@ from discreet.app.trials.trial import NOTICE, Trial
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.policy import Policy
 
-__all__ = ["Request", "run"]
+__all__ = ["Request", "run", "tried"]
 
 Tell = Callable[[str], None]
 ATTACKED: dict[Release, Callable[[Request, Tell], tuple[Trial, Policy | None]]] = {
@@ -43,7 +43,7 @@ def run(request: Request, *, report: Path | None, as_json: bool) -> None:
     if report is not None:
         _require_report(report)
     with spinner() as tell:
-        trial, policy = ATTACKED[kind_of(request)](request, tell)
+        trial, policy = tried(request, tell)
         if report is not None:
             tell("writing the report")
             _file(trial, policy, report)
@@ -56,6 +56,11 @@ def run(request: Request, *, report: Path | None, as_json: bool) -> None:
             Console().print(f"\nwrote {report}", highlight=False, markup=False)
     if trial.broken:
         raise typer.Exit(UnmetError.exit_code)
+
+
+def tried(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
+    """What is found of what was released: answers, a table, ratings, frequencies or made-up people."""
+    return ATTACKED[kind_of(request)](request, tell)
 
 
 def _file(trial: Trial, policy: Policy | None, path: Path) -> None:

@@ -1,0 +1,143 @@
+"""The Ask screen: an editor beside the schema, the plan before anything is spent, the answer as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Response
+from pydantic import ValidationError
+
+from discreet.app.answers import Answer
+from discreet.app.ask_view import cell, change
+from discreet.app.console.rendering import Page, entered
+from discreet.app.http.bodies import Question
+from discreet.app.http.entering import Caller
+from discreet.app.http.errors import ForbiddenError
+from discreet.app.http.questions import ASKING, asked, counted, planned
+from discreet.app.http.replies import Form, answered, sent
+from discreet.app.proposals import Proposal
+from discreet.app.users import Role
+from discreet.core.errors import DiscreetError, EngineFault, InvalidParameterError
+from discreet.core.numbers import parse_number
+from discreet.core.policy import Column, Policy
+
+router = APIRouter(include_in_schema=False)
+MOST_ROWS = 200
+WAYS = ("epsilon", "within")
+Entered = Annotated[Page, Depends(entered)]
+
+
+@router.get("/ask")
+def ask(page: Entered) -> Response:
+    return page.shown("ask.html", _around(page, {}))
+
+
+@router.post("/ask")
+async def answer(page: Entered) -> Response:
+    fields = await page.form()
+    around = _around(page, fields)
+    try:
+        question, analyst = _question(fields), _asker(page)
+        found = await to_thread.run_sync(
+            _done(page, fields.get("do", "plan"), analyst, question), limiter=ASKING
+        )
+    except DiscreetError as error:
+        return page.refused("ask.html", error, around)
+    if isinstance(found, EngineFault):
+        return page.refused("ask.html", found, around)
+    if isinstance(found, Proposal):
+        return page.shown("ask.html", around | {"proposal": found, "change": change(found)})
+    form = fields.get("do", "")
+    if form in [each.value for each in Form]:
+        return sent(answered(found, Form(form)))
+    dummy = fields.get("do") == "dummy"
+    return page.shown("ask.html", around | _shown(found) | {"dummy": dummy})
+
+
+def _done(
+    page: Page, do: str, analyst: str, question: Question
+) -> Callable[[], Proposal | Answer | EngineFault]:
+    """What a button does: plan, try on made-up people, or ask."""
+    door = page.door
+    if do == "plan":
+        return lambda: planned(door, analyst, question)
+    if do == "dummy":
+        return lambda: door.dummies.ask(question.sql, question.spending)
+
+    def ask() -> Answer | EngineFault:
+        with door.place(analyst):
+            return counted(door, lambda: asked(door, analyst, question))
+
+    return ask
+
+
+def _asker(page: Page) -> str:
+    caller = page.caller
+    assert isinstance(caller, Caller)
+    if caller.user.role is Role.AUDITOR:
+        raise ForbiddenError("An auditor reads and does not ask.")
+    return caller.asks_as
+
+
+def _question(fields: Mapping[str, str]) -> Question:
+    way, amount = fields.get("way", "epsilon"), fields.get("amount", "").strip().lstrip("±")
+    cost: dict[str, object] = {}
+    if amount and way in WAYS:
+        cost = {way: amount if amount.endswith("%") else parse_number(way, amount)}
+    rows = fields.get("least_rows", "").strip()
+    if rows:
+        cost["least_rows"] = rows
+    try:
+        return Question.model_validate({"sql": fields.get("sql", ""), **cost})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidParameterError(f"{first['loc'][0]}: {first['msg']}.") from None
+
+
+def _around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
+    policy = page.door.curators.policy
+    return {
+        "tables": _schema(policy),
+        "fields": {name: fields.get(name, "") for name in ("sql", "way", "amount", "least_rows")},
+        "usual": policy.epsilon,
+        "proposal": None,
+        "answer": None,
+    }
+
+
+def _shown(answer: Answer) -> dict[str, object]:
+    names = answer.table.column_names
+    rows = [
+        [cell(answer, name, place, value) for name, value in zip(names, row, strict=True)]
+        for place, row in enumerate(answer.rows[:MOST_ROWS])
+    ]
+    return {"answer": answer, "rows": rows, "picture": _picture(answer)}
+
+
+def _picture(answer: Answer) -> str | None:
+    """The answer as SVG, where there is a measure to draw and more than one bar."""
+    from discreet.app.ask_chart import answer_picture  # charts take a second to load
+    from discreet.app.charts import as_svg
+
+    try:
+        return as_svg(answer_picture(answer)) if answer.table.num_rows > 1 else None
+    except DiscreetError:
+        return None
+
+
+def _schema(policy: Policy) -> dict[str, list[tuple[str, str]]]:
+    return {
+        name: [(column, _described(facts)) for column, facts in table.columns.items()]
+        for name, table in policy.tables.items()
+    }
+
+
+def _described(column: Column) -> str:
+    said = column.role.value if column.role.value == "identifier" else column.type.value
+    if column.low is not None:
+        said += f", {column.low} to {column.high}"
+    if column.values:
+        said += ": " + ", ".join(column.values[:8]) + ("…" if len(column.values) > 8 else "")
+    return said

@@ -1,0 +1,65 @@
+"""The Promise screen: what an attacker thinks now and may think at most, as people of a hundred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from discreet.app.console.rendering import Page, entered
+from discreet.belief import Promise
+from discreet.core.errors import DiscreetError
+from discreet.core.relations import Relation
+
+router = APIRouter(include_in_schema=False)
+ACROSS = 20
+Percent = Annotated[float | None, Query(gt=0, lt=100)]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Where one of a hundred stands, and how much of them is coloured."""
+
+    x: int
+    y: int
+    part: float
+
+
+def crowd(share: float) -> list[Person]:
+    """A hundred people, of whom 100 * share are coloured."""
+    return [
+        Person(place % ACROSS, place // ACROSS, min(1.0, max(0.0, 100 * share - place)))
+        for place in range(100)
+    ]
+
+
+@router.get("/promise")
+def promise(
+    page: Annotated[Page, Depends(entered)],
+    prior: Percent = None,
+    posterior: Percent = None,
+    secret: Relation | None = None,
+    group: Annotated[int | None, Query(ge=1, le=20)] = None,
+) -> Response:
+    kept = page.door.curators.ledger.promise
+    before = kept.prior if prior is None else prior / 100
+    after = kept.posterior if posterior is None else posterior / 100
+    facts: dict[str, object] = {
+        "prior": before,
+        "posterior": after,
+        "secret": secret or kept.secret,
+        "group": group or kept.group,
+        "kept": kept,
+        "across": ACROSS,
+        "before": crowd(before),
+        "after": crowd(after),
+        "made": None,
+    }
+    try:
+        made = Promise(before, after, secret=secret or kept.secret, group=group or kept.group, tail=kept.tail)
+    except DiscreetError as error:
+        return page.refused("promise.html", error, facts)
+    said, *more = [line for line in made.explain().splitlines() if line]
+    limits = [line.removeprefix("- ") for line in more if line.startswith("- ")]
+    return page.shown("promise.html", facts | {"made": made, "said": said, "limits": limits})

@@ -1,0 +1,109 @@
+"""How pages are made: templates, forms, who is logged in, and where those are sent who are not.
+
+Script      of this server alone, and never in a page: the Content-Security-Policy has no exception.
+Forms       bring the session's proof in a hidden field. A login, which has no session yet, is taken from this
+            server's own pages alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from discreet.app.http.door import HttpDoor
+from discreet.app.http.entering import COOKIE, Caller, door_of
+from discreet.app.http.errors import ForbiddenError
+from discreet.app.http.replies import STATUS
+from discreet.belief.wording import at_most, number, percent
+from discreet.core.errors import DiscreetError
+
+SCREENS = (("/promise", "Promise"), ("/ask", "Ask"), ("/ledger", "Ledger"))
+STATIC = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+class ElsewhereError(Exception):
+    """This page is not for now: another one is."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.location = location
+
+
+@cache
+def templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("discreet.app.console"), autoescape=True, undefined=StrictUndefined
+    )
+    made.filters |= {"percent": percent, "at_most": at_most, "number": number}
+    return made
+
+
+@cache
+def static(name: str) -> bytes:
+    return files("discreet.app.console").joinpath("static", name).read_bytes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A request of a browser: the door, and who is logged in."""
+
+    request: Request
+    door: HttpDoor
+    caller: Caller | None
+
+    def shown(
+        self, template: str, facts: Mapping[str, object] | None = None, *, status: int = 200
+    ) -> HTMLResponse:
+        caller = self.caller
+        session = None if caller is None else caller.session
+        around = {
+            "screens": SCREENS,
+            "path": self.request.url.path,
+            "user": None if caller is None else caller.user,
+            "csrf": None if session is None else self.door.sessions.proof(session),
+            "problem": None,
+        }
+        return HTMLResponse(templates().get_template(template).render(around | dict(facts or {})), status)
+
+    def refused(
+        self, template: str, error: DiscreetError, facts: Mapping[str, object] | None = None
+    ) -> HTMLResponse:
+        """The same page with what is wrong above it."""
+        told = {**(facts or {}), "problem": error}
+        return self.shown(template, told, status=STATUS.get(error.code, 400))
+
+    async def form(self) -> Mapping[str, str]:
+        """What was sent, if this server's own page has sent it."""
+        fields = dict(parse_qsl((await self.request.body()).decode(errors="replace"), keep_blank_values=True))
+        session = None if self.caller is None else self.caller.session
+        if session is not None:
+            if not self.door.sessions.proves(session, fields.get("csrf", "")):
+                raise ForbiddenError("This form is not of this session.", hint="Open the page again.")
+        elif self.request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise ForbiddenError("This form was sent by another site.", hint="Open the page itself.")
+        return fields
+
+
+def visited(request: Request) -> Page:
+    """Whoever comes, logged in or not."""
+    door, text = door_of(request), request.cookies.get(COOKIE)
+    session = None if text is None else door.sessions.recognized(text)
+    caller = None if session is None else Caller(user=session.user, session=session)
+    return Page(request=request, door=door, caller=caller)
+
+
+def entered(request: Request) -> Page:
+    """Who is logged in with a password of their own; others are sent to where they become so."""
+    page = visited(request)
+    if page.caller is None:
+        raise ElsewhereError("/login")
+    if page.caller.user.once:
+        raise ElsewhereError("/password")
+    return page

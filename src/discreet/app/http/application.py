@@ -1,0 +1,78 @@
+"""The HTTP application: routes, and what every error becomes."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
+from starlette.exceptions import HTTPException
+
+from discreet.app.console import asking, ledgers, promising
+from discreet.app.console import logins as pages
+from discreet.app.console.rendering import ElsewhereError
+from discreet.app.http import attacks, budget, logins, questions, reading
+from discreet.app.http.bodies import Refusal
+from discreet.app.http.door import HttpDoor
+from discreet.app.http.errors import MethodError, MissingError, ThrottledError
+from discreet.app.http.guard import Guard
+from discreet.app.http.replies import STATUS, refusal, sent
+from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError
+
+PAGES = (pages.router, promising.router, asking.router, ledgers.router)
+ROUTERS = (logins.router, questions.router, reading.router, budget.router, attacks.router)
+
+
+def application(door: HttpDoor) -> FastAPI:
+    """The API of a door, and the console's pages."""
+    app = FastAPI(
+        title="discreet",
+        summary="Ask a table anything; learn about no one.",
+        version="1",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={status: {"model": Refusal} for status in sorted({*STATUS.values()} - {404, 405})},
+    )
+    app.state.door = door
+    for router in (*ROUTERS, *PAGES):
+        app.include_router(router)
+    app.add_exception_handler(DiscreetError, _refused)
+    app.add_exception_handler(ElsewhereError, _sent_elsewhere)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _unmatched)
+    app.add_middleware(Guard, metrics=door.metrics, secure=door.secure)
+    return app
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, DiscreetError)
+    response = sent(refusal(error))
+    if isinstance(error, ThrottledError):
+        response.headers["Retry-After"] = str(error.seconds)
+    return response
+
+
+def _sent_elsewhere(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ElsewhereError)
+    return RedirectResponse(error.location, 303)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    """What is wrong with a body, by name; what was sent is not repeated."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:] if str(part).isidentifier()) or str(
+        first["loc"][0]
+    )
+    return sent(refusal(InvalidParameterError(f"{place}: {first['msg']}.", hint="See /api/openapi.json.")))
+
+
+def _unmatched(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return sent(refusal(MissingError("There is nothing at this address.", hint="See /api/openapi.json.")))
+    said: RequestError = RequestError("The request cannot be read.", hint="See /api/openapi.json.")
+    if error.status_code == 405:
+        said = MethodError("This address is not asked that way.", hint="See /api/openapi.json.")
+    return sent(refusal(said))

@@ -1,0 +1,84 @@
+"""What the HTTP door works with: curators, users and all that is kept of them, metrics, jobs."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from discreet.app.http.errors import CrowdedError
+from discreet.app.http.metrics import Metrics
+from discreet.app.serve.curators import Curators
+from discreet.app.serve.dummies import Dummies
+from discreet.app.serve.jobs import Jobs
+from discreet.app.users import UserBook, UserFile
+from discreet.app.users.attempts import Attempts
+from discreet.app.users.sessions import Sessions
+from discreet.app.users.throttle import Throttle
+from discreet.app.users.tokens import Tokens
+from discreet.app.users.wishes import Wishes
+
+MOST_AT_ONCE = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpDoor:
+    """Behind the HTTP door; `secure` where it is reached by TLS."""
+
+    curators: Curators
+    file: UserFile
+    secure: bool = False
+    policy_file: Path | None = None
+    jobs: Jobs = field(default_factory=Jobs)
+    metrics: Metrics = field(default_factory=Metrics)
+    throttle: Throttle = field(default_factory=Throttle)
+    _waiting: Counter[str] = field(default_factory=Counter)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    @cached_property
+    def users(self) -> UserBook:
+        return UserBook(self.file)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        return Sessions(self.file)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return Tokens(self.file)
+
+    @cached_property
+    def wishes(self) -> Wishes:
+        return Wishes(self.file)
+
+    @cached_property
+    def attempts(self) -> Attempts:
+        return Attempts(self.file)
+
+    @cached_property
+    def dummies(self) -> Dummies:
+        return Dummies(self.curators.policy)
+
+    @contextmanager
+    def place(self, analyst: str) -> Iterator[None]:
+        """A place in the queue of an analyst's questions: whoever asks much cannot keep all threads busy."""
+        with self._guard:
+            if self._waiting[analyst] >= MOST_AT_ONCE:
+                raise CrowdedError(
+                    f"ask: {MOST_AT_ONCE} questions are waiting already.", hint="Ask again later."
+                )
+            self._waiting[analyst] += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._waiting[analyst] -= 1
+
+    def close(self) -> None:
+        self.jobs.close()
+        if "dummies" in self.__dict__:
+            self.dummies.close()

@@ -1,0 +1,97 @@
+"""Around every request: headers, how long a body may be, counting, and what nobody foresaw.
+
+Unforeseen  errors become a constant text and an incident's number; the custodian's log has the rest. Nothing
+            of them reaches the server's own log, which others may read.
+"""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.app.http.errors import InternalError, TooLongError
+from discreet.app.http.metrics import Metrics
+from discreet.app.http.replies import refusal, sent
+from discreet.app.users.attempts import Reply
+from discreet.engines.faults import logged
+
+LARGEST = 256 * 1024
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+TLS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
+
+
+class Guard:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, secure: bool) -> None:
+        self._app, self._metrics = app, metrics
+        self._headers = [
+            (name.lower().encode(), value.encode())
+            for name, value in (HEADERS | (TLS_ONLY if secure else {})).items()
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                message = {**message, "headers": [*message["headers"], *self._headers]}
+                self._count(scope, message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, _replayed(await _read(receive), receive), sending)
+        except TooLongError as error:
+            await sent(refusal(error))(scope, receive, sending)
+        except Exception as error:
+            if not begun:
+                await sent(_internal(error))(scope, receive, sending)
+
+    def _count(self, scope: Scope, status: int) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
+        self._metrics.count("discreet_requests_total", route=route, method=method, status=str(status))
+
+
+async def _read(receive: Receive) -> Message:
+    """The whole body, as one message, or why there is none."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return message
+        body += message.get("body", b"")
+        if len(body) > LARGEST:
+            raise TooLongError(f"A request has at most {LARGEST // 1024} KB.", hint="Send less.")
+        if not message.get("more_body", False):
+            return {"type": "http.request", "body": body, "more_body": False}
+
+
+def _replayed(first: Message, receive: Receive) -> Receive:
+    waiting = [first]
+
+    async def receiving() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receiving
+
+
+def _internal(error: Exception) -> Reply:
+    incident = logged(error).incident
+    hint = f"The custodian's log has the details under incident {incident}."
+    return refusal(InternalError("An internal error.", hint=hint))

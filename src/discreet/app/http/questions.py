@@ -1,0 +1,106 @@
+"""Plan, ask, and the same on made-up people.
+
+Plan and dummy are free. A question is charged once: the same again is free, and so is the same request under
+the same Idempotency-Key, which is answered with the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Header, Query, Response
+
+from discreet.app.answers import Answer
+from discreet.app.http.bodies import Question
+from discreet.app.http.door import HttpDoor
+from discreet.app.http.entering import Asking, Door
+from discreet.app.http.replies import Form, answered, refusal, sent
+from discreet.app.proposals import Proposal
+from discreet.app.users.attempts import Reply
+from discreet.core.errors import BudgetError, EngineFault, RequestError
+
+router = APIRouter(prefix="/api", tags=["questions"])
+ASKING = CapacityLimiter(64)
+"""Questions wait for their time in threads of their own, so that everything else goes on."""
+FILES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            "application/json": {},
+            "text/csv": {},
+            "application/vnd.apache.arrow.stream": {},
+            "application/vnd.apache.parquet": {},
+        }
+    }
+}
+Wanted = Annotated[Form, Query(alias="format", description="How the answer is written.")]
+Key = Annotated[
+    str | None, Header(alias="Idempotency-Key", description="A request sent again under it is charged once.")
+]
+T = TypeVar("T")
+
+
+@router.post("/plan")
+async def plan(body: Question, caller: Asking, door: Door) -> dict[str, object]:
+    """What a question would cost and how wrong its answer may be. Costs nothing, reads no data."""
+    analyst = caller.asks_as
+    proposal = await to_thread.run_sync(lambda: planned(door, analyst, body))
+    return proposal.as_object()
+
+
+@router.post("/ask", response_class=Response, responses=FILES)
+async def ask(
+    body: Question, caller: Asking, door: Door, form: Wanted = Form.JSON, key: Key = None
+) -> Response:
+    """The answer to a question, which is charged."""
+    analyst, request = caller.asks_as, [body.model_dump(), form.value]
+
+    def work() -> Reply:
+        return replied(door, lambda: asked(door, analyst, body), form)
+
+    def once() -> Reply:
+        with door.place(analyst):
+            return door.attempts.once(caller.user.name, key, request, work)
+
+    return sent(await to_thread.run_sync(once, limiter=ASKING))
+
+
+@router.post("/dummy", response_class=Response, responses=FILES)
+async def dummy(body: Question, caller: Asking, door: Door, form: Wanted = Form.JSON) -> Response:
+    """The same question on people made up from the policy: free, and about nobody."""
+    with door.place(caller.asks_as):
+        answer = await to_thread.run_sync(lambda: door.dummies.ask(body.sql, body.spending))
+    return sent(answered(answer, form, dummy=True))
+
+
+def planned(door: HttpDoor, analyst: str, body: Question) -> Proposal:
+    return door.curators.of(analyst).plan(body.sql, **body.spending)
+
+
+def asked(door: HttpDoor, analyst: str, body: Question) -> Answer:
+    return door.curators.ask(analyst, planned(door, analyst, body))
+
+
+def replied(door: HttpDoor, ask: Callable[[], Answer], form: Form) -> Reply:
+    """The reply to a question; a fault is one, too, as it is charged. A refusal is not, and goes on."""
+    answer = counted(door, ask)
+    return refusal(answer) if isinstance(answer, EngineFault) else answered(answer, form)
+
+
+def counted(door: HttpDoor, ask: Callable[[], T]) -> T | EngineFault:
+    outcome = "refused"
+    try:
+        found = ask()
+        outcome = "answered"
+    except EngineFault as fault:
+        outcome = "fault"
+        return fault
+    except BudgetError:
+        outcome = "budget"
+        raise
+    except RequestError:
+        raise
+    finally:
+        door.metrics.count("discreet_questions_total", outcome=outcome)
+    return found

@@ -1,0 +1,117 @@
+"""What may be read: the policy, the ledger, belief, releases with their certificates, metrics.
+
+An analyst reads what is the analyst's own, and what is public: what others asked and spent is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from discreet.accounting.entries import OpenRelease
+from discreet.app.http.door import HttpDoor
+from discreet.app.http.entering import Caller, Deciding, Door, Entered, Overseeing
+from discreet.app.http.errors import MissingError
+from discreet.app.ledger_object import as_object, belief_object, release_object, size
+from discreet.app.users import Role
+from discreet.core.policy import Policy, Table
+
+router = APIRouter(prefix="/api")
+PRIVATE = {"path", "inner"}
+"""What a certificate says to the custodian alone: where the file is."""
+
+
+@router.get("/policy", tags=["reading"])
+def policy(caller: Entered, door: Door) -> dict[str, object]:
+    """The policy: whole for a custodian, else what is public of it."""
+    terms = door.curators.policy
+    if caller.user.role is Role.CUSTODIAN:
+        return terms.model_dump(mode="json")
+    return public(terms) | {"analysts": _shares(door, caller)}
+
+
+@router.get("/ledger", tags=["reading"])
+def ledger(caller: Entered, door: Door) -> dict[str, object]:
+    """What was charged, spent and is left: all of it, or an analyst's own part."""
+    analyst, alone = _seen(door, caller)
+    told = as_object(door.curators.ledger, analyst, alone=alone)
+    return told | {"releases": _releases(door, caller)}
+
+
+@router.get("/belief", tags=["reading"])
+def belief(
+    caller: Entered, door: Door, prior: Annotated[float | None, Query(gt=0, lt=1)] = None
+) -> dict[str, object]:
+    """What an attacker may believe, after all answers or after those to the analyst who asks."""
+    book, (_, alone) = door.curators.ledger, _seen(door, caller)
+    now = book.belief(prior, analyst=alone)
+    return belief_object(now, book.promise.posterior) | {"sentence": book.sentence(prior, analyst=alone)}
+
+
+@router.get("/releases", tags=["reading"])
+def releases(caller: Entered, door: Door) -> dict[str, object]:
+    """What was published without differential privacy, with certificates."""
+    return {"releases": _releases(door, caller)}
+
+
+@router.get("/releases/{number}", tags=["reading"])
+def release(number: int, caller: Entered, door: Door) -> Mapping[str, object]:
+    """One release with its certificate."""
+    for each in _releases(door, caller):
+        if each["id"] == number:
+            return each
+    raise MissingError(f"There is no release {number}.", hint="GET /api/releases lists them.")
+
+
+@router.post("/analysts/{name}/clear", tags=["deciding"])
+def clear(name: str, caller: Deciding, door: Door) -> dict[str, object]:
+    """Let a suspended analyst ask again."""
+    door.curators.ledger.clear(name)
+    return {"cleared": name}
+
+
+@router.get("/metrics", tags=["reading"], response_class=Response)
+def metrics(caller: Overseeing, door: Door) -> Response:
+    """Counters for Prometheus; none has a label that depends on the data."""
+    book = door.curators.ledger
+    text = door.metrics.text(
+        discreet_ledger_spent=("Of the promise, in its unit.", size(book.spent())),
+        discreet_ledger_left=("The same.", size(book.left())),
+        discreet_belief=("What an attacker may believe now.", book.belief().highest),
+    )
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def public(terms: Policy) -> dict[str, object]:
+    """A policy without files, addresses and other people's shares."""
+    said = terms.model_dump(mode="json", include={"promise", "epsilon", "data_version"})
+    return said | {"tables": {name: _table(table) for name, table in terms.tables.items()}}
+
+
+def _table(table: Table) -> dict[str, object]:
+    return table.model_dump(mode="json", exclude={"source"}, exclude_none=True)
+
+
+def _shares(door: HttpDoor, caller: Caller) -> dict[str, object]:
+    analyst, _ = _seen(door, caller)
+    accounts = door.curators.ledger.accounts() if analyst is None else [door.curators.ledger.account(analyst)]
+    return {each.analyst: {"share": float(each.share)} for each in accounts}
+
+
+def _seen(door: HttpDoor, caller: Caller) -> tuple[str | None, str | None]:
+    """Whose entries a user sees, and of whose answers belief is stated; None is everybody."""
+    if caller.user.role is not Role.ANALYST:
+        return None, None
+    return caller.asks_as, door.curators.of(caller.asks_as).alone
+
+
+def _releases(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
+    whole = caller.user.role is Role.CUSTODIAN
+    return [_release(each, whole=whole) for each in door.curators.ledger.releases()]
+
+
+def _release(each: OpenRelease, *, whole: bool) -> dict[str, object]:
+    shown = {name: value for name, value in each.certificate.items() if whole or name not in PRIVATE}
+    return {"id": each.id} | release_object(each) | {"certificate": shown}

@@ -1,0 +1,112 @@
+"""What is sent back: objects, refusals with their status, answers in the form that was asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fastapi import Response
+
+from discreet.app.answers import Answer
+from discreet.app.users.attempts import Reply
+from discreet.core.errors import DiscreetError
+
+JSON = "application/json"
+STATUS = {
+    "refused": 400,
+    "invalid-parameter": 422,
+    "budget": 402,
+    "login": 401,
+    "forbidden": 403,
+    "password": 403,
+    "missing": 404,
+    "method": 405,
+    "too-long": 413,
+    "crowded": 429,
+    "data": 400,
+    "unmet": 409,
+    "engine-fault": 500,
+    "internal": 500,
+}
+"""The status of each code; a code says more than its status."""
+
+
+OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b")
+IN_PYTHON = re.compile(r", in Python [^.;]+")
+
+
+class Form(StrEnum):
+    """How an answer is written."""
+
+    JSON = "json"
+    CSV = "csv"
+    ARROW = "arrow"
+    PARQUET = "parquet"
+
+
+KINDS = {
+    Form.JSON: JSON,
+    Form.CSV: "text/csv; charset=utf-8",
+    Form.ARROW: "application/vnd.apache.arrow.stream",
+    Form.PARQUET: "application/vnd.apache.parquet",
+}
+
+
+def written(value: object) -> bytes:
+    """JSON; what it has no word for becomes null or a text."""
+    return json.dumps(finite(value), allow_nan=False, default=str).encode()
+
+
+def refusal(error: DiscreetError) -> Reply:
+    """One sentence with the way out, which is one by fields of the request, not by options of a command."""
+    hint = OPTION.sub(lambda found: found[1].replace("-", "_"), IN_PYTHON.sub("", error.hint))
+    said = {"error": error.message, "code": error.code, "hint": hint}
+    return Reply(status=STATUS.get(error.code, 400), kind=JSON, body=written(said))
+
+
+def answered(answer: Answer, form: Form, *, dummy: bool = False) -> Reply:
+    """An answer in a form. What a table cannot hold stands in headers and in the file's own metadata."""
+    said = answer.as_object() | ({"dummy": True} if dummy else {})
+    if form is Form.JSON:
+        return Reply(status=200, kind=JSON, body=written(said))
+    facts = {
+        name: said[name] for name in ("epsilon", "confidence", "belief", "entry", "repeated", "sentence")
+    }
+    facts |= {"dummy": dummy}
+    headers = {
+        "Discreet-Facts": json.dumps(finite(facts)),
+        "Content-Disposition": f'attachment; filename="answer.{form.value}"',
+    }
+    return Reply(status=200, kind=KINDS[form], headers=headers, body=_file(answer, form, facts))
+
+
+def sent(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, dict(reply.headers), reply.kind)
+
+
+def _file(answer: Answer, form: Form, facts: Mapping[str, object]) -> bytes:
+    if form is Form.CSV:
+        return answer.as_csv().encode()
+    table = answer.with_ends().replace_schema_metadata({"discreet": json.dumps(finite(facts))})
+    sink = io.BytesIO()
+    if form is Form.PARQUET:
+        pq.write_table(table, sink)
+    else:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+def finite(value: object) -> object:
+    """The same without numbers that JSON has no word for."""
+    if isinstance(value, Mapping):
+        return {str(name): finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

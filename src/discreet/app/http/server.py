@@ -1,0 +1,58 @@
+"""The HTTP door on a socket, beside other doors of the same process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from discreet.app.http.application import application
+from discreet.app.http.door import HttpDoor
+from discreet.app.serve.doors import Certificate
+
+PATIENCE = 30
+MOST_CONNECTIONS = 500
+
+
+class _Server(uvicorn.Server):
+    """One that leaves signals to the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve_http(
+    door: HttpDoor,
+    bound: socket.socket,
+    *,
+    certificate: Certificate | None = None,
+    ready: Callable[[], None] = lambda: None,
+    stopped: asyncio.Event,
+) -> None:
+    """Serve on a bound socket until `stopped`, without a log of requests."""
+    server = _Server(
+        uvicorn.Config(
+            application(door),
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="off",
+            limit_concurrency=MOST_CONNECTIONS,
+            ssl_certfile=None if certificate is None else certificate.certificate,
+            ssl_keyfile=None if certificate is None else certificate.key,
+            timeout_graceful_shutdown=PATIENCE,
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[bound]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    ready()
+    await asyncio.wait((serving, asyncio.create_task(stopped.wait())), return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await serving

@@ -1,0 +1,84 @@
+"""A ledger as one JSON object: entries, amounts, accounts, belief, releases."""
+
+from __future__ import annotations
+
+import json
+
+from discreet.accounting.accountant import Cost
+from discreet.accounting.entries import Account, Entry, OpenRelease
+from discreet.accounting.ledger import Ledger
+from discreet.accounting.notation import write
+from discreet.belief import Belief
+from discreet.core.guarantees import PureDP
+
+
+def as_object(ledger: Ledger, analyst: str | None = None, *, alone: str | None = None) -> dict[str, object]:
+    """Everything, or what is one analyst's; amounts are epsilon, or rho where the promise has a tail.
+
+    Belief is stated of all answers, or of those to one analyst `alone`.
+    """
+    now = ledger.belief(analyst=alone)
+    spent, left = ledger.spent(analyst), ledger.left(analyst)
+    return {
+        "entries": [entry_object(each) for each in ledger.entries(analyst)],
+        "unit": "epsilon" if isinstance(spent, PureDP) else "rho",
+        "spent": size(spent),
+        "left": size(left),
+        **({} if isinstance(spent, PureDP) else {"delta": {"spent": _delta(spent), "left": _delta(left)}}),
+        "analysts": {each.analyst: _account(each) for each in accounts_of(ledger, analyst)},
+        "belief": belief_object(now, ledger.promise.posterior),
+        "releases": [release_object(each) for each in ledger.releases()],
+        "sentence": ledger.sentence(analyst=alone),
+    }
+
+
+def accounts_of(ledger: Ledger, analyst: str | None) -> list[Account]:
+    """Everybody's accounts, or one analyst's."""
+    return ledger.accounts() if analyst is None else [ledger.account(analyst)]
+
+
+def size(cost: Cost) -> float:
+    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
+
+
+def _delta(cost: Cost) -> float:
+    return 0.0 if isinstance(cost, PureDP) else float(cost.delta)
+
+
+def entry_object(entry: Entry) -> dict[str, object]:
+    amounts: dict[str, object] = {"epsilon": size(entry.charge)}
+    if not isinstance(entry.charge, PureDP):
+        amounts = {"rho": size(entry.charge), "delta": _delta(entry.charge)}
+    return {
+        "id": entry.id,
+        "time": entry.time.isoformat(),
+        "analyst": entry.analyst,
+        "question": entry.question,
+        **amounts,
+        "guarantee": json.loads(write(entry.guarantee)),
+        "state": entry.state.value,
+        "incident": entry.incident,
+    }
+
+
+def _account(account: Account) -> dict[str, object]:
+    return {
+        "share": float(account.share),
+        "spent": size(account.spent),
+        "left": size(account.left),
+        "entries": account.entries,
+        "incident": account.incident,
+    }
+
+
+def belief_object(now: Belief, promised: float) -> dict[str, object]:
+    return {"prior": now.prior, "posterior": now.highest, "promised": promised, "tail": now.tail}
+
+
+def release_object(release: OpenRelease) -> dict[str, object]:
+    return {
+        "name": release.name,
+        "time": release.time.isoformat(),
+        "description": release.description,
+        "certificate": dict(release.certificate),
+    }

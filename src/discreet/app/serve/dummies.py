@@ -1,0 +1,98 @@
+"""Dummy answers: the same question on people made up from the policy alone, to be tried for nothing.
+
+Rows        follow what is declared: bounds, values, links, rows a person has. No data is read.
+Answer      made by the same plan and the same noise, under a ledger of its own that is forgotten at once; so
+            it looks as the real one will, and says nothing.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.ledger_file import MEMORY
+from discreet.app.answers import Answer
+from discreet.app.audits.neighbours import Draw, Rows, written
+from discreet.app.curator import Curator
+from discreet.app.policies import promise_of
+from discreet.app.serve.settings import Spending
+from discreet.core.policy import Column, Kind, Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import prepare
+
+PEOPLE = 1_000
+VARIETY = 200
+SENTENCE = "These people are made up from the policy: nothing was read of the data, and nothing was charged."
+DAY = date(2020, 1, 1)
+
+
+class Dummies:
+    """Answers about made-up people, who are made when the first question comes."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._real = policy
+        self._guard = threading.Lock()
+        self._made: tuple[Policy, DuckDB] | None = None
+
+    def ask(self, sql: str, spending: Spending) -> Answer:
+        with self._guard:
+            policy, engine = self._made = self._made or _made(self._real)
+            with Ledger(MEMORY, promise_of(policy)) as ledger:
+                curator = Curator(policy, ledger=ledger, engine=engine, analyst=SOLE_ANALYST)
+                return replace(curator.ask(sql, **spending), sentence=SENTENCE)
+
+    def close(self) -> None:
+        with self._guard:
+            if self._made is not None:
+                self._made[1].close()
+                self._made = None
+
+
+def _made(policy: Policy) -> tuple[Policy, DuckDB]:
+    with tempfile.TemporaryDirectory(prefix="discreet-dummies-") as folder:
+        dummy = written(policy, people(policy, Randomness()), Path(folder) / "tables")
+        return dummy, DuckDB.open(prepare(dummy, None))
+
+
+def people(policy: Policy, random: Randomness) -> Rows:
+    """Rows of made-up people, each with a row in every table that is about people."""
+    pools = {
+        (name, column): _pool(facts, random)
+        for name, table in policy.tables.items()
+        for column, facts in table.columns.items()
+    }
+    for name, table in policy.tables.items():
+        for column, link in table.links.items():
+            pools[name, column] = pools[link.table, link.column]
+    return Draw(policy=policy, pools=pools, random=random).crowd(PEOPLE)
+
+
+def _pool(column: Column, random: Randomness) -> list[str | None]:
+    """Values that a column may have; one in twenty is missing where values may be."""
+    if column.type is Kind.CATEGORY or column.type is Kind.TEXT:
+        found: list[str | None] = list(column.values or ("a", "b", "c"))
+    elif column.type is Kind.BOOLEAN:
+        found = ["true", "false"]
+    elif column.type in (Kind.DATE, Kind.TIMESTAMP):
+        found = [_day(column, random).isoformat() for _ in range(VARIETY)]
+    else:
+        found = [_number(column, random) for _ in range(VARIETY)]
+    return found if column.nulls is False else [*found * max(1, 20 // len(found)), None]
+
+
+def _number(column: Column, random: Randomness) -> str:
+    low, high = column.grid or (0, 99)
+    step = (low + random.below(high - low + 1)) * column.step
+    return str(float(step)) if step.denominator > 1 else str(step.numerator)
+
+
+def _day(column: Column, random: Randomness) -> date:
+    low = column.low if isinstance(column.low, date) else DAY
+    high = column.high if isinstance(column.high, date) else DAY + timedelta(days=364)
+    first, last = (each.date() if isinstance(each, datetime) else each for each in (low, high))
+    return first + timedelta(days=random.below((last - first).days + 1))

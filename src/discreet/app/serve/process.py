@@ -1,0 +1,70 @@
+"""One process: every door on the same curators and the same users."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.app.serve.catalog import Catalog
+from discreet.app.serve.curators import Curators
+from discreet.app.serve.doors import Certificate, serve_postgres
+from discreet.app.users import UserBook, UserFile
+from discreet.core.errors import RequestError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """What is served, and how it is encrypted."""
+
+    curators: Curators
+    file: UserFile
+    catalog: Catalog
+    certificate: Certificate | None = None
+    policy_file: Path | None = None
+
+    async def doors(
+        self,
+        web: socket.socket,
+        wire: socket.socket,
+        stopped: asyncio.Event,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Serve HTTP on one socket and PostgreSQL on the other until `stopped`; one that fails ends both."""
+        try:
+            from discreet.app.http.door import HttpDoor
+            from discreet.app.http.server import serve_http
+        except ModuleNotFoundError as missing:
+            raise RequestError(
+                f"serve needs {missing.name}, which is not installed.",
+                hint='Install it with pip install "discreet[server]".',
+            ) from None
+        opened = [asyncio.Event(), asyncio.Event()]
+        door = HttpDoor(
+            curators=self.curators,
+            file=self.file,
+            secure=self.certificate is not None,
+            policy_file=self.policy_file,
+        )
+        with closing(door):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(
+                    serve_http(door, web, certificate=self.certificate, ready=opened[0].set, stopped=stopped)
+                )
+                group.create_task(
+                    serve_postgres(
+                        self.curators,
+                        UserBook(self.file),
+                        self.catalog,
+                        wire,
+                        certificate=self.certificate,
+                        ready=opened[1].set,
+                        stopped=stopped,
+                    )
+                )
+                for each in opened:
+                    await each.wait()
+                ready()

@@ -1,0 +1,83 @@
+"""Sessions: a signed text that a browser keeps in a cookie, and a token that forms send back.
+
+Text        name, number, end, stamp, and a keyed hash of these: nobody else can make one.
+Stamp       of the password that opened it: with another password, or without its user, it is void.
+Ended       sessions are remembered until they would have ended by themselves.
+Forgery     Another site can make a browser send the cookie, but cannot read the page: requests that change
+            something have to bring `proof`, a keyed hash of the session's number.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from dataclasses import dataclass
+
+from discreet.app.users.user_file import UserFile
+from discreet.app.users.users import User, UserBook
+from discreet.core.randomness import Randomness
+
+SECONDS = 12 * 3600
+LONGEST = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """Who is logged in, by which session, until when."""
+
+    user: User
+    number: str
+    expires: float
+
+
+class Sessions:
+    """Opens sessions, recognizes and ends them."""
+
+    def __init__(self, file: UserFile) -> None:
+        self._file, self._users, self._secret = file, UserBook(file), file.secret
+
+    def open(self, user: User) -> tuple[Session, str]:
+        """A new session and its text."""
+        number, expires = Randomness().source(16).hex(), time.time() + SECONDS
+        said = json.dumps([user.name, number, expires, self._stamp(user)]).encode()
+        content = base64.urlsafe_b64encode(said).decode()
+        return (
+            Session(user=user, number=number, expires=expires),
+            f"{content}.{self._keyed('session', content)}",
+        )
+
+    def recognized(self, text: str) -> Session | None:
+        """The session that a text is of, if it is one, and still is."""
+        content, _, signature = text.partition(".")
+        if len(text) > LONGEST or not text.isascii():
+            return None
+        if not hmac.compare_digest(signature, self._keyed("session", content)):
+            return None
+        name, number, expires, stamp = json.loads(base64.urlsafe_b64decode(content))
+        user = self._users.find(name)
+        if user is None or time.time() > expires or not hmac.compare_digest(stamp, self._stamp(user)):
+            return None
+        with self._file.reading() as rows:
+            ended = rows.execute("SELECT 1 FROM ended WHERE session = ?", (number,)).fetchone()
+        return None if ended else Session(user=user, number=number, expires=expires)
+
+    def end(self, session: Session) -> None:
+        with self._file.writing() as rows:
+            rows.execute("DELETE FROM ended WHERE expires < ?", (time.time(),))
+            rows.execute("INSERT OR IGNORE INTO ended VALUES (?, ?)", (session.number, session.expires))
+
+    def proof(self, session: Session) -> str:
+        """What a request of this session that changes something has to bring."""
+        return self._keyed("proof", session.number)
+
+    def proves(self, session: Session, given: str) -> bool:
+        return given.isascii() and hmac.compare_digest(given, self.proof(session))
+
+    def _stamp(self, user: User) -> str:
+        return self._keyed("stamp", user.stamp)[:32]
+
+    def _keyed(self, use: str, text: str) -> str:
+        return hmac.new(self._secret, f"{use}:{text}".encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,65 @@
+"""How often a login may fail: after a few times, each further one is waited for, twice as long as the last.
+
+Counted by name and by where it comes from, so that a stranger elsewhere cannot lock somebody out, and by
+where it comes from alone, so that trying many names does not help. Whether a name exists makes no difference.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+FREE, FREE_OF_PLACE = 5, 50
+PAUSE, LONGEST = 15.0, 900.0
+FORGOTTEN = 3_600.0
+MOST = 10_000
+
+
+@dataclass
+class _Failures:
+    count: int = 0
+    last: float = 0.0
+
+
+@dataclass
+class Throttle:
+    """Failures of the last hour; `clock` is in seconds."""
+
+    clock: Callable[[], float] = time.monotonic
+    _failed: dict[tuple[str, ...], _Failures] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def wait(self, name: str, place: str) -> float:
+        """For how many seconds no login of that name from that place is looked at."""
+        with self._guard:
+            own = self._left((name, place), FREE)
+            return max(own, self._left((place,), FREE_OF_PLACE))
+
+    def failed(self, name: str, place: str) -> None:
+        with self._guard:
+            if len(self._failed) >= MOST:
+                self._forget()
+            for key in ((name, place), (place,)):
+                found = self._failed.setdefault(key, _Failures())
+                if self.clock() - found.last > FORGOTTEN:
+                    found.count = 0
+                found.count, found.last = found.count + 1, self.clock()
+
+    def succeeded(self, name: str, place: str) -> None:
+        with self._guard:
+            self._failed.pop((name, place), None)
+
+    def _left(self, key: tuple[str, ...], free: int) -> float:
+        found = self._failed.get(key)
+        if found is None or found.count < free:
+            return 0.0
+        pause = min(LONGEST, PAUSE * 2.0 ** min(found.count - free, 20))
+        return max(0.0, found.last + pause - self.clock())
+
+    def _forget(self) -> None:
+        """The oldest half goes, long before memory does."""
+        oldest = sorted(self._failed, key=lambda key: self._failed[key].last)
+        for key in oldest[: MOST // 2]:
+            del self._failed[key]

@@ -1,0 +1,67 @@
+"""API tokens: what a program shows in place of a login. Kept by their hash; told once."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+
+from discreet.app.users.user_file import UserFile, now
+from discreet.core.errors import RequestError
+from discreet.core.randomness import Randomness
+
+BEGINNING = "discreet_"
+TOKEN_BYTES = 32
+MOST = 20
+LONGEST_LABEL = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """A token as it is listed: everything but itself."""
+
+    id: str
+    label: str
+    made: str
+
+
+class Tokens:
+    """The tokens of a file of users. 256 random bits need no slow hash: there is nothing to guess."""
+
+    def __init__(self, file: UserFile) -> None:
+        self._file = file
+
+    def issue(self, user: str, label: str) -> tuple[Token, str]:
+        """A new token and how it is listed; at most so many a user."""
+        secret = Randomness().source(TOKEN_BYTES)
+        text = BEGINNING + base64.urlsafe_b64encode(secret).decode().rstrip("=")
+        made = Token(id=Randomness().source(6).hex(), label=label, made=now())
+        with self._file.writing() as rows:
+            count = rows.execute("SELECT count(*) FROM token WHERE user = ?", (user,)).fetchone()[0]
+            if count >= MOST:
+                raise RequestError(
+                    f"tokens: you have {MOST} already.", hint="Take one back that is not used."
+                )
+            row = made.id, user, label, _digest(text), made.made
+            rows.execute("INSERT INTO token VALUES (?, ?, ?, ?, ?)", row)
+        return made, text
+
+    def of(self, user: str) -> list[Token]:
+        query = "SELECT id, label, made FROM token WHERE user = ? ORDER BY made, id"
+        with self._file.reading() as rows:
+            return [Token(id=row[0], label=row[1], made=row[2]) for row in rows.execute(query, (user,))]
+
+    def owner(self, text: str) -> str | None:
+        """Whose token that is."""
+        with self._file.reading() as rows:
+            found = rows.execute("SELECT user FROM token WHERE digest = ?", (_digest(text),)).fetchone()
+        return None if found is None else str(found[0])
+
+    def revoke(self, user: str, token: str) -> None:
+        with self._file.writing() as rows:
+            if not rows.execute("DELETE FROM token WHERE id = ? AND user = ?", (token, user)).rowcount:
+                raise RequestError("tokens: you have no token of that id.")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()

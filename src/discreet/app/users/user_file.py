@@ -1,0 +1,146 @@
+"""The file of users, beside the ledger: SQLite that only its owner can read.
+
+Holds       names, roles, what passwords and tokens are checked against, ended sessions, wishes for budget and
+            what was decided on them, and which requests were answered under which key of their sender's.
+            No password, no token, and no value of the data that was not released.
+Shared      with `discreet user`, which may write while a server runs: whoever is removed is out at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from discreet.core.errors import RequestError
+from discreet.core.randomness import Randomness
+
+MARK = int.from_bytes(b"dscu")
+FORMAT = 1
+PATIENCE = 60.0
+MEMORY = ":memory:"
+SECRET_BYTES = 32
+SCHEMA = (
+    "CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB NOT NULL)",
+    "CREATE TABLE user (name TEXT PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, password TEXT NOT NULL,"
+    " verifier TEXT, made TEXT NOT NULL)",
+    "CREATE TABLE token (id TEXT PRIMARY KEY, user TEXT NOT NULL REFERENCES user ON DELETE CASCADE,"
+    " label TEXT NOT NULL, digest BLOB NOT NULL UNIQUE, made TEXT NOT NULL)",
+    "CREATE TABLE ended (session TEXT PRIMARY KEY, expires REAL NOT NULL)",
+    "CREATE TABLE wish (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, analyst TEXT NOT NULL,"
+    " share TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL CHECK"
+    " (state IN ('open', 'granted', 'denied')), taken_from TEXT, note TEXT, decided TEXT)",
+    "CREATE TABLE attempt (user TEXT NOT NULL REFERENCES user ON DELETE CASCADE, key TEXT NOT NULL,"
+    " digest BLOB NOT NULL, status INTEGER, kind TEXT, headers TEXT, body BLOB, PRIMARY KEY (user, key))",
+    f"PRAGMA application_id = {MARK}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+
+def beside(ledger: str) -> str:
+    """Where the users of a ledger are kept; in memory for one in memory."""
+    return MEMORY if ledger == MEMORY else str(Path(ledger).with_suffix(".users.db"))
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class UserFile:
+    """One connection, shared by the threads of one process; a context manager that closes it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._guard = threading.RLock()
+        self._connection = self._connected()
+
+    @property
+    def secret(self) -> bytes:
+        """What sessions are signed with; drawn when the file is made."""
+        with self.reading() as rows:
+            value: bytes = rows.execute("SELECT value FROM secret").fetchone()[0]
+        return value
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        with self._transaction("BEGIN") as rows:
+            yield rows
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
+        with self._transaction("BEGIN IMMEDIATE") as rows:
+            yield rows
+
+    def close(self) -> None:
+        with self._guard:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._guard:
+            try:
+                self._connection.execute(begin)
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise self._refused("cannot be read or written") from None
+                raise
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            if self.path != MEMORY:
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+            connection = sqlite3.connect(
+                self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            )
+        except (OSError, sqlite3.Error):
+            raise self._refused("cannot be opened") from None
+        try:
+            self._prepare(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise self._refused("is not one of discreet") from None
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        mark, form = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        if mark != MARK:
+            if mark or form or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise self._refused("is not one of discreet")
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute("INSERT INTO secret VALUES (1, ?)", (Randomness().source(SECRET_BYTES),))
+        elif form > FORMAT:
+            raise self._refused("was written by a newer version of discreet")
+        connection.execute("COMMIT")
+
+    def _refused(self, what: str) -> RequestError:
+        return RequestError(
+            f"The file of users {self.path} {what}.", hint="Check it and its folder, or move it away."
+        )

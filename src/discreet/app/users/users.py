@@ -1,0 +1,192 @@
+"""Users: a name, a role, what a login is checked against, and in which analyst's name it asks.
+
+Role        A custodian decides and sees the whole ledger, an analyst asks within a share, an auditor reads
+            ledger and certificates.
+Password    Kept as an argon2id hash for forms and as a SCRAM verifier for the PostgreSQL door; never itself.
+Once        A password that was drawn for the first custodian has no verifier: it opens nothing but the place
+            where another is chosen.
+Unknown     A name that nobody has takes as long to refuse as a wrong password.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
+
+from discreet.accounting.ledger import SOLE_ANALYST
+from discreet.app.users.user_file import UserFile, now
+from discreet.app.wire.scram import Verifier
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+PASSWORD_BYTES = 15
+SHORTEST, LONGEST = 10, 200
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}")
+FIRST_CUSTODIAN = "custodian"
+FIELDS = "name, role, analyst, verifier, password"
+HASHING = threading.BoundedSemaphore(2)
+"""A hash takes 64 MB: strangers who send many logins must not take all memory."""
+
+
+class Role(StrEnum):
+    """What a user is for."""
+
+    CUSTODIAN = "custodian"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+ROLES = tuple(each.value for each in Role)
+
+
+@dataclass(frozen=True, kw_only=True)
+class User:
+    """Somebody who may enter; one without a `verifier` has to choose a password first."""
+
+    name: str
+    role: Role
+    analyst: str | None
+    verifier: Verifier | None
+    stamp: str = ""
+
+    @property
+    def once(self) -> bool:
+        return self.verifier is None
+
+
+class Users(Protocol):
+    """A store of users; it keeps no password."""
+
+    def find(self, name: str) -> User | None:
+        """The user of that name, if there is one."""
+
+
+class UserBook:
+    """The users of a file."""
+
+    def __init__(self, file: UserFile) -> None:
+        self.file = file
+
+    def find(self, name: str) -> User | None:
+        with self.file.reading() as rows:
+            row = rows.execute(f"SELECT {FIELDS} FROM user WHERE name = ?", (name,)).fetchone()
+        return None if row is None else _user(row)
+
+    def all(self) -> list[User]:
+        with self.file.reading() as rows:
+            return [_user(row) for row in rows.execute(f"SELECT {FIELDS} FROM user ORDER BY name")]
+
+    def add(
+        self, name: str, role: Role, analyst: str | None, password: str | None = None, *, once: bool = False
+    ) -> str:
+        """Make a user; the password, drawn where none is given, is told this one time."""
+        if not NAME.fullmatch(name):
+            raise RequestError("user: a name is letters, digits and . _ @ -, at most 63 of them.")
+        told = drawn() if password is None else required(password)
+        verifier = None if once else str(Verifier.of(told))
+        row = (name, role.value, analyst, hashed(told), verifier, now())
+        with self.file.writing() as rows:
+            if rows.execute("SELECT 1 FROM user WHERE name = ?", (name,)).fetchone():
+                raise RequestError(f"user: {name} is there already.", hint=f"discreet user remove {name}")
+            rows.execute("INSERT INTO user VALUES (?, ?, ?, ?, ?, ?)", row)
+        return told
+
+    def remove(self, name: str) -> None:
+        """Take a user away, with tokens and sessions; what was charged stays in the ledger."""
+        with self.file.writing() as rows:
+            if not rows.execute("DELETE FROM user WHERE name = ?", (name,)).rowcount:
+                raise RequestError(f"user: there is no user {name}.", hint="discreet user list")
+
+    def admitted(self, name: str, password: str) -> User | None:
+        """The user, if the password is right."""
+        user = self.find(name)
+        right = _fits(_nobody() if user is None else user.stamp, password)
+        return user if right else None
+
+    def change(self, name: str, password: str) -> None:
+        """Another password: sessions that were opened with the old one end."""
+        values = hashed(required(password)), str(Verifier.of(password)), name
+        with self.file.writing() as rows:
+            rows.execute("UPDATE user SET password = ?, verifier = ? WHERE name = ?", values)
+
+    def begin(self, policy: Policy) -> Mapping[str, str]:
+        """The first users of a policy where there is none yet, and their passwords: a custodian, analysts."""
+        if self.all():
+            return {}
+        told = {FIRST_CUSTODIAN: self.add(FIRST_CUSTODIAN, Role.CUSTODIAN, sole(policy), once=True)}
+        for name in policy.analysts or (SOLE_ANALYST,):
+            if NAME.fullmatch(name) and name != FIRST_CUSTODIAN:
+                told[name] = self.add(name, Role.ANALYST, name)
+        return told
+
+
+def sole(policy: Policy) -> str | None:
+    """In whose name anybody asks where the policy does not divide its promise."""
+    return None if policy.analysts else SOLE_ANALYST
+
+
+def drawn() -> str:
+    return base64.b32encode(Randomness().source(PASSWORD_BYTES)).decode().lower()
+
+
+def required(password: str) -> str:
+    """Refuse passwords that are guessed in no time."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise RequestError(
+            f"A password has {SHORTEST} to {LONGEST} characters.", hint="Several words are good ones."
+        )
+    return password
+
+
+def hashed(password: str) -> str:
+    with HASHING:
+        return _hasher().hash(password)
+
+
+def _fits(kept: str, password: str) -> bool:
+    from argon2.exceptions import Argon2Error, InvalidHashError
+
+    with HASHING:
+        try:
+            return _hasher().verify(kept, password)
+        except (Argon2Error, InvalidHashError):
+            return False
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    try:
+        from argon2 import PasswordHasher
+    except ModuleNotFoundError:
+        raise RequestError(
+            "Users need argon2, which is not installed.",
+            hint='Install it with pip install "discreet[server]".',
+        ) from None
+    return PasswordHasher()
+
+
+@cache
+def _nobody() -> str:
+    """A hash that no password fits."""
+    return hashed(drawn())
+
+
+def _user(row: tuple[str, str, str | None, str | None, str]) -> User:
+    name, role, analyst, verifier, password = row
+    return User(
+        name=name,
+        role=Role(role),
+        analyst=analyst,
+        verifier=None if verifier is None else Verifier.read(verifier),
+        stamp=password,
+    )

@@ -1,0 +1,150 @@
+"""Wishes for a larger share of the budget, and what the custodian decides on them.
+
+Grant       An analyst's share grows by what was wished, out of what nobody has or out of another's share.
+            The promise itself never grows.
+Kept        apart from the policy, whose shares they move wherever its ledger is opened. Where both together
+            give more than there is, the ledger is not opened until one of them says less.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.accounting.shares import SLACK
+from discreet.app.users.user_file import MEMORY, UserFile, beside, now
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+
+FIELDS = "id, time, analyst, share, reason, state, taken_from, note, decided"
+MOST_OPEN = 10
+Shares = dict[str, Fraction]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """By how much a share should grow, why, and what became of it."""
+
+    id: int
+    time: str
+    analyst: str
+    share: Fraction
+    reason: str
+    state: str
+    taken_from: str | None
+    note: str | None
+    decided: str | None
+
+    def as_object(self) -> dict[str, object]:
+        return vars(self) | {"share": float(self.share)}
+
+
+class Wishes:
+    """The wishes of a file of users."""
+
+    def __init__(self, file: UserFile) -> None:
+        self._file = file
+
+    def make(self, analyst: str, share: Fraction, reason: str) -> Wish:
+        with self._file.writing() as rows:
+            waiting = [each for each in _found(rows, analyst) if each.state == "open"]
+            if len(waiting) >= MOST_OPEN:
+                raise RequestError(
+                    f"budget: {MOST_OPEN} wishes are open already.", hint="Wait for the custodian."
+                )
+            rows.execute(
+                "INSERT INTO wish (time, analyst, share, reason, state) VALUES (?, ?, ?, ?, 'open')",
+                (now(), analyst, str(share), reason),
+            )
+            return _found(rows, analyst)[-1]
+
+    def all(self, analyst: str | None = None) -> list[Wish]:
+        """Everybody's, or one analyst's, in order."""
+        with self._file.reading() as rows:
+            return _found(rows, analyst)
+
+    def grant(
+        self, number: int, policy: Policy, divide: Callable[[Shares], None], taken_from: str | None = None
+    ) -> Wish:
+        """Grant a wish; `divide` takes over the new shares, or refuses, and then nothing is changed."""
+        with self._decided(number, "granted", taken_from=taken_from) as (rows, wish):
+            if wish.analyst not in policy.analysts or taken_from not in (None, *policy.analysts):
+                raise RequestError("budget: the policy gives no share to an analyst of that name.")
+            divide(moved(policy, _found(rows)))
+        return wish
+
+    def deny(self, number: int, note: str) -> Wish:
+        with self._decided(number, "denied", note=note) as (_, wish):
+            return wish
+
+    @contextmanager
+    def _decided(
+        self, number: int, state: str, *, taken_from: str | None = None, note: str | None = None
+    ) -> Iterator[tuple[sqlite3.Connection, Wish]]:
+        with self._file.writing() as rows:
+            before = [each for each in _found(rows) if each.id == number]
+            if not before or before[0].state != "open":
+                what = "is decided already" if before else "is not there"
+                raise RequestError(f"budget: wish {number} {what}.")
+            rows.execute(
+                "UPDATE wish SET state = ?, taken_from = ?, note = ?, decided = ? WHERE id = ?",
+                (state, taken_from, note, now(), number),
+            )
+            yield rows, next(each for each in _found(rows) if each.id == number)
+
+
+def _found(rows: sqlite3.Connection, analyst: str | None = None) -> list[Wish]:
+    query = f"SELECT {FIELDS} FROM wish WHERE ? IS NULL OR analyst = ? ORDER BY id"
+    return [_wish(row) for row in rows.execute(query, (analyst, analyst))]
+
+
+def shares_of(policy: Policy) -> Shares:
+    """The analysts' shares: as the policy gives them, moved by what was granted."""
+    path = beside(policy.ledger)
+    if path == MEMORY or not Path(path).exists():
+        return moved(policy, [])
+    with UserFile(path) as file:
+        return moved(policy, Wishes(file).all())
+
+
+def moved(policy: Policy, wishes: Sequence[Wish]) -> Shares:
+    """The policy's shares after the wishes that were granted; those of analysts who are gone say nothing."""
+    shares = {name: Fraction(str(each.share)) for name, each in policy.analysts.items()}
+    for wish in wishes:
+        if wish.state == "granted" and wish.analyst in shares and wish.taken_from in (None, *shares):
+            shares[wish.analyst] += wish.share
+            if wish.taken_from is not None:
+                shares[wish.taken_from] -= wish.share
+    _require_whole(shares)
+    return shares
+
+
+def _require_whole(shares: Mapping[str, Fraction]) -> None:
+    if sum(shares.values()) > 1 + SLACK:
+        raise RequestError(
+            f"budget: the analysts' shares would add up to {float(100 * sum(shares.values())):g}%.",
+            hint="Take it from another analyst's share, or lower the shares in the policy.",
+        )
+    short = [name for name, share in shares.items() if share < 0]
+    if short:
+        raise RequestError(f"budget: {short[0]} has no such share to give.", hint="Take less of it.")
+
+
+def _wish(row: tuple[object, ...]) -> Wish:
+    number, time, analyst, share, *rest = row
+    reason, state, taken_from, note, decided = (None if each is None else str(each) for each in rest)
+    return Wish(
+        id=int(str(number)),
+        time=str(time),
+        analyst=str(analyst),
+        share=Fraction(str(share)),
+        reason=reason or "",
+        state=state or "",
+        taken_from=taken_from,
+        note=note,
+        decided=decided,
+    )

@@ -1,0 +1,197 @@
+"""The console in a real browser: a login, the screens, a question asked and charged, one refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from discreet.app.users import Role
+from tests.http.served import Server, both_doors
+from tests.wire.served import PASSWORD, write_data
+
+GROUPED = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    write_data(tmp_path)
+    with both_doors(tmp_path) as running:
+        yield running
+
+
+@contextmanager
+def entered(browser: Browser, server: Server, user: str = "alice", **options: Any) -> Iterator[Page]:
+    """A page of somebody who has logged in; it ends with no violation of its policy and no error."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(server.url)
+    page.get_by_label("Name").fill(user)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", level=1, name="What is promised").wait_for()
+    yield page
+    context.close()
+    assert [each for each in problems if "status of 4" not in each] == []
+
+
+def asked(page: Page, sql: str, button: str, amount: str = "0.2") -> None:
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_label("A question, as SQL").fill(sql)
+    page.get_by_label("Amount").fill(amount)
+    page.get_by_role("button", name=button).click()
+
+
+def test_a_wrong_password_is_said_and_strangers_are_sent_to_the_login(
+    browser: Browser, server: Server
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{server.url}/ask")
+    assert page.url.endswith("/login")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill("a wrong one")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("alert").get_by_text("Name or password is wrong").wait_for()
+    context.close()
+
+
+def test_a_session_can_be_ended_and_its_cookie_is_no_scripts(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        (cookie,) = page.context.cookies()
+        assert cookie["httpOnly"] is True
+        assert cookie["sameSite"] == "Strict"
+        assert page.evaluate("() => document.cookie") == ""
+        page.get_by_role("button", name="Log out").click()
+        page.get_by_role("heading", name="Log in").wait_for()
+        page.goto(f"{server.url}/ask")
+        assert page.url.endswith("/login")
+
+
+def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, server: Server) -> None:
+    first = server.users.add("carol", Role.CUSTODIAN, None, once=True)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.url)
+    page.get_by_label("Name").fill("carol")
+    page.get_by_label("Password").fill(first)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Choose a password").wait_for()
+    page.goto(f"{server.url}/ledger")
+    assert page.url.endswith("/password")
+    page.get_by_label("The password so far").fill(first)
+    page.get_by_label("The new one").fill("another password")
+    page.get_by_role("button", name="Choose it").click()
+    page.get_by_role("heading", name="What is promised").wait_for()
+    context.close()
+
+
+def test_the_promise_moves_with_its_sliders(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        assert page.locator("#before .suspect[opacity='1.00']").count() == 1
+        assert page.locator("#after .suspect[opacity='1.00']").count() == 5
+        assert "1% beforehand" in page.locator(".sentence").inner_text()
+        slider = page.get_by_label("and may think at most")
+        slider.evaluate("node => { node.value = 10; node.dispatchEvent(new Event('input')); }")
+        assert page.locator("#after .suspect[opacity='1']").count() == 10
+        slider.evaluate("node => node.dispatchEvent(new Event('change', {bubbles: true}))")
+        page.get_by_text("more than 10%").wait_for()
+        page.get_by_label("who is in the data at all").check()
+        page.get_by_text("about whether one person is in the data").first.wait_for()
+        assert "posterior=10" in page.url
+
+
+def test_a_question_is_planned_tried_and_asked_and_charged_once(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        asked(page, GROUPED, "Plan")
+        page.get_by_text("nothing was spent").wait_for()
+        assert "± " in page.get_by_label("Plan", exact=True).inner_text()
+        page.get_by_role("button", name="Try on made-up people").click()
+        page.get_by_text("about made-up people").wait_for()
+        assert server.charges() == 0
+        page.get_by_role("button", name="Ask charged once").click()
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        rows = page.locator("#found tbody tr").all_inner_texts()
+        assert [row.split()[0] for row in rows] == ["Male", "Female", "Other"]
+        assert all("±" in row for row in rows)
+        assert page.locator(".picture svg").count() == 1
+        with page.expect_download() as download:
+            page.get_by_role("button", name="csv").click()
+        assert download.value.path().read_text().startswith('"sex","n","n.low","n.high"')
+    assert server.charges() == 1
+
+
+def test_a_refused_question_says_why_and_costs_nothing(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        asked(page, "SELECT town FROM people", "Ask charged once")
+        page.get_by_role("alert").wait_for()
+        assert page.get_by_label("A question, as SQL").input_value() == "SELECT town FROM people"
+        asked(page, "SELECT COUNT(*) FROM people", "Ask charged once", "1")
+        page.get_by_role("alert").get_by_text("left to alice").wait_for()
+    assert server.charges() == 0
+
+
+def test_text_of_a_question_is_never_markup(browser: Browser, server: Server) -> None:
+    odd = "SELECT '<img src=x onerror=alert(1)>' AS \"<b>x</b>\", COUNT(*) AS n FROM people"
+    with entered(browser, server) as page:
+        asked(page, odd, "Ask charged once")
+        page.locator("#found, [role=alert]").first.wait_for()
+        assert page.locator("main img, main b").count() == 0
+
+
+def test_the_ledger_shows_entries_and_the_custodian_decides(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        asked(page, "SELECT COUNT(*) AS n FROM people", "Ask charged once")
+        page.get_by_role("link", name="Ledger").click()
+        page.get_by_text("SELECT COUNT(*) AS n FROM people").wait_for()
+        page.get_by_label("A larger share, by").fill("10%")
+        page.get_by_label("What for").fill("regions")
+        page.get_by_role("button", name="Ask the custodian").click()
+        page.get_by_text("asked for 10% more: regions open").wait_for()
+    with entered(browser, server, "carl") as page:
+        page.get_by_role("link", name="Ledger").click()
+        assert page.locator(".picture svg").count() == 1
+        page.get_by_role("combobox").select_option("bob")
+        page.get_by_role("button", name="Grant").click()
+        page.get_by_text("granted, out of bob's share").wait_for()
+    assert float(server.curators.ledger.account("alice").share) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("path", ["/promise", "/ask", "/ledger"])
+def test_every_screen_fits_a_phone(browser: Browser, server: Server, path: str) -> None:
+    with entered(browser, server, viewport=NARROW) as page:
+        page.goto(server.url + path)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def test_a_question_can_be_asked_by_keyboard_alone(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        page.goto(f"{server.url}/ask")
+        page.get_by_label("A question, as SQL").focus()
+        page.keyboard.type("SELECT COUNT(*) AS n FROM people")
+        page.keyboard.press("Control+Enter")
+        page.get_by_text("nothing was spent").wait_for()
+        assert page.evaluate("() => document.activeElement.id") == "found"
+
+
+def test_a_form_of_another_site_is_not_taken(server: Server) -> None:
+    with server.client() as client:
+        told = client.post("/ask", data={"sql": "SELECT COUNT(*) FROM people", "do": "ask"})
+        assert told.status_code == 403
+    with server.client(None) as client:
+        told = client.post(
+            "/login",
+            data={"name": "alice", "password": PASSWORD},
+            headers={"sec-fetch-site": "cross-site"},
+        )
+        assert told.status_code == 403
+        assert "set-cookie" not in told.headers
+    assert server.charges() == 0

@@ -1,0 +1,194 @@
+"""Questions over HTTP: planned for nothing, charged once, answered in the form that was asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+
+import psycopg
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.http.served import COUNT, Server
+from tests.wire.served import PASSWORD, Slow
+
+GROUPED = "SELECT sex, COUNT(*) AS n, AVG(height) AS h FROM people GROUP BY sex ORDER BY sex"
+
+
+def test_a_plan_is_free_and_an_answer_is_charged_as_planned(server: Server) -> None:
+    with server.client() as client:
+        plan = client.post("/api/plan", json={"sql": COUNT, "epsilon": 0.2}).json()
+        assert (plan["epsilon"], plan["fits"], plan["repeated"]) == (0.2, True, False)
+        assert server.charges() == 0
+        answer = client.post("/api/ask", json={"sql": COUNT, "epsilon": 0.2}).json()
+        again = client.post("/api/ask", json={"sql": COUNT, "epsilon": 0.2}).json()
+    assert answer["columns"] == ["n"]
+    assert answer["epsilon"] == 0.2
+    assert answer["belief"]["posterior"] == pytest.approx(plan["belief"]["after"])
+    assert (again["rows"], again["repeated"]) == (answer["rows"], True)
+    assert server.charges() == 1
+
+
+def test_what_it_may_cost_is_said_in_one_of_three_ways(server: Server) -> None:
+    with server.client() as client:
+        share = client.post("/api/plan", json={"sql": COUNT, "share": 0.1}).json()
+        within = client.post("/api/plan", json={"sql": COUNT, "within": 20}).json()
+        both = client.post("/api/plan", json={"sql": COUNT, "within": 20, "epsilon": 1})
+    assert share["epsilon"] == pytest.approx(share["of"] / 10)
+    assert within["measures"][0]["error95"] <= 20
+    assert both.status_code == 400
+
+
+def test_an_answer_is_the_same_in_every_form(server: Server) -> None:
+    with server.client() as client:
+        told = {
+            form: client.post("/api/ask", params={"format": form}, json={"sql": GROUPED})
+            for form in ("json", "csv", "arrow", "parquet")
+        }
+    assert server.charges() == 1
+    answer = told["json"].json()
+    tables = {
+        "csv": pyarrow.csv.read_csv(io.BytesIO(told["csv"].content)),
+        "arrow": pa.ipc.open_stream(told["arrow"].content).read_all(),
+        "parquet": pq.read_table(io.BytesIO(told["parquet"].content)),
+    }
+    for form, table in tables.items():
+        assert table.column_names == ["sex", "n", "n.low", "n.high", "h", "h.low", "h.high"]
+        assert table.select(["sex", "n", "h"]).to_pylist() == [
+            dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]
+        ]
+        facts = json.loads(told[form].headers["discreet-facts"])
+        assert (facts["entry"], facts["epsilon"]) == (answer["entry"], answer["epsilon"])
+    assert json.loads(tables["parquet"].schema.metadata[b"discreet"])["entry"] == answer["entry"]
+
+
+def test_a_retried_request_is_charged_once_and_answered_with_the_same_bytes(server: Server) -> None:
+    body, key = {"sql": COUNT, "epsilon": 0.1}, {"Idempotency-Key": "7f3a"}
+    found: list[bytes] = []
+
+    def ask() -> None:
+        with server.client() as client:
+            found.append(client.post("/api/ask", json=body, headers=key).content)
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert len(set(found)) == 1
+    assert json.loads(found[0])["repeated"] is False
+    assert server.charges() == 1
+    with server.client() as client:
+        other = client.post("/api/ask", json=body | {"epsilon": 0.3}, headers=key)
+        assert (other.status_code, other.json()["code"]) == (400, "refused")
+        assert "another request" in other.json()["error"]
+    with server.client("bob") as client:
+        assert (
+            client.post("/api/ask", json=body, headers=key).json()["entry"] != json.loads(found[0])["entry"]
+        )
+
+
+def test_a_refused_question_leaves_its_key_free(server: Server) -> None:
+    key = {"Idempotency-Key": "k"}
+    with server.client() as client:
+        for _ in range(2):
+            told = client.post("/api/ask", json={"sql": "SELECT town FROM people"}, headers=key)
+            assert told.status_code == 400
+            assert "Idempotency" not in told.text
+    assert server.charges() == 0
+
+
+def test_a_question_that_does_not_fit_is_refused_with_the_own_share_alone(server: Server) -> None:
+    with server.client() as client:
+        told = client.post("/api/ask", json={"sql": COUNT, "epsilon": 1})
+        assert (told.status_code, told.json()["code"]) == (402, "budget")
+        assert "left to alice" in told.json()["error"]
+        assert told.json()["hint"].startswith("What would still fit: epsilon 0.8")
+        plan = client.post("/api/plan", json={"sql": COUNT, "epsilon": 1}).json()
+        assert plan["fits"] is False
+    assert server.charges() == 0
+
+
+def test_a_dummy_answer_is_free_and_looks_like_the_real_one(server: Server) -> None:
+    questions = (
+        GROUPED,
+        "SELECT SUM(cost) AS s FROM people JOIN visits ON people.id = visits.person WHERE age > 30",
+        "SELECT MEDIAN(age) AS m FROM people WHERE born > DATE '1980-01-01' AND smoker",
+    )
+    with server.client() as client:
+        for sql in questions:
+            dummy = client.post("/api/dummy", json={"sql": sql, "epsilon": 0.5}).json()
+            assert dummy["dummy"] is True
+            assert "made up" in dummy["sentence"]
+        assert server.charges() == 0
+        real = client.post("/api/ask", json={"sql": GROUPED, "epsilon": 0.5}).json()
+        dummy = client.post("/api/dummy", json={"sql": GROUPED, "epsilon": 0.5}).json()
+    assert (dummy["columns"], dummy["epsilon"]) == (real["columns"], real["epsilon"])
+    assert [row[0] for row in dummy["rows"]] == [row[0] for row in real["rows"]]
+
+
+def test_a_dummy_never_runs_out_of_budget_and_is_refused_what_the_policy_refuses(server: Server) -> None:
+    with server.client() as client:
+        for _ in range(20):
+            assert client.post("/api/dummy", json={"sql": COUNT, "epsilon": 1}).status_code == 200
+        assert client.post("/api/dummy", json={"sql": "SELECT town FROM people"}).status_code == 400
+        assert client.get("/api/ledger").json()["spent"] == 0
+
+
+def test_both_doors_ask_the_same_curator(server: Server) -> None:
+    with server.client() as client:
+        answer = client.post("/api/ask", json={"sql": COUNT}).json()
+    address = {"host": "127.0.0.1", "port": server.postgres, "user": "alice", "password": PASSWORD}
+    with psycopg.connect(**address, dbname="discreet") as connection:  # type: ignore[arg-type]
+        assert connection.execute(COUNT).fetchone() == (answer["rows"][0][0],)
+    assert server.charges() == 1
+
+
+def test_too_many_questions_at_once_are_told_to_wait(server: Server) -> None:
+    curator = server.curators.of("alice")
+    curator._engine = Slow(curator._engine, 1.0)
+    codes: list[int] = []
+
+    def ask(number: int) -> None:
+        with server.client() as client:
+            body = {"sql": f"SELECT COUNT(*) FROM people WHERE age > {number}", "epsilon": 0.01}
+            codes.append(client.post("/api/ask", json=body).status_code)
+
+    threads = [threading.Thread(target=ask, args=(20 + number,)) for number in range(14)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(codes) == {200, 429}
+    assert server.charges() == codes.count(200)
+
+
+@pytest.mark.parametrize("path", ["/api/plan", "/api/ask", "/api/dummy"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"sql": ""},
+        {"sql": COUNT, "more": 1},
+        {"sql": COUNT, "epsilon": -1},
+        {"sql": COUNT, "epsilon": "NaN"},
+        {"sql": COUNT, "confidence": 1},
+        {"sql": COUNT, "within": "much"},
+        {"sql": "\ud800"},
+        [],
+        None,
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_the_name_of_its_place(
+    long_lived: Server, path: str, body: object
+) -> None:
+    with long_lived.client() as client:
+        content = json.dumps(body)
+        told = client.post(path, content=content, headers={"content-type": "application/json"})
+    assert told.status_code == 422
+    assert told.json()["code"] == "invalid-parameter"
+    assert set(told.json()) == {"error", "code", "hint"}

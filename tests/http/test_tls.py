@@ -1,0 +1,29 @@
+"""HTTP over TLS: a client that checks the certificate is served, and cookies travel no other way."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import httpx
+
+from discreet.app.serve.doors import Certificate
+from tests.http.served import both_doors
+from tests.wire.served import PASSWORD, write_data
+from tests.wire.test_tls import certificate
+
+__all__ = ["certificate"]
+
+
+def test_a_client_that_checks_the_certificate_is_served(tmp_path: Path, certificate: Certificate) -> None:
+    write_data(tmp_path)
+    trusted = ssl.create_default_context(cafile=str(certificate.certificate))
+    with (
+        both_doors(tmp_path, certificate) as server,
+        httpx.Client(base_url=server.url, verify=trusted, trust_env=False, timeout=60) as client,
+    ):
+        told = client.post("/api/login", json={"name": "alice", "password": PASSWORD})
+        assert told.status_code == 200
+        assert "secure" in told.headers["set-cookie"].lower()
+        assert told.headers["strict-transport-security"].startswith("max-age=")
+        assert client.get("/api/session").json()["user"] == "alice"

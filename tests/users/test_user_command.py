@@ -1,0 +1,73 @@
+"""`discreet user`, as a custodian meets it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from discreet.app.policies import load
+from discreet.app.users import UserBook, UserFile, beside
+from tests.app.test_promise import discreet
+from tests.users.test_users import PASSWORD, POLICY
+
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "privacy.yaml"
+    path.write_text(POLICY)
+    return path
+
+
+def run(policy: Path, *words: str) -> int:
+    return discreet("user", *words, "--policy", str(policy))
+
+
+def admitted(policy: Path, name: str, password: str) -> bool:
+    with UserFile(beside(load(policy).ledger)) as file:
+        return UserBook(file).admitted(name, password) is not None
+
+
+def test_a_user_is_added_listed_and_removed(policy: Path, capsys: Shown) -> None:
+    assert run(policy, "add", "alice", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert admitted(policy, "alice", told["password"])
+    assert run(policy, "add", "eve", "--role", "auditor") == 0
+    assert run(policy, "list", "--json") == 0
+    listed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert listed["users"] == [
+        {"name": "alice", "role": "analyst", "analyst": "alice"},
+        {"name": "eve", "role": "auditor", "analyst": None},
+    ]
+    assert run(policy, "remove", "alice") == 0
+    assert not admitted(policy, "alice", told["password"])
+
+
+def test_a_password_is_read_from_stdin_and_not_shown(
+    policy: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(PASSWORD + "\n"))
+    assert run(policy, "add", "carol", "--analyst", "bob", "--password") == 0
+    assert PASSWORD not in "".join(capsys.readouterr())
+    assert admitted(policy, "carol", PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add", "carol"], "knows the analysts alice, bob"),
+        (["add", "carol", "--analyst", "dave"], "knows the analysts alice, bob"),
+        (["add", "eve", "--role", "auditor", "--analyst", "bob"], "does not ask"),
+        (["add", "two words", "--analyst", "bob"], "a name is letters"),
+        (["remove", "nobody"], "there is no user nobody"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_sentence(
+    policy: Path, capsys: Shown, words: list[str], said: str
+) -> None:
+    assert run(policy, *words) == 2
+    assert said in capsys.readouterr().err
