@@ -59,7 +59,7 @@ def _request(door: HttpDoor, body: Attack) -> Request:
         victim=body.victim,
         claim=body.claim,
         victims=body.victims,
-        rules_out=body.rules_out,
+        rules_out=tuple(body.rules_out),
         at_most=body.at_most,
     )
 
