@@ -127,7 +127,7 @@ def test_guarantees_that_mean_nothing_are_refused(epsilon: float, delta: float, 
 
 
 def test_a_guarantee_that_needs_huge_classes_is_refused_with_a_way_out() -> None:
-    with pytest.raises(RequestError, match="larger epsilon or delta"):
+    with pytest.raises(RequestError, match="larger delta, or a smaller epsilon"):
         for_guarantee(epsilon=15, delta=1e-9)
 
 

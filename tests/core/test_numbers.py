@@ -44,7 +44,7 @@ def test_what_is_no_probability_gets_one_clear_sentence(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "one", ""])
 def test_what_is_no_finite_number_is_refused(text: str) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^--epsilon must be a finite number; got "):
+    with pytest.raises(InvalidParameterError, match=r"^--epsilon must be a finite number such as 0.5; got "):
         parse_number("--epsilon", text)
 
 

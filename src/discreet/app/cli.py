@@ -85,7 +85,8 @@ def main() -> None:
         code = _refuse(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
     except typer.TyperException as error:
         hint = f"See {_command()} --help."
-        message = error.format_message().rstrip(".") + "."
+        message = error.format_message().rstrip(".")
+        message += "" if message.endswith("?") else "."
         code = _refuse(message, code="usage", hint=hint, exit_code=2)
     except (typer.Abort, KeyboardInterrupt):
         code = _refuse("Stopped.", code="stopped", hint="", exit_code=130)

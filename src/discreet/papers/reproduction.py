@@ -114,7 +114,7 @@ def agrees(printed: str, recomputed: float | str) -> bool:
     """
     >>> agrees("0.0238", 0.023843), agrees("71.6%", 0.71633), agrees("8.9e-6", 8.92e-6), agrees("0.32", 0.327)
     (True, True, True, False)
-    >>> agrees("Cancer", "Cancer"), agrees("infinity", math.inf)
+    >>> agrees("Cancer", "Cancer"), agrees("infinity", float("inf"))
     (True, True)
     """
     if isinstance(recomputed, str):
