@@ -152,4 +152,6 @@ def test_no_words_show_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_verb_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert discreet("explode") == 2
-    assert "No such command 'explode'. Did you mean 'reproduce'? See discreet --help." in capsys.readouterr().err
+    assert (
+        "No such command 'explode'. Did you mean 'reproduce'? See discreet --help." in capsys.readouterr().err
+    )
