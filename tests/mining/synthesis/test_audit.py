@@ -74,7 +74,11 @@ UNBOUNDED = {
 
 @pytest.mark.parametrize(
     ("quality", "relation"),
-    [("lean", Relation.PRESENCE), ("lean", Relation.VALUE), ("best", Relation.PRESENCE)],
+    [
+        ("lean", Relation.PRESENCE),
+        pytest.param("lean", Relation.VALUE, marks=pytest.mark.night),
+        pytest.param("best", Relation.PRESENCE, marks=pytest.mark.night),
+    ],
 )
 def test_what_is_released_keeps_its_epsilon_and_does_not_where_a_person_has_forty_rows(
     quality: str, relation: Relation
