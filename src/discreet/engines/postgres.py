@@ -155,19 +155,10 @@ def connected(address: str) -> Any:
 def origin(connection: Any, name: str, source: str, declared: list[str] | None = None) -> Origin:
     """A table or view, and how its declared columns are read; all of them where none are declared."""
     types, place = _columns(connection, name, source)
-    lower = {column.lower(): column for column in types}
-    read, outputs = {}, []
-    for column in types if declared is None else declared:
-        own = column if column in types else lower.get(column.lower())
-        if own is None:
-            raise RequestError(
-                f"PostgreSQL: table {name} declares the column {column}; {source} does not have it.",
-                hint="Correct its name in the policy, or take it out.",
-            )
-        form, read[column] = TYPES.get(types[own], AS_TEXT)
-        outputs.append(f"{form.format(DIALECT.quoted(own))} AS {DIALECT.quoted(column)}")
-    text = f"(SELECT {', '.join(outputs)} FROM {'.'.join(map(DIALECT.quoted, place))})"
-    return Origin(text=text, table=".".join(place), types=read)
+    forms = {column: TYPES.get(kind, AS_TEXT) for column, kind in types.items()}
+    read = relations.columns(name, source, forms, declared, DIALECT)
+    text = f"(SELECT {read.text} FROM {'.'.join(map(DIALECT.quoted, place))})"
+    return Origin(text=text, table=".".join(place), types=read.types)
 
 
 def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, str], tuple[str, ...]]:

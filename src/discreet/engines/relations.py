@@ -7,9 +7,10 @@ table in every statement, or is written once to where the policy allows it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines import linking, ranking
 from discreet.engines.connection import quoted
@@ -54,6 +55,39 @@ class Tables:
 
     relations: Mapping[str, Relation]
     definitions: Mapping[str, Written]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """What to select of an engine's own table, and the type of each column as read."""
+
+    text: str
+    types: Mapping[str, str]
+
+
+def columns(
+    name: str,
+    source: str,
+    forms: Mapping[str, tuple[str, str]],
+    declared: Sequence[str] | None,
+    dialect: Dialect,
+) -> Columns:
+    """The declared columns, or all where none are; `forms` say how each of the table's own is read, as what.
+
+    A name that the table has in other letters, upper or lower, is the one that is meant.
+    """
+    lower = {column.lower(): column for column in forms}
+    types, outputs = {}, []
+    for column in forms if declared is None else declared:
+        own = column if column in forms else lower.get(column.lower())
+        if own is None:
+            raise RequestError(
+                f"{dialect.name}: table {name} declares the column {column}; {source} does not have it.",
+                hint="Correct its name in the policy, or take it out.",
+            )
+        form, types[column] = forms[own]
+        outputs.append(f"{form.format(dialect.quoted(own))} AS {dialect.quoted(column)}")
+    return Columns(text=", ".join(outputs), types=types)
 
 
 def plain(origins: Mapping[str, Origin]) -> Tables:

@@ -177,21 +177,11 @@ def origin(session: Any, name: str, source: str, declared: list[str] | None = No
     Where none are declared, all of them, and of which types those of a CSV file are is read off its rows.
     """
     frame = _frame(session, name, source, infer=declared is None)
-    types = dict(frame.dtypes)
-    lower = {column.lower(): column for column in types}
-    read, outputs = {}, []
-    for column in types if declared is None else declared:
-        own = column if column in types else lower.get(column.lower())
-        if own is None:
-            raise RequestError(
-                f"Spark: table {name} declares the column {column}; its source does not have it.",
-                hint="Correct its name in the policy, or take it out.",
-            )
-        form, read[column] = _read_as(types[own])
-        outputs.append(f"{form.format(DIALECT.quoted(own))} AS {DIALECT.quoted(column)}")
+    forms = {column: _read_as(kind) for column, kind in frame.dtypes}
+    read = relations.columns(name, "its source", forms, declared, DIALECT)
     view = f"_discreet_origin {name}"
     frame.createOrReplaceTempView(DIALECT.quoted(view))
-    return Origin(text=f"(SELECT {', '.join(outputs)} FROM {DIALECT.quoted(view)})", table=view, types=read)
+    return Origin(text=f"(SELECT {read.text} FROM {DIALECT.quoted(view)})", table=view, types=read.types)
 
 
 def _read_as(kind: str) -> tuple[str, str]:
