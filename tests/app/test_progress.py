@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -37,18 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_a_terminal_sees_how_much_is_done_while_it_lasts(verb: str, folder: Path) -> None:
-    ours, theirs = os.openpty()
-    subprocess.run(
-        [sys.executable, "-c", "from discreet.app.cli import main; main()", *COMMANDS[verb]],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
-        check=True,
-    )
-    seen = os.read(ours, 1_000_000).decode()
-    os.close(ours)
-    os.close(theirs)
+    seen = _on_a_terminal(*COMMANDS[verb], folder=folder)
     assert "%" in seen
     assert "━" in seen
     assert seen.rstrip().endswith("\x1b[2K")  # the line is wiped at the end
@@ -61,3 +51,23 @@ def test_a_pipe_sees_nothing_of_it(
     monkeypatch.chdir(folder)
     assert discreet(*COMMANDS[verb]) == 0
     assert capsys.readouterr().err == ""
+
+
+def _on_a_terminal(*words: str, folder: Path) -> str:
+    """Everything that a terminal gets, read while the command runs: its buffer is small."""
+    ours, theirs = os.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-c", "from discreet.app.cli import main; main()", *words],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
+    )
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other side has been closed
+        while more := os.read(ours, 65_536):
+            seen += more
+    os.close(ours)
+    assert running.wait() == 0
+    return seen.decode()

@@ -46,6 +46,8 @@ def spinner() -> Iterator[Tell]:
         task = bar.add_task("", total=None, share=None)
 
         def tell(text: str, share: float | None = None) -> None:
-            bar.update(task, description=text, share=share)
+            stage = bar.tasks[task]
+            new = stage.description != text or (stage.fields["share"] is None) != (share is None)
+            bar.update(task, description=text, share=share, refresh=new)  # a short stage is seen, too
 
         yield tell
