@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from discreet.accounting.entries import Entry
+from discreet.accounting.ledger import Ledger
 from discreet.app.audits.question_audit import audit_question
+from discreet.app.audits.session_audit import audit_session
 from discreet.app.policies import load
 from discreet.attacks.audit import Audited
 from discreet.attacks.pairs import PAIRS, Pair
 from discreet.core.errors import RequestError
-from discreet.core.guarantees import PureDP
+from discreet.core.guarantees import Guarantee, PureDP
 from discreet.core.randomness import Randomness
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -200,3 +203,63 @@ def test_a_question_is_audited_under_the_policy_that_is_here(
     monkeypatch.chdir(policy.parent)
     assert discreet("audit", "SELECT COUNT(*) FROM people", "--runs", "200") == 0
     assert "1 is claimed" in capsys.readouterr().out
+
+
+# -- a whole curator -----------------------------------------------------------------------------------------
+
+
+class Uncharged(Ledger):
+    """A ledger that charges next to nothing, whatever a question costs."""
+
+    def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
+        return super().reserve(analyst, question_key, question_text, PureDP(epsilon=Fraction(1, 10**6)))
+
+
+def test_a_curator_whose_budget_is_not_charged_is_caught(policy: Path) -> None:
+    """With little confidence, and seeded: that the twin breaks its promise is known."""
+    found = audit_session(
+        load(policy),
+        "SELECT COUNT(*) AS n FROM people WHERE sex = 'Male'",
+        epsilon=3,
+        runs=100,
+        most=2,
+        confidence=0.999,
+        random=seeded(8),
+        ledger=Uncharged,
+    )
+    assert found.lower_bound > found.claimed
+    assert not found.holds
+
+
+def test_the_command_audits_a_session_and_leaves_no_ledger(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "audit",
+        "SELECT COUNT(*) FROM people",
+        "-p",
+        str(policy),
+        "--session",
+        "--runs",
+        "100",
+        "--json",
+    )
+    assert discreet(*words, "--confidence", "99.9999999%") == 0
+    assert json.loads(capsys.readouterr().out)["claimed"] == pytest.approx(1.6507, abs=1e-4)
+    assert sorted(path.name for path in policy.parent.iterdir()) == ["privacy.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("laplace", "--session"), "--session is about a promise, and a mechanism has none."),
+        (("SELECT 1", "--session", "--posterior"), "--session and --posterior exclude each other."),
+        (("SELECT COUNT(*) FROM people", "--session", "--epsilon", "2"), "does not allow a first question"),
+    ],
+)
+def test_sessions_that_cannot_be_audited_get_one_sentence(
+    words: tuple[str, ...], said: str, policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = () if words[0] == "laplace" else ("-p", str(policy))
+    assert discreet("audit", *words, *named) == 2
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from discreet import Curator
-from discreet.accounting.entries import Entry
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.app.policies import load, promise_of
 from discreet.attacks.audit import Draw, audit, epsilon_lower_bound
 from discreet.attacks.events import is_fine
 from discreet.attacks.pairs import PAIRS, pair
-from discreet.belief import Promise
-from discreet.core.errors import BudgetError, InvalidParameterError, RequestError
-from discreet.core.guarantees import Guarantee, PureDP
-from discreet.core.randomness import Randomness
+from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.values import Exact
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
 from discreet.mechanisms import MECHANISMS, named
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from tests.attacks.answerers import write_policy
 from tests.conftest import seeded
 from tests.statistical import FALSE_ALARM
 
@@ -177,56 +164,6 @@ def test_a_float_twin_is_caught_without_being_told_where_to_look() -> None:
 def test_fine_numbers_are_those_between_the_doubles_below_1() -> None:
     numbers = np.array([0.5, 0.1, 2.0**-53, 2.0**-54, 3 * 2.0**-54, 0.0, 7.25, math.nan, math.inf, 1e-300])
     assert is_fine(numbers).tolist() == [False, True, False, True, True, False, False, False, False, True]
-
-
-# -- a whole curator -----------------------------------------------------------------------------------------
-
-SESSION = {
-    f"SELECT COUNT(*) AS n FROM people WHERE id = 7 AND ill = 'yes' AND age >= -{i}": epsilon
-    for i, epsilon in enumerate([0.8, 2, 2])
-}
-
-
-class Uncharged(Ledger):
-    """A ledger that charges next to nothing, whatever a question costs."""
-
-    def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
-        return super().reserve(analyst, question_key, question_text, PureDP(epsilon=Fraction(1, 10**6)))
-
-
-@contextmanager
-def sessions(folder: Path, ill: bool, ledger: type[Ledger], random: Randomness) -> Iterator[Draw]:
-    """All answers that an analyst gets before being refused; each session has a ledger of its own."""
-    terms = load(write_policy(folder, {7: ill}))
-    with DuckDB.open(prepare(terms, None)) as engine:
-
-        def session() -> list[object]:
-            with ledger(":memory:", promise_of(terms)) as book:
-                curator = Curator(terms, ledger=book, engine=engine, analyst=SOLE_ANALYST, random=random)
-                got: list[object] = []
-                for question, epsilon in SESSION.items():
-                    try:
-                        answer = curator.ask(question, epsilon=epsilon, raw=True)
-                    except BudgetError:
-                        break
-                    got.append(answer.table["n"][0].as_py())
-                return got
-
-        yield lambda runs: [session() for _ in range(runs)]
-
-
-@pytest.mark.parametrize(("ledger", "holds"), [(Ledger, True), (Uncharged, False)])
-def test_a_curator_keeps_its_promise_and_a_twin_whose_budget_is_not_charged_is_caught(
-    ledger: type[Ledger], holds: bool, tmp_path: Path
-) -> None:
-    """The twin may be caught with less confidence: that it breaks its promise is known."""
-    random, confidence = seeded(8), SURE if holds else 1 - 1e-5
-    with (
-        sessions(tmp_path / "here", True, ledger, random) as here,
-        sessions(tmp_path / "there", False, ledger, random) as there,
-    ):
-        found = audit(here, there, claimed=Promise(0.5, 0.7).epsilon, runs=160, confidence=confidence)
-    assert found.holds is holds
 
 
 # -- what is not possible ------------------------------------------------------------------------------------

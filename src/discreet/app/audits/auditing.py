@@ -1,4 +1,4 @@
-"""What `discreet audit` does: audit a mechanism or a question, and show what was found.
+"""What `discreet audit` does: audit a mechanism, a question or a curator, and show what was found.
 
 With the question's answers it audits beliefs too: what attackers made of every run, beside what is promised.
 """
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.app.audits.question_audit import QuestionAudited, audit_question
+from discreet.app.audits.session_audit import audit_session
 from discreet.app.policies import load, promise_of
 from discreet.attacks.audit import Audited, audit
 from discreet.attacks.pairs import DELTA, pair
@@ -20,6 +21,7 @@ from discreet.belief.odds import highest
 from discreet.belief.wording import at_most, chance, number, percent
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 
 PRIOR = 0.01
@@ -53,11 +55,7 @@ def audit_policy(
     posterior: bool,
 ) -> QuestionAudited:
     """Audit a question; for posteriors, as if all that the promise allows were spent on it."""
-    if delta is not None:
-        raise RequestError(
-            "audit: --delta goes with a mechanism.", hint="A question's delta follows from the promise."
-        )
-    policy = load(path)
+    policy = _policy(path, delta)
     promise = promise_of(policy)
     usual = promise.epsilon if posterior and promise.tail == 0 else policy.epsilon or 1.0
     claimed = usual if epsilon is None else epsilon
@@ -68,6 +66,29 @@ def audit_policy(
             hint="Give a smaller --epsilon.",
         )
     return found
+
+
+def audit_curator(
+    path: Path,
+    sql: str,
+    epsilon: float | None,
+    delta: str | None,
+    runs: int | None,
+    confidence: float,
+    tell: Callable[[str], None],
+) -> Audited:
+    """Audit whole sessions: the question asked anew until the curator refuses."""
+    return audit_session(
+        _policy(path, delta), sql, epsilon=epsilon, runs=runs, confidence=confidence, progress=tell
+    )
+
+
+def _policy(path: Path, delta: str | None) -> Policy:
+    if delta is not None:
+        raise RequestError(
+            "audit: --delta goes with a mechanism.", hint="A question's delta follows from the promise."
+        )
+    return load(path)
 
 
 def as_object(found: Audited, posteriors: PosteriorAudited | None = None) -> dict[str, object]:

@@ -79,7 +79,7 @@ def audit_question(
         plan = proposal.plan
         tell("choosing neighbours")
         pairs = itertools.islice(itertools.chain([first], made_up), PAIRS)
-        worlds = _furthest(scratch, plan, pairs, float(epsilon), random)
+        _, worlds = furthest(scratch, plan, pairs, float(epsilon), random)
     runs = _bounded(worlds) if runs is None else runs
     tell(f"running it {2 * runs:,} times")
     here, there = (worlds.outputs(side, runs) for side in (worlds.here, worlds.there))
@@ -105,27 +105,29 @@ class Scratch:
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def propose(self, rows: Rows, sql: str, epsilon: Real) -> Proposal:
-        with Curator.under(self._written(rows)) as curator:
+        with Curator.under(self.under(rows)) as curator:
             return curator.plan(sql, epsilon=epsilon)
 
     def counts(self, plan: Plan, rows: Rows) -> Counts:
-        with DuckDB.open(prepare(self._written(rows), None)) as engine:
+        with DuckDB.open(prepare(self.under(rows), None)) as engine:
             return count(plan, engine)
 
-    def _written(self, rows: Rows) -> Policy:
+    def under(self, rows: Rows) -> Policy:
+        """The policy over these rows."""
         return written(self.policy, rows, self.folder / str(next(self.numbers)))
 
 
-def _furthest(
+def furthest(
     scratch: Scratch, plan: Plan, pairs: Iterator[Neighbours], epsilon: float, random: Randomness
-) -> Worlds:
+) -> tuple[Neighbours, Worlds]:
+    """The pair that tells most of a plan, and what is counted on it."""
     best, most = None, -1.0
     for pair in pairs:
         here, there = (scratch.counts(plan, side) for side in (pair.here, pair.there))
         worlds = Worlds(plan=plan, here=here, there=there, random=random)
         told = telling(worlds, RUNS // 2)
         if told > most:
-            best, most = worlds, told
+            best, most = (pair, worlds), told
         if told >= NEARLY * epsilon:
             break
     assert best is not None

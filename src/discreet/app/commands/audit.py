@@ -1,4 +1,4 @@
-"""`discreet audit`: an empirical lower bound on epsilon, of a mechanism or of a question under a policy."""
+"""`discreet audit`: an empirical lower bound on epsilon: of a mechanism, a question or a whole curator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def run(
         typer.Option("--policy", "-p", help="Of a question; privacy.yaml, if it is here."),
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="The epsilon that is claimed; 1, or what the policy says.")
+        str | None,
+        typer.Option(help="What is claimed, or in a session is asked for with; 1, or by the policy."),
     ] = None,
     delta: Annotated[str | None, typer.Option(help="For mechanisms that have one; 1e-6.")] = None,
     runs: Annotated[
@@ -46,11 +47,19 @@ def run(
             help="Of a question: also what attackers come to believe, beside what is promised.",
         ),
     ] = False,
+    session: Annotated[
+        bool,
+        typer.Option(
+            "--session",
+            help="The whole curator: a question asked anew until there is no room left in the promise.",
+        ),
+    ] = False,
     confidence: Annotated[str, typer.Option(help="How sure the bound is.")] = "95%",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """A lower bound on epsilon from many runs; exit code 4 if it is above what is claimed.
 
+    With --session all answers of an analyst who asks until refused, and what is claimed is the promise.
     With --posterior also the share of attackers who come to believe more than is promised: 0, or the tail.
 
     Reads no data and charges nothing: mechanisms run on numbers, questions on tables that are made up.
@@ -60,20 +69,26 @@ def run(
     sure = parse_probability("--confidence", confidence)
     claimed = None if epsilon is None else parse_number("--epsilon", epsilon)
     policy = policy or _usual_policy(audited)
+    if policy is None and (session or posterior):
+        option = "--session" if session else "--posterior"
+        raise RequestError(
+            f"audit: {option} is about a promise, and a mechanism has none.",
+            hint="Give a question and --policy.",
+        )
+    if session and posterior:
+        raise RequestError("audit: --session and --posterior exclude each other.", hint="Choose one.")
+    beliefs = None
     with spinner() as tell:
-        if policy is not None:
+        if policy is None:
+            tell(f"running {audited}")
+            found = auditing.audit_mechanism(audited, claimed, delta, runs, sure)
+        elif session:
+            found = auditing.audit_curator(policy, audited, claimed, delta, runs, sure, tell)
+        else:
             question = auditing.audit_policy(
                 policy, audited, claimed, delta, runs, sure, tell, posterior=posterior
             )
             found, beliefs = question.audited, question.posteriors if posterior else None
-        else:
-            if posterior:
-                raise RequestError(
-                    "audit: --posterior is about a promise, and a mechanism has none.",
-                    hint="Give a question and --policy.",
-                )
-            tell(f"running {audited}")
-            found, beliefs = auditing.audit_mechanism(audited, claimed, delta, runs, sure), None
     if as_json:
         print(json.dumps(auditing.as_object(found, beliefs)))
     else:

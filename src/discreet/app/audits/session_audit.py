@@ -1,0 +1,120 @@
+"""The audit of a whole curator: all answers of an analyst who asks until there is no room left.
+
+Session     one question, asked anew with a little less epsilon each time, so that none is answered from what
+            is stored, until the curator refuses. Plans, ledger, noise and answers are those of any analyst;
+            tables are made up, and each session has a ledger of its own, in memory.
+Claim       everything that a session told keeps the promise: a loss of the promise's epsilon at most, but for
+            the tail. How many questions are answered is a part of what it told.
+Catches     what no single question shows: charges that are too small or forgotten, composition that does not
+            add up, noise that is drawn once for several answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import fmean
+
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.app.audits.neighbours import neighbours
+from discreet.app.audits.question_audit import PAIRS, Scratch, furthest
+from discreet.app.curator import Curator
+from discreet.app.policies import promise_of
+from discreet.attacks.audit import CONFIDENCE, LEAST_RUNS, Audited, audit
+from discreet.core.engine import Engine
+from discreet.core.errors import BudgetError, RequestError
+from discreet.core.numbers import Real, require_count
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import prepare
+
+RUNS = 500
+QUESTIONS = 2
+MOST = 64
+LESS = 1 / 1_000
+
+Cells = dict[tuple[object, ...], object]
+
+
+def audit_session(
+    policy: Policy,
+    sql: str,
+    *,
+    epsilon: Real | None = None,
+    runs: int | None = None,
+    most: int = MOST,
+    confidence: float = CONFIDENCE,
+    random: Randomness | None = None,
+    ledger: type[Ledger] = Ledger,
+    progress: Callable[[str], None] | None = None,
+) -> Audited:
+    """Audit sessions of questions that cost `epsilon` each; half of all that is allowed, if not given.
+
+    A session ends after `most` answers: a ledger that never refuses would not end it.
+    """
+    runs = RUNS if runs is None else runs
+    require_count("audit", "runs", runs, least=LEAST_RUNS)
+    random, tell = random or Randomness(), progress or (lambda _: None)
+    promise = promise_of(policy)
+    each = float(promise.epsilon / QUESTIONS if epsilon is None else epsilon)
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        scratch = Scratch(policy=policy, folder=Path(folder))
+        made_up = neighbours(policy, sql, promise.secret, random)
+        first = next(made_up)
+        proposal = scratch.propose(first.here, sql, each)
+        tell("choosing neighbours")
+        pairs = itertools.islice(itertools.chain([first], made_up), PAIRS)
+        pair, _ = furthest(scratch, proposal.plan, pairs, each, random)
+        here, there = (scratch.under(side) for side in (pair.here, pair.there))
+        tell(f"asking in {2 * runs:,} sessions")
+        with DuckDB.open(prepare(here, None)) as ours, DuckDB.open(prepare(there, None)) as theirs:
+
+            def told(terms: Policy, engine: Engine) -> Iterator[Cells]:
+                for _ in range(runs):
+                    with ledger(":memory:", promise) as book:
+                        curator = Curator(
+                            terms, ledger=book, engine=engine, analyst=SOLE_ANALYST, random=random
+                        )
+                        yield _session(curator, sql, each, most)
+
+            return audit(
+                lambda _: list(told(here, ours)),
+                lambda _: list(told(there, theirs)),
+                claimed=promise.epsilon,
+                delta=promise.tail,
+                runs=runs,
+                confidence=confidence,
+            )
+
+
+def _session(curator: Curator, sql: str, epsilon: float, most: int) -> Cells:
+    """Every number that an analyst is shown, by question, column and group, and the mean of each.
+
+    Means are the sharpest where the answers are alike; how many there are tells what the ledger let through.
+    """
+    seen: dict[tuple[object, ...], list[object]] = {}
+    for number in range(most):
+        try:
+            answer = curator.ask(sql, epsilon=epsilon * (1 - number * LESS), raw=True)
+        except BudgetError:
+            if number == 0:
+                raise RequestError(
+                    "audit: the promise does not allow a first question of this epsilon.",
+                    hint="Give a smaller --epsilon.",
+                ) from None
+            break
+        measures = {*answer.intervals, *answer.off}
+        for row in answer.table.to_pylist():
+            group = tuple(value for name, value in row.items() if name not in measures)
+            seen.setdefault(("shown", *group), []).append(1)
+            for name in measures:
+                seen.setdefault((name, *group), []).append(row[name])
+    cells: Cells = {}
+    for place, values in seen.items():
+        known = [value for value in values if isinstance(value, int | float)]
+        cells |= {(*place, "answers"): len(values), (*place, "mean"): fmean(known) if known else None}
+        cells |= {(*place, number): value for number, value in enumerate(values)}
+    return cells
