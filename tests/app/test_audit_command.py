@@ -217,6 +217,7 @@ class Uncharged(Ledger):
 
 def test_a_curator_whose_budget_is_not_charged_is_caught(policy: Path) -> None:
     """With little confidence, and seeded: that the twin breaks its promise is known."""
+    policy.write_text(POLICY.replace("prior: 1%, posterior: 5%", "prior: 50%, posterior: 70%"))
     found = audit_session(
         load(policy),
         "SELECT COUNT(*) AS n FROM people WHERE sex = 'Male'",
