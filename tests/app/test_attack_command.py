@@ -405,6 +405,8 @@ def test_every_kind_of_promise_is_attacked_and_holds(
     ("words", "told"),
     [
         (("--claim", "ill ="), "--claim is a condition on a row"),
+        (("--claim", "age + 1"), "--claim is a condition on a row; age + 1 is none"),
+        (("--claim", "cured"), "--claim names cured, which people does not have"),
         (("--table", "visits"), "the policy has no table visits"),
         (("--victim", "id=9999"), "what --victim names is not exactly one row"),
         (("--victim", "name=Joe"), "--victim names name, which nobody can ask by"),

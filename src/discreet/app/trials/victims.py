@@ -19,6 +19,7 @@ from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Column, Kind, Policy, Role, Table
 
 KNOWABLE = (Kind.INTEGER, Kind.CATEGORY, Kind.TEXT, Kind.DATE, Kind.BOOLEAN)
+CONNECTED = (exp.Where, exp.And, exp.Or, exp.Not, exp.Paren)
 ROWS, TRUE, VALUE, PLACE = "_discreet_rows", "_discreet_true", "_discreet_value", "_discreet_place"
 
 
@@ -69,7 +70,7 @@ def target(
 ) -> Target:
     """Whom to attack, and what about."""
     said = claim or _likely_claim(engine, name, table)
-    condition = _condition(said)
+    condition = _condition(said, name, table)
     known = _known(table, condition, victim)
     if not known:
         raise RequestError(
@@ -91,23 +92,44 @@ def target(
         )
     return Target(
         table=name,
-        claim=said,
+        claim=condition.sql(dialect="duckdb"),
         often=_often(engine, name, table, condition),
         victims=victims,
         trackers=_trackers(table, condition),
     )
 
 
-def _condition(claim: str) -> exp.Expr:
+def _condition(claim: str, name: str, table: Table) -> exp.Expr:
+    """A claim as a condition on the table's columns; a boolean column by itself claims that it is true."""
     try:
-        parsed = sqlglot.parse_one(f"SELECT 1 WHERE {claim}", dialect="duckdb")
-        where = parsed.args.get("where")
-        assert where is not None
-    except (sqlglot.ParseError, sqlglot.TokenError, AssertionError):
-        raise RequestError(
-            f"--claim is a condition on a row; {claim} is none.", hint="Write --claim \"disease = 'flu'\"."
-        ) from None
-    return where.this  # type: ignore[no-any-return]
+        where = sqlglot.parse_one(f"SELECT 1 WHERE {claim}", dialect="duckdb").args.get("where")
+    except (sqlglot.ParseError, sqlglot.TokenError):
+        where = None
+    if where is None:
+        raise _no_condition(claim)
+    for column in _names_of(where):
+        if column not in table.columns:
+            raise RequestError(
+                f"--claim names {column}, which {name} does not have.",
+                hint=f"It has {', '.join(table.columns)}.",
+            )
+
+    def judged(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node.parent, CONNECTED):
+            return node
+        if isinstance(node, exp.Column) and table.columns[node.name].type is Kind.BOOLEAN:
+            return node.copy().eq(exp.true())
+        if not isinstance(node, (exp.Predicate, *CONNECTED)):
+            raise _no_condition(claim)
+        return node
+
+    return where.transform(judged).this  # type: ignore[no-any-return]
+
+
+def _no_condition(claim: str) -> RequestError:
+    return RequestError(
+        f"--claim is a condition on a row; {claim} is none.", hint="Write --claim \"disease = 'flu'\"."
+    )
 
 
 def _names_of(condition: exp.Expr) -> set[str]:
