@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from discreet.mining.tree import Node, Tree
+from discreet.mining.tree import FEW, Node, Tree
 
 WIDTH, HEIGHT, GAP, REACH, MARGIN = 228, 40, 10, 64, 24
 INK, FAINT, LINE, PAPER = "#1F2933", "#616E7C", "#C9CED6", "#FFFFFF"
@@ -78,7 +78,7 @@ def _boxes(tree: Tree, placed: _Placed) -> list[str]:
         f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{PAPER}" stroke="{LINE}" '
         f'stroke-width="1.5"/>'
     )
-    middle, rows = x + WIDTH / 2, f"about {max(0, round(node.rows)):,} rows"
+    middle, rows = x + WIDTH / 2, f"about {node.rows:,.0f} rows" if node.rows >= FEW else "hardly any rows"
     if node.split is not None:
         question = tree.question(node.split)
         told = f"<title>{escape(question)}</title>"
@@ -98,7 +98,8 @@ def _said(tree: Tree, node: Node) -> str:
     target = tree.schema.target
     if len(node.value) == 1 or target is None:
         return f"{node.value[0]:.4g}"
-    return f"{target.values[node.best]} ({node.value[node.best]:.0%})"
+    share = f" ({node.value[node.best]:.0%})" if node.rows >= FEW else ""
+    return f"{target.values[node.best]}{share}"
 
 
 def _bar(node: Node, x: float, y: float) -> list[str]:

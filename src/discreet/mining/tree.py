@@ -22,6 +22,7 @@ from discreet.mining.schema import Codes, Schema
 from discreet.mining.splits import Split, Splits
 
 ALIKE = 2.0
+FEW = 5  # rows of a leaf of which no share is shown: noise, or the parent, decides
 FORMAT = "discreet-tree"
 
 

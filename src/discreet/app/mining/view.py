@@ -16,6 +16,7 @@ from discreet.app.ask_view import show_facts
 from discreet.app.mining.training import Mined
 from discreet.belief.wording import number, percent
 from discreet.mining.schema import Attribute, Schema, between
+from discreet.mining.tree import FEW
 
 DEEPEST = 3
 STRONGEST = 12
@@ -68,11 +69,14 @@ def _grown(model: dict[str, Any], place: int, deep: int, word: str = "") -> Bran
 
 
 def _predicted(model: dict[str, Any], place: int) -> Text:
-    value, rows = model["value"][place], f", about {max(model['n_node_samples'][place], 0):,.0f} rows"
+    """What a leaf predicts; of so few rows that they may be noise, no share is told."""
+    value, many = model["value"][place], model["n_node_samples"][place]
+    rows = f", about {many:,.0f} rows" if many >= FEW else ", hardly any rows"
     if not model["classes"]:
         return Text.assemble(number(value[0]), (rows, "dim"))
     share = max(value)
-    return Text.assemble(model["classes"][value.index(share)], f" {percent(share)}", (rows, "dim"))
+    told = f" {percent(share)}" if many >= FEW else ""
+    return Text.assemble(model["classes"][value.index(share)], told, (rows, "dim"))
 
 
 def _strongest(model: dict[str, Any], schema: Schema) -> Table:

@@ -22,6 +22,7 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Role
 from discreet.engines.publishing import Target
 
+OF_ROWS = "Who also knows how many rows a person has may believe more."
 OF_VALUES = "Where a person has several values this is about values, and bounds no belief about the person."
 ONE_VALUE_EACH = (BackgroundKnowledge.name, Intersection.name, Birthday.name)
 ATTACKER = (
@@ -103,10 +104,12 @@ def _attacks_run(trial: Trial, unit: str) -> list[str]:
 
 
 def _model(model: Model, unit: str) -> dict[str, object]:
+    """A model and what it allows; where people have several rows, what that leaves open."""
+    more = "" if unit == "row" else f" {OF_ROWS if about_people(model) else OF_VALUES}"
     return {
         "name": model.name,
         "column": model.column,
-        "belief": model.belief if about_people(model) or unit == "row" else f"{model.belief} {OF_VALUES}",
+        "belief": f"{model.belief}{more}",
         "not_stopped": list(model.not_stopped),
     }
 
