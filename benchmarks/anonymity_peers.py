@@ -21,7 +21,7 @@ from discreet.anonymity.utility.measures import loss
 JOB = "occupation"
 FIVE = KAnonymity(k=5)
 SUPPRESS = Fraction(2, 100)
-LIMIT = 900
+LIMIT = 300
 TASKS = {
     ANJANA: ("k-anonymity", "recursive diversity"),
     CROWDS: ("k-anonymity",),

@@ -19,7 +19,7 @@ def anonymity(folder: str) -> None:
     start = time.perf_counter()
     released = Preserver(data, others, adult.JOB).anonymize_k_anonymity(k=adult.K)
     seconds = time.perf_counter() - start
-    classes = {tuple(row[column] for column in others) for row in released}
+    classes = {tuple(str(row[column]) for column in others) for row in released}
     task.report(task="Mondrian", seconds=seconds, classes=len(classes))
 
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from discreet.attacks.attack import odds_factor
 from discreet.attacks.nearest import Booleans
@@ -101,5 +100,7 @@ def _most(theirs: Booleans, constant: float) -> float:
 
 def _chance(ours: Booleans, theirs: Booleans) -> float:
     """How probable it is that as many of all right guesses are about the people of the data."""
+    from scipy.stats import hypergeom  # takes a second to load, and nothing else here needs it
+
     both, right = len(ours) + len(theirs), int(ours.sum() + theirs.sum())
     return float(hypergeom.sf(int(ours.sum()) - 1, both, right, len(ours)))
