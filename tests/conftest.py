@@ -1,24 +1,64 @@
-"""What every test may ask for: repeatable randomness, and real data where it is there."""
+"""What every test may ask for: repeatable randomness, and real data where it is there.
+
+Whatever is given no randomness of its own draws from the system. In a test it draws from a generator that
+begins anew with each test, so that a run repeats: what passes here passes elsewhere. Processes that a test
+starts draw from the system.
+"""
 
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-from discreet.core.randomness import Randomness
+from discreet.core.randomness import SYSTEM, Randomness
 
-settings.register_profile("steady", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile(
+    "steady",
+    derandomize=True,
+    deadline=None,  # no example, and no drawing of one, is too slow on any machine
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    max_examples=100,
+)
 settings.load_profile("steady")
+
+PATIENCE = 600.0
+"""Seconds that are waited for what is sure to come: none of them passes unless something is broken."""
 
 SHARED = Path(__file__).parents[2] / "shared"
 
 
 def seeded(seed: int) -> Randomness:
     return Randomness(source=np.random.Generator(np.random.Philox(seed)).bytes)
+
+
+class Steady:
+    """The system's generator, as it is in a test."""
+
+    generator = np.random.Generator(np.random.Philox(0))
+
+    def bytes(self, count: int) -> bytes:
+        return self.generator.bytes(count)
+
+    def begin(self, name: str) -> None:
+        self.generator = np.random.Generator(np.random.Philox(zlib.crc32(name.encode())))
+
+
+STEADY = Steady()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    Randomness.__init__.__defaults__ = (STEADY.bytes,)
+    object.__setattr__(SYSTEM, "source", STEADY.bytes)
+    STEADY.begin(item.nodeid)
+
+
+def pytest_runtest_call(item: pytest.Item) -> None:
+    STEADY.begin(item.nodeid)  # whatever its fixtures have drawn: those of a session are made by one test
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ class SelectThenUpdate:
         connection.close()
 
     def ask_often(self) -> int:
-        connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=600, isolation_level=None)
         accepted = 0
         for each in range(TRIES):
             spent = connection.execute("SELECT spent FROM account").fetchone()[0]

@@ -35,6 +35,7 @@ from discreet.core.guarantees import (
 from discreet.core.relations import Relation
 from tests.accounting.ledger_rivals import PART, PROMISE, RIVALS, TRIES, SelectThenUpdate, ask_often
 from tests.accounting.worlds import Output, Response, breach_probability, transcripts
+from tests.conftest import PATIENCE
 
 TAILED = Promise(0.01, 0.05, tail=1e-6)
 LOOSE = Promise(0.2, 0.5, tail=0.05)
@@ -534,7 +535,7 @@ def heard(process: subprocess.Popen[str]) -> str:
 def test_processes_that_make_one_ledger_together_never_overspend(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     process = rival("together", path)
-    assert process.communicate(timeout=60)[0] == "20\n"
+    assert process.communicate(timeout=PATIENCE)[0] == "20\n"
     with Ledger(path, PROMISE) as ledger:
         assert ledger.spent() == pure(20 * Fraction(PART))
         ledger.verify()
@@ -550,7 +551,7 @@ def killed(role: str, path: Path, meanwhile: Callable[[], object] = lambda: None
         return meanwhile()
     finally:
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
 
 
 def test_a_process_that_nobody_has_buried_yet_is_dead(tmp_path: Path) -> None:
@@ -561,7 +562,7 @@ def test_a_process_that_nobody_has_buried_yet_is_dead(tmp_path: Path) -> None:
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     with Ledger(path, PROMISE) as ledger:
         assert [each.state for each in ledger.entries()] == [State.ORPHANED]
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
 
 
 def test_a_process_killed_before_it_settles_stays_charged_and_is_listed(tmp_path: Path) -> None:
@@ -889,7 +890,7 @@ def unprivileged(path: Path, folder_mode: int, file_mode: int | None) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
         cwd=path.parent,
     )
     path.parent.chmod(0o700)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet.app.policies import blanks, load, policy_version, promise_of
@@ -162,7 +162,6 @@ def test_a_category_keeps_its_values_as_typed(tmp_path: Path, word: str, block: 
 
 
 @given(values=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"])), unique=True, min_size=2))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_values_in_quotes_are_kept_whatever_they_are(tmp_path: Path, values: list[str]) -> None:
     policy = policy_of(tmp_path, column(f"{{type: category, values: {json.dumps(values)}}}"))
     assert policy.tables["t"].columns["c"].values == tuple(values)
@@ -408,7 +407,7 @@ def test_a_long_list_of_problems_is_cut(tmp_path: Path) -> None:
 
 @given(data=st.data())
 @example(data=None)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
+@settings(max_examples=400)
 def test_whatever_happens_to_a_policy_it_is_read_or_refused(
     tmp_path: Path, data: st.DataObject | None
 ) -> None:

@@ -189,7 +189,7 @@ PEOPLE = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rows=PEOPLE, model=st.sampled_from(MODELS), method=st.sampled_from(["generalize", "local", "mondrian"])
 )

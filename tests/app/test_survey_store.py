@@ -22,6 +22,7 @@ from discreet.app.survey.survey_files import load_survey
 from discreet.core.errors import RequestError
 from tests.app.surveys import Served, served, write_survey
 from tests.app.test_survey import message
+from tests.conftest import PATIENCE
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def test_other_reports_under_a_known_ticket_are_not_said_to_be_kept(survey: Serv
 
 def asked(survey: Served, method: str, path: str, body: object = None) -> tuple[int, dict[str, str], Any]:
     port = int(survey.url.rstrip("/").rpartition(":")[2])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         kind = {"Content-Type": "application/json"}
         connection.request(method, path, None if body is None else json.dumps(body), kind)
@@ -203,14 +204,14 @@ def test_whoever_reads_does_not_wait_for_a_disk_that_hangs(
 
     def slow(path: Path, image: bytes, held: int | None) -> int:
         began.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE)
         return put(path, image, held)
 
     monkeypatch.setattr(report_store, "_put", slow)
     sender = threading.Thread(target=survey.post, args=(message(survey),))
     sender.start()
     try:
-        assert began.wait(60)
+        assert began.wait(PATIENCE)
         assert asked(survey, "GET", "/results")[0] == 200
         assert asked(survey, "GET", "/")[0] == 200
     finally:

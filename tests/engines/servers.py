@@ -24,6 +24,7 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
+from tests.conftest import PATIENCE
 
 KEY = bytes(range(32))
 ADDRESS = "spark:local[2]"
@@ -36,6 +37,8 @@ SMALL = {  # to compile a statement takes seconds, and to run it on so few rows 
     "spark.driver.memory": "1g",
 }
 FORMER = Path("/usr/lib/postgresql")
+OWNER = "discreet"
+ATTEMPTS = 5
 
 
 class Server(Protocol):
@@ -94,58 +97,45 @@ class PostgresServer:
 
 @contextmanager
 def postgres() -> Iterator[PostgresServer]:
-    programs = _programs()
+    with cluster() as port, ExitStack() as opened:
+        yield PostgresServer(url=f"postgresql://{OWNER}@127.0.0.1:{port}/postgres", opened=opened)
+
+
+@contextmanager
+def cluster() -> Iterator[int]:
+    """The port of a cluster that has one superuser, OWNER, and lets everybody in who is here."""
+    programs, user = _programs(), _user()
     folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
-    user = _user()
+    data, log = str(folder / "data"), str(folder / "log")
     if user is not None:
         os.chown(folder, user.pw_uid, user.pw_gid)
 
-    def run(*command: str) -> None:
+    def run(program: str, *words: str) -> int:
         demoted: dict[str, Any] = (
             {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         )
-        subprocess.run(
-            command,
-            check=True,
-            capture_output=True,
+        return subprocess.run(
+            [str(programs / program), "-D", data, *words],
+            check=False,
+            stdout=subprocess.DEVNULL,  # a pipe would stay open as long as the cluster lives
             cwd=folder,
             env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
             **demoted,
-        )
+        ).returncode
 
-    data, port = folder / "data", _free_port()
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync=off"
     try:
-        run(
-            str(programs / "initdb"),
-            "-D",
-            str(data),
-            "-U",
-            "discreet",
-            "-A",
-            "trust",
-            "--encoding=UTF8",
-            "--no-locale",
-            "-N",
-        )
-        run(
-            str(programs / "pg_ctl"),
-            "-D",
-            str(data),
-            "-w",
-            "-t",
-            "120",
-            "-o",
-            options,
-            "-l",
-            str(folder / "log"),
-            "start",
-        )
+        assert run("initdb", "-U", OWNER, "-A", "trust", "--encoding=UTF8", "--no-locale", "-N") == 0
+        for _ in range(ATTEMPTS):  # whoever binds a free port first has it
+            port = _free_port()
+            options = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync=off"
+            if run("pg_ctl", "-w", "-t", str(int(PATIENCE)), "-o", options, "-l", log, "start") == 0:
+                break
+        else:
+            pytest.fail(Path(log).read_text())
         try:
-            with ExitStack() as opened:
-                yield PostgresServer(url=f"postgresql://discreet@127.0.0.1:{port}/postgres", opened=opened)
+            yield port
         finally:
-            run(str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
+            run("pg_ctl", "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

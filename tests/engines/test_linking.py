@@ -79,7 +79,7 @@ LINES = st.lists(st.tuples(KEYS, VALUES), max_size=6)
 
 
 @given(VISITS, st.lists(st.tuples(KEYS, st.just("ada"), VALUES), max_size=6), NOTES, LINES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_whoever_comes_with_the_keys_of_others_takes_nothing_from_them(
     visits: list[Row], hers: list[Row], notes: list[Row], lines: list[Row]
 ) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from discreet.core.errors import RequestError
 from discreet.engines.store import FORMAT, PreparedStore, prepare
+from tests.conftest import PATIENCE
 from tests.engines.stores import VISITS, policy_of, rows_of, visits_of
 
 SAMPLE = {"user": ["a", "a", "b"], "city": ["Ulm", "Bonn", "Ulm"], "age": [1, 2, 3], "note": ["x", "y", "z"]}
@@ -140,19 +141,19 @@ def test_one_waits_while_another_prepares_and_then_takes_what_it_made(tmp_path: 
 
     def hold(_: str) -> None:
         begun.set()
-        finish.wait(30)
+        finish.wait(PATIENCE)
 
     def hear(text: str) -> None:
         told.append(text)
         waiting.set()
 
     first = work(hold)
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     second = work(hear)
-    assert waiting.wait(30)
+    assert waiting.wait(PATIENCE)
     finish.set()
-    first.join(30)
-    second.join(30)
+    first.join(PATIENCE)
+    second.join(PATIENCE)
     assert told == ["waiting for another process that is preparing the store"]
     assert made == [made[0]] * 2
     assert len(rows_of(made[0])) == 3
@@ -171,7 +172,7 @@ def test_processes_that_prepare_at_once_end_with_one_whole_store(tmp_path: Path,
     policy, folder = visits_of(source), tmp_path / "store"
     arguments = [sys.executable, "-c", SCRIPT, json.dumps(policy.model_dump(mode="json")), str(folder)]
     running = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    names = {process.communicate(timeout=60)[0].strip() for process in running}
+    names = {process.communicate(timeout=PATIENCE)[0].strip() for process in running}
     (path,) = folder.glob("store-*")
     assert names == {path.name}
     assert prepare(policy, folder).path == path

@@ -23,6 +23,7 @@ from discreet.app.serve.doors import Certificate
 from discreet.app.serve.process import Served
 from discreet.app.users import Role, UserBook, UserFile, beside
 from discreet.app.users.sessions import Sessions
+from tests.conftest import PATIENCE
 from tests.wire.served import PASSWORD
 
 PEOPLE = {"carl": Role.CUSTODIAN, "alice": Role.ANALYST, "bob": Role.ANALYST, "audrey": Role.AUDITOR}
@@ -42,7 +43,7 @@ class Server:
     @contextmanager
     def client(self, user: str | None = "alice") -> Iterator[httpx.Client]:
         """Somebody who is logged in, or a stranger."""
-        with httpx.Client(base_url=self.url, timeout=60, trust_env=False) as client:
+        with httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False) as client:
             if user is not None:
                 found, sessions = self.users.find(user), Sessions(self.users.file)
                 assert found is not None
@@ -93,7 +94,7 @@ def both_doors(
         serving = served.doors(web, wire, stopped, ready.set)
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()
-        assert ready.wait(60)
+        assert ready.wait(PATIENCE)
         scheme = "http" if certificate is None else "https"
         try:
             yield Server(

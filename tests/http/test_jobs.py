@@ -14,12 +14,13 @@ import pytest
 
 from discreet.app.serve.jobs import Jobs, JobState
 from discreet.core.errors import RequestError
+from tests.conftest import PATIENCE
 from tests.http.served import Server, both_doors
 from tests.wire.served import CANARY, write_data
 
 
 def followed(client: httpx.Client, number: int) -> dict[str, Any]:
-    until = time.monotonic() + 300
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         told: dict[str, Any] = client.get(f"/api/jobs/{number}").json()
         if told["state"] not in ("waiting", "running"):

@@ -12,8 +12,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from tests.conftest import PATIENCE
 from tests.http.served import COUNT, Server
-from tests.wire.served import PASSWORD, Slow
+from tests.wire.served import PASSWORD, slowed
 
 GROUPED = "SELECT sex, COUNT(*) AS n, AVG(height) AS h FROM people GROUP BY sex ORDER BY sex"
 
@@ -149,14 +150,16 @@ def test_both_doors_ask_the_same_curator(server: Server) -> None:
 
 
 def test_too_many_questions_at_once_are_told_to_wait(server: Server) -> None:
-    curator = server.curators.of("alice")
-    curator._engine = Slow(curator._engine, 1.0)
+    refused = threading.Event()  # until then nobody is answered, and who asks waits
+    slowed(server.curators, "alice", lambda: refused.wait(PATIENCE))
     codes: list[int] = []
 
     def ask(number: int) -> None:
         with server.client() as client:
             body = {"sql": f"SELECT COUNT(*) FROM people WHERE age > {number}", "epsilon": 0.01}
             codes.append(client.post("/api/ask", json=body).status_code)
+            if codes[-1] == 429:
+                refused.set()
 
     threads = [threading.Thread(target=ask, args=(20 + number,)) for number in range(14)]
     for thread in threads:

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 
 from discreet.app.serve.doors import Certificate
+from tests.conftest import PATIENCE
 from tests.http.served import both_doors
 from tests.wire.served import PASSWORD, write_data
 from tests.wire.test_tls import certificate
@@ -20,7 +21,7 @@ def test_a_client_that_checks_the_certificate_is_served(tmp_path: Path, certific
     trusted = ssl.create_default_context(cafile=str(certificate.certificate))
     with (
         both_doors(tmp_path, certificate) as server,
-        httpx.Client(base_url=server.url, verify=trusted, trust_env=False, timeout=60) as client,
+        httpx.Client(base_url=server.url, verify=trusted, trust_env=False, timeout=PATIENCE) as client,
     ):
         told = client.post("/api/login", json={"name": "alice", "password": PASSWORD})
         assert told.status_code == 200

@@ -115,7 +115,7 @@ def test_one_person_more_moves_no_count_by_more_than_is_paid_for_whatever_is_mis
 
 
 @given(low=st.integers(-50, 50), reach=st.integers(1, 300), bins=st.integers(1, 80), log=st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_engine_and_an_array_put_every_number_into_the_same_bin(
     low: int, reach: int, bins: int, log: bool
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,10 +14,11 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.values import Exact
+from tests.conftest import PATIENCE
 from tests.http.served import COUNT, Server, both_doors
 from tests.security.test_postgres_door import FORBIDDEN, NEIGHBOURS, TRAPS
 from tests.wire.served import CANARY, Slow, write_data
@@ -88,11 +89,9 @@ def _settled(said: dict[str, Any]) -> str:
     return json.dumps(said | {"entries": [each | {"time": ""} for each in said.get("entries", [])]})
 
 
-def test_a_thousand_repeats_are_one_value_and_one_charge(web: Server) -> None:
+def test_a_hundred_repeats_are_one_value_and_one_charge(web: Server) -> None:
     with web.client() as client:
-        values = {
-            json.dumps(client.post("/api/ask", json={"sql": COUNT}).json()["rows"]) for _ in range(1_000)
-        }
+        values = {json.dumps(client.post("/api/ask", json={"sql": COUNT}).json()["rows"]) for _ in range(100)}
     assert len(values) == 1
     assert web.charges() == 1
 
@@ -159,7 +158,7 @@ class Broken(Slow):
 
 def test_a_fault_is_charged_once_under_a_key_and_suspends(web: Server) -> None:
     curator = web.curators.of("alice")
-    curator._engine = Broken(curator._engine, 0)
+    curator._engine = Broken(curator._engine, lambda: None)
     key = {"Idempotency-Key": "k"}
     with web.client() as client, web.client("carl") as carl:
         told = [client.post("/api/ask", json={"sql": COUNT}, headers=key) for _ in range(2)]
@@ -241,7 +240,7 @@ def _body(draw: st.DrawFn, described: dict[str, Any], operation: dict[str, Any])
     return draw(st.one_of(st.just(body), st.just(body), JSON_VALUES))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(data=st.data())
 def test_whatever_is_sent_is_answered_or_refused_as_described(
     fuzzed: Server, caplog: pytest.LogCaptureFixture, data: st.DataObject
@@ -285,10 +284,13 @@ def test_malformed_bytes_leave_the_server_standing(
     fuzzed: Server, capfd: pytest.CaptureFixture[str], sent: bytes
 ) -> None:
     port = int(fuzzed.url.rsplit(":", 1)[1])
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+    said = b""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line,
+        suppress(ConnectionError),  # whoever talks on when the server has hung up
+    ):
         line.sendall(sent)
         line.shutdown(socket.SHUT_WR)
-        said = b""
         while part := line.recv(65_536):
             said += part
     assert not said or said.split(b" ")[1].startswith(b"4")

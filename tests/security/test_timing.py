@@ -1,99 +1,150 @@
 """The time at which an answer leaves tells nothing: the one place where a test looks at a clock.
 
-An engine that is slower stands for data that take longer. A two-sample test (Kolmogorov–Smirnov, false-alarm
-rate 1e-9) finds no difference between two such servers, and finds it at once where answers do not wait.
+An engine that is slower stands for data that take longer. For which of many questions it is slower is drawn
+by lot. So whatever else the machine does, answers that leave no later by more than GRAIN are told apart with
+chance FALSE_ALARM at most: a one-sided Kolmogorov-Smirnov test of times whose labels were drawn is exact.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import httpx
+import numpy as np
 import psycopg
 import pytest
 from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import State
-from tests.http.served import both_doors
-from tests.wire.served import Served, Slow, served, slowed, write_data
+from discreet.app.users import Role
+from tests.http.served import COUNT, Server, both_doors
+from tests.wire.served import PASSWORD, POLICY, served, slowed, write_data
 
-RUNS = 40
+SLOWER = 0.25
+GRAIN = SLOWER / 10
 FALSE_ALARM = 1e-9
-SLOWER = 0.08
+QUESTIONS = 8  # of each analyst
+DOORS = {"postgres": ["alice", "a1", "a2", "a3", "a4"], "http": ["bob", "b1", "b2", "b3", "b4"]}
+SLACKS = (4, 16, 96)
+"""The next is tried where a busy machine overruns the deadline, which is a fault and not an answer."""
+MOST_ROUNDS = 25
+Ask = Callable[[float], object]
+Times = list[tuple[bool, float]]
+NUMBERS = count()
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write_data(tmp_path)
-    return tmp_path
+    return _written(tmp_path)
 
 
-def _times(connection: psycopg.Connection) -> Iterator[float]:
-    for run in range(RUNS):
-        connection.execute(f"SET discreet.epsilon = {0.001 + run / 10**6}")
-        began = time.monotonic()
-        connection.execute("SELECT COUNT(*) FROM people")
-        yield time.monotonic() - began
+def _written(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_data(folder)
+    shares = "".join(f"  {name}: {{share: 10%}}\n" for names in DOORS.values() for name in names)
+    (folder / "privacy.yaml").write_text(POLICY.partition("analysts:")[0] + "analysts:\n" + shares)
+    return folder
 
 
-def _told_apart(server: Served) -> bool:
-    slowed(server, SLOWER)
-    users = [server.address, server.address.replace("alice", "bob")]
-    with (
-        psycopg.connect(users[0], autocommit=True) as slow,
-        psycopg.connect(users[1], autocommit=True) as quick,
-    ):
-        pairs = list(zip(_times(slow), _times(quick), strict=True))
-    found = ks_2samp([first for first, _ in pairs], [second for _, second in pairs])
-    return bool(found.pvalue < FALSE_ALARM)
+@contextmanager
+def _asking(server: Server, door: str, name: str) -> Iterator[Ask]:
+    """How an analyst asks at a door, given the epsilon to spend."""
+    if server.users.find(name) is None:
+        server.users.add(name, Role.ANALYST, name, PASSWORD)
+    if door == "http":
+        with server.client(name) as client:
+            yield lambda epsilon: client.post(
+                "/api/ask", json={"sql": COUNT, "epsilon": epsilon}
+            ).raise_for_status()
+        return
+    address = f"host=127.0.0.1 port={server.postgres} user={name} password='{PASSWORD}' dbname=discreet"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.prepare_threshold = None
+        yield lambda epsilon: (
+            connection.execute(f"SET discreet.epsilon = {epsilon}"),
+            connection.execute(COUNT),
+        )
 
 
-def test_answers_leave_at_a_time_that_does_not_depend_on_the_engine(folder: Path) -> None:
-    with served(folder, slack=2) as server:
-        assert not _told_apart(server)
+@contextmanager
+def _timing(server: Server, door: str, name: str) -> Iterator[Callable[[Sequence[bool]], Times]]:
+    """Asks what was not asked before, one after the other, of an engine that is late or not."""
+    seconds = [0.0]
+    slowed(server.curators, name, lambda: time.sleep(seconds[0]))
+    with _asking(server, door, name) as ask:
+
+        def timed(lots: Sequence[bool]) -> Times:
+            found: Times = []
+            for late in lots:
+                seconds[0], epsilon = SLOWER if late else 0, 1e-4 + next(NUMBERS) / 10**9
+                began = time.monotonic()
+                ask(epsilon)
+                found.append((late, time.monotonic() - began))
+            return found
+
+        yield timed
+
+
+def _told_apart(times: Times) -> bool:
+    slow = [seconds - GRAIN for late, seconds in times if late]
+    quick = [seconds for late, seconds in times if not late]
+    return bool(ks_2samp(slow, quick, alternative="less", method="exact").pvalue < FALSE_ALARM)
+
+
+def _doors_that_tell(folder: Path, slack: float | None, rounds: int = 1) -> set[str]:
+    """All analysts ask at once; rounds are added until every door tells."""
+    lots = np.random.default_rng(1)
+    names = [(door, name) for door, names in DOORS.items() for name in names]
+    found: dict[str, Times] = {door: [] for door in DOORS}
+    with both_doors(folder, slack=slack) as server, ExitStack() as stack:
+        analysts = [(door, stack.enter_context(_timing(server, door, name))) for door, name in names]
+        pool = stack.enter_context(ThreadPoolExecutor(len(analysts)))
+        for _ in range(rounds):
+            # at either door half of all questions are late, and any half of them is as likely
+            halves = [lots.permutation(len(each) * QUESTIONS) % 2 == 0 for each in DOORS.values()]
+            drawn = np.concatenate(halves).reshape(len(analysts), QUESTIONS).tolist()
+            asked = [pool.submit(timed, late) for (_, timed), late in zip(analysts, drawn, strict=True)]
+            for (door, _), times in zip(analysts, asked, strict=True):
+                found[door] += times.result()
+            telling = {door for door, times in found.items() if _told_apart(times)}
+            if telling == set(DOORS):
+                break
+    return telling
+
+
+def test_answers_leave_at_a_time_that_does_not_depend_on_the_engine(tmp_path: Path) -> None:
+    for slack in SLACKS:
+        with suppress(psycopg.errors.SystemError, httpx.HTTPStatusError):
+            assert _doors_that_tell(_written(tmp_path / str(slack)), slack) == set()
+            return
+    pytest.fail("the deadline was overrun with every slack")
 
 
 def test_answers_that_do_not_wait_are_told_apart(folder: Path) -> None:
-    with served(folder) as server:
-        assert _told_apart(server)
+    assert _doors_that_tell(folder, None, MOST_ROUNDS) == set(DOORS)
 
 
 def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(folder: Path) -> None:
     with served(folder, slack=0.01) as server:
-        slowed(server, SLOWER)
+        slowed(server.curators, "alice", lambda: time.sleep(SLOWER))
         with psycopg.connect(server.address, autocommit=True) as connection:
             for state in ("58000", "0A000"):
                 with pytest.raises(psycopg.Error) as refusal:
-                    connection.execute("SELECT COUNT(*) FROM people")
+                    connection.execute(COUNT)
                 assert refusal.value.sqlstate == state
         (entry,) = server.curators.ledger.entries("alice")
         assert entry.state is State.FAULTED
 
 
-def _asked_over_http(client: httpx.Client) -> Iterator[float]:
-    for run in range(RUNS):
-        body = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.001 + run / 10**6}
-        began = time.monotonic()
-        assert client.post("/api/ask", json=body).status_code == 200
-        yield time.monotonic() - began
-
-
-@pytest.mark.parametrize("padded", [True, False])
-def test_over_http_the_same_holds(folder: Path, padded: bool) -> None:
-    with both_doors(folder, slack=2 if padded else None) as server:
-        alice = server.curators.of("alice")
-        alice._engine = Slow(alice._engine, SLOWER)
-        with server.client("alice") as slow, server.client("bob") as quick:
-            pairs = list(zip(_asked_over_http(slow), _asked_over_http(quick), strict=True))
-    found = ks_2samp([first for first, _ in pairs], [second for _, second in pairs])
-    assert (found.pvalue < FALSE_ALARM) == (not padded)
-
-
 def test_a_stored_answer_does_not_wait(folder: Path) -> None:
-    with served(folder, slack=40) as server, psycopg.connect(server.address, autocommit=True) as connection:
-        connection.execute("SELECT COUNT(*) FROM people")
+    with served(folder) as server, psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(COUNT)
+    with served(folder, slack=1_000) as server, psycopg.connect(server.address) as connection:
         began = time.monotonic()
-        connection.execute("SELECT COUNT(*) FROM people")
-        assert time.monotonic() - began < 10
+        connection.execute(COUNT)
+        assert time.monotonic() - began < 250  # the shortest time that another one would wait

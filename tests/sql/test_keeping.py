@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet.core.engine import Engine
@@ -56,7 +56,7 @@ def kept(engine: Engine, statement: str) -> Counter[tuple[int, int, str | None]]
     return Counter((int(row["p"]), row["r"], row["cell"]) for row in found)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(people=PEOPLE, most=st.one_of(st.integers(1, 12), st.sampled_from([BITS, 1000, LAST, 2**63])))
 @example(people={1: FULL, 2: {BITS + 3: "a", BITS + 4: "a", BITS + 5: "a", 1: "a", 3 * BITS: "a"}}, most=3)
 @example(people={1: dict.fromkeys(range(BITS + 4, 4 * BITS), "a"), 2: {4: "a", BITS + 3: "a"}}, most=3)
@@ -67,7 +67,7 @@ def test_a_persons_first_rows_are_kept(empty: Engine, people: Ranks, most: int) 
     assert kept(empty, first_rows(rows_of(people), most)) == wanted
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(people=PEOPLE, most=st.integers(1, 4), groups=st.integers(1, 4))
 def test_a_persons_first_rows_of_its_first_groups_are_kept(
     empty: Engine, people: Ranks, most: int, groups: int

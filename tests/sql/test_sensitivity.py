@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.policy import Policy
@@ -63,7 +63,7 @@ def test_no_neighbour_moves_a_question_by_more_than_its_plan_claims(worlds: list
     assert answered > WORLDS * QUESTIONS / 2
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(text=questions(), place=st.integers(0, WORLDS - 1), tail=st.sampled_from([0.0, TAIL]))
 def test_the_same_holds_for_questions_that_can_be_made_small(
     worlds: list[World], text: str, place: int, tail: float

@@ -9,6 +9,8 @@ import socket
 import struct
 from dataclasses import dataclass, field
 
+from tests.conftest import PATIENCE
+
 VERSION = 3 << 16
 Message = tuple[bytes, bytes]
 
@@ -58,7 +60,7 @@ class Bytes:
     line: socket.socket = field(init=False)
 
     def __post_init__(self) -> None:
-        self.line = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        self.line = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def send(self, content: bytes) -> None:
         self.line.sendall(content)

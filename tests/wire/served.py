@@ -6,8 +6,7 @@ import asyncio
 import datetime as dt
 import socket
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.app.curator import Curator
 from discreet.app.policies import load
 from discreet.app.serve.catalog import BuiltIn, Shadow
 from discreet.app.serve.curators import Curators
@@ -26,6 +24,7 @@ from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.users import Role, UserBook, UserFile
 from discreet.core.engine import Engine
 from discreet.core.values import Exact
+from tests.conftest import PATIENCE
 
 PEOPLE = 3_000
 CANARY = "canary-4711"
@@ -121,7 +120,7 @@ def served(
         )
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()
-        ready.wait(30)
+        assert ready.wait(PATIENCE)
         try:
             yield Served(port=bound.getsockname()[1], curators=curators, folder=folder)
         finally:
@@ -131,13 +130,13 @@ def served(
 
 
 class Slow:
-    """An engine that takes longer."""
+    """An engine that waits for something before it counts."""
 
-    def __init__(self, engine: Engine, seconds: float) -> None:
-        self.engine, self.seconds = engine, seconds
+    def __init__(self, engine: Engine, wait: Callable[[], object]) -> None:
+        self.engine, self.wait = engine, wait
 
     def count(self, sql: str) -> Exact[pa.Table]:
-        time.sleep(self.seconds)
+        self.wait()
         return self.engine.count(sql)
 
     def close(self) -> None:
@@ -152,8 +151,7 @@ class Slow:
         self.close()
 
 
-def slowed(server: Served, seconds: float, analyst: str = "alice") -> None:
-    """One analyst's engine becomes slow, those of others stay as they are."""
-    curators = server.curators
-    slow = Slow(curators.of(analyst)._engine, seconds)
-    curators._made[analyst] = Curator(curators.policy, ledger=curators.ledger, engine=slow, analyst=analyst)
+def slowed(curators: Curators, analyst: str, wait: Callable[[], object]) -> None:
+    """One analyst's engine waits, those of others stay as they are."""
+    curator = curators.of(analyst)
+    curator._engine = Slow(curator._engine, wait)

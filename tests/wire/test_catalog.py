@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from discreet.app.policies import load
 from discreet.app.serve.catalog import Shadow
 from discreet.core.errors import RequestError
-from tests.wire.postgres import OWNER, running
+from tests.engines.servers import OWNER, cluster
 from tests.wire.served import Served, served
 
 ABOUT = [
@@ -84,8 +84,10 @@ def test_what_there_is_none_of_is_counted_as_nothing(long_lived: Served) -> None
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[int]:
-    with running() as port:
-        with psycopg.connect(f"host=127.0.0.1 port={port} user={OWNER}", autocommit=True) as connection:
+    with cluster() as port:
+        with psycopg.connect(
+            f"host=127.0.0.1 port={port} user={OWNER} dbname=postgres", autocommit=True
+        ) as connection:
             connection.execute("CREATE ROLE shadow LOGIN")
             connection.execute("CREATE DATABASE shadow OWNER shadow")
             connection.execute("CREATE DATABASE kept OWNER shadow")

@@ -18,6 +18,7 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.core.guarantees import PureDP
+from tests.conftest import PATIENCE
 from tests.wire.served import PASSWORD, Served, slowed
 
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY sex"
@@ -35,7 +36,7 @@ def psql(server: Served, *commands: str) -> str:
     words = ["psql", server.address, "--no-psqlrc", "--pset=pager=off"]
     for command in commands:
         words += ["-c", command]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.stdout + done.stderr
 
 
@@ -237,14 +238,20 @@ def test_what_is_cancelled_before_it_is_charged_costs_nothing(server: Served) ->
 
 
 def test_what_is_cancelled_after_it_is_charged_is_given_the_next_time_for_nothing(server: Served) -> None:
-    slowed(server, 1.5)
+    told, counting = threading.Event(), threading.Event()
+
+    def count() -> None:
+        counting.set()
+        assert told.wait(PATIENCE)
+
+    slowed(server.curators, "alice", count)
     with psycopg.connect(server.address, autocommit=True) as connection:
-        told = threading.Event()
 
         def cancel() -> None:
+            assert counting.wait(PATIENCE)
+            assert server.charges() == 1
             while not told.wait(0.1):
-                if server.charges():
-                    connection.cancel_safe()
+                connection.cancel_safe()
 
         thread = threading.Thread(target=cancel)
         thread.start()

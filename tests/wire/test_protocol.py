@@ -11,7 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.app.wire.commands import split
@@ -276,7 +276,7 @@ MESSAGES = st.one_of(
 )
 
 
-FUZZED = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZED = settings(max_examples=150)
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=6))

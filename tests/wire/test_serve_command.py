@@ -13,6 +13,7 @@ import httpx
 import psycopg
 import pytest
 
+from tests.conftest import PATIENCE
 from tests.wire.served import write_data
 
 
@@ -36,14 +37,14 @@ def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
         _choose_password(told)
     finally:
         server.send_signal(signal.SIGTERM)
-        said = server.communicate(timeout=60)
+        said = server.communicate(timeout=PATIENCE)
     assert (server.returncode, said[1]) == (0, "")
 
 
 def _choose_password(told: dict[str, Any]) -> None:
     """The custodian's first password opens nothing but the place where another is chosen."""
     url, first = f"http://127.0.0.1:{told['http']['port']}", told["passwords"]["custodian"]
-    with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE) as client:
         entered = client.post("/api/login", json={"name": "custodian", "password": first}).json()
         assert client.get("/api/ledger").json()["code"] == "password"
         client.headers["X-CSRF-Token"] = entered["csrf"]
@@ -63,7 +64,7 @@ def _choose_password(told: dict[str, Any]) -> None:
 )
 def test_what_it_cannot_do_is_said_in_one_sentence(tmp_path: Path, words: list[str], said: str) -> None:
     server = _started(*words)
-    out, err = server.communicate(timeout=60)
+    out, err = server.communicate(timeout=PATIENCE)
     assert (server.returncode, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
