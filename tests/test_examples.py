@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from discreet.app.sample import write, write_policy
+from tests.test_docs import DOCS, words
 from tests.wire.served import served
 
+PROMPT = "discreet=> "
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SAID = {
     "ask": ["It would cost epsilon 0.1 of 1.65", "may now give it at most 1.11%", "charged again: no"],
@@ -53,6 +57,13 @@ def ran(name: str, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
 
 
+def shared(folder: Path) -> Path:
+    """The samples with an analyst whom `served` knows."""
+    with (folder / "sample" / "privacy.yaml").open("a") as policy:
+        policy.write("analysts: {alice: {share: 100%}}\n")
+    return folder / "sample"
+
+
 @pytest.mark.parametrize("name", SAID)
 def test_an_example_runs_and_prints_what_it_is_about(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -71,16 +82,31 @@ def test_no_example_is_left_untried() -> None:
 def test_a_client_asks_a_server_of_the_samples(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with (folder / "sample" / "privacy.yaml").open("a") as policy:
-        policy.write("analysts:\n  alice: {share: 50%}\n  bob: {share: 50%}\n")
-    with served(folder / "sample") as server:
+    with served(shared(folder)) as server:
         ran("connect_psql", monkeypatch, server.address)
         assert server.charges() == 1
     printed = capsys.readouterr().out
     assert "cost: epsilon 0.1 of 1.65" in printed
     assert "NOTICE: cost: epsilon 0.1 (entry 1)" in printed
-    assert "left of the own share: epsilon 0.72534" in printed
+    assert "left of the own share: epsilon 1.55068" in printed
     assert "refused, for nothing: ask: the question would show rows." in printed
+
+
+def test_the_guide_to_psql_shows_what_it_says(folder: Path) -> None:
+    if shutil.which("psql") is None:
+        pytest.skip("psql is not installed: apt-get install postgresql-client")
+    (block,) = re.findall(r"```psql\n(.*?)```", (DOCS / "how-to" / "connect-psql.md").read_text(), re.DOTALL)
+    lines = block.splitlines()
+    asked = [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
+    with served(shared(folder)) as server:
+        command = ["psql", server.address, "--no-psqlrc", "--pset=pager=off"]
+        done = subprocess.run(
+            [*command, *(word for each in asked for word in ("-c", each))],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    said = words(done.stdout + done.stderr)
+    for line in lines:
+        assert line.startswith(PROMPT) or words(line) in said, line
 
 
 def test_the_figure_of_many_questions_has_three_methods(folder: Path) -> None:
