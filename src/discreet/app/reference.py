@@ -3,6 +3,7 @@
 command-line.md     what every verb says of itself
 policy.md           what a policy may hold
 policy.schema.json  the same for editors: `# yaml-language-server: $schema=policy.schema.json`
+rooms.svg           what stands on what
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from discreet.app import rooms
 from discreet.app.cli import FAMILIES, VERBS, command_line
 from discreet.core.policy import Policy
 
@@ -32,6 +34,7 @@ def pages() -> dict[str, str]:
         "command-line.md": commands(),
         "policy.md": policy(schema),
         "policy.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
+        "rooms.svg": rooms.picture(),
     }
 
 

@@ -34,8 +34,10 @@ def connect(
         },
     )
     connection.execute("SET TimeZone = 'UTC'")
-    # Without a script of its own (python -c, a notebook) DuckDB writes a progress bar to stdout.
-    connection.execute("SET enable_progress_bar = false")
+    # Without a script of its own (python -c, a notebook) DuckDB writes a progress bar to stdout. Where
+    # Jupyter has nothing to draw it with there is none, and it is an error to say so.
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 

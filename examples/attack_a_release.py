@@ -1,0 +1,51 @@
+"""Attack a release: a 4-anonymous table of the literature, and a neighbour who knows Bob's age and zip code.
+
+python examples/attack_a_release.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.app.trials.attacking import Request, tried
+from discreet.belief.wording import percent
+
+HOSPITAL = """zip,age,nationality,disease
+130**,< 30,*,Heart Disease
+130**,< 30,*,Heart Disease
+130**,< 30,*,Viral Infection
+130**,< 30,*,Viral Infection
+1485*,>= 40,*,Cancer
+1485*,>= 40,*,Heart Disease
+1485*,>= 40,*,Viral Infection
+1485*,>= 40,*,Viral Infection
+130**,3*,*,Cancer
+130**,3*,*,Cancer
+130**,3*,*,Cancer
+130**,3*,*,Cancer
+"""
+NEIGHBOURS = "name,zip,age,nationality\nBob,13053,31,American\nUmeko,13068,21,Japanese\n"
+
+
+def main() -> None:
+    Path("hospital.csv").write_text(HOSPITAL)
+    Path("neighbours.csv").write_text(NEIGHBOURS)
+    request = Request(
+        release="hospital.csv", knows="neighbours.csv", quasi="zip,age,nationality", sensitive="disease"
+    )
+    trial, _ = tried(request, lambda _: None)
+
+    for each in trial.tried:
+        print(f"{each.name}: right {percent(each.findings.success)}", end=", ")
+        print(f"guessing {percent(each.findings.baseline)}")
+        for found in each.findings.victims:
+            print(f"  {found.victim}: {found.claim}, {percent(found.prior)} → {percent(found.posterior)}")
+    strongest = trial.strongest
+    if strongest is not None:
+        print(f"\nThe strongest is {strongest.name}. It is stopped by: {strongest.findings.stopped_by}")
+    for why, skipped in trial.reasons.items():
+        print(f"Not run ({', '.join(each.name for each in skipped)}): {why}")
+
+
+if __name__ == "__main__":
+    main()

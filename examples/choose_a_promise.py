@@ -1,0 +1,34 @@
+"""Choose a promise: what it says in words, what other ways to choose epsilon come to, what noise it takes.
+
+python examples/choose_a_promise.py
+"""
+
+from __future__ import annotations
+
+from discreet import Promise
+from discreet.belief import belief, choosing
+from discreet.belief.wording import percent
+
+
+def main() -> None:
+    promise = Promise(0.01, 0.05)  # a claim of 1% may be held with 5% at most, after everything
+    print(promise.explain().partition("\n\n")[0], "\n")
+    print(f"gamma {promise.gamma:.3f}, epsilon {promise.epsilon:.4f}")
+    print(f"A count takes Laplace noise of scale {promise.laplace_scale(1):.2f}.\n")
+
+    print("The same epsilon, for other beliefs:")
+    for prior in (0.001, 0.01, 0.1, 0.5):
+        print(f"  {percent(prior):>5} → at most {percent(belief(prior, promise.epsilon).highest)}")
+
+    print("\nOther ways to arrive at an epsilon, each with what it allows:")
+    ways = {
+        "a count within ±10, with 95%": choosing.accuracy_first(10, 0.05),
+        "nobody of 1,000 is found with more than 5%": choosing.identifiability(1_000, 0.05),
+    }
+    for said, way in ways.items():
+        allowed = percent(belief(0.01, way.epsilon).highest)
+        print(f"  {said}: epsilon {way.epsilon:.3g}, so 1% → at most {allowed}")
+
+
+if __name__ == "__main__":
+    main()
