@@ -20,6 +20,7 @@ from sqlglot import exp, parse_one
 
 from discreet.engines.dialects.dialect import unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
+from discreet.engines.dialects.marks import plain
 
 LONGEST_NAME, SHORT = 63, 80
 WIDEST = "1.7976931348623155e308"
@@ -54,12 +55,15 @@ class Postgres:
     def constants(self) -> frozenset[str]:
         return CONSTANTS
 
+    def called(self, name: str) -> str:
+        """PostgreSQL would cut a long name off, and two might become one."""
+        if len(name.encode()) <= LONGEST_NAME:
+            return name
+        digest = hashlib.sha256(name.encode()).hexdigest()[:24]
+        return f"{name.encode()[:32].decode(errors='ignore')}~{digest}"
+
     def quoted(self, name: str) -> str:
-        """A name; PostgreSQL would cut a long one off, and two might become one."""
-        if len(name.encode()) > LONGEST_NAME:
-            digest = hashlib.sha256(name.encode()).hexdigest()[:24]
-            name = f"{name.encode()[:32].decode(errors='ignore')}~{digest}"
-        return '"' + name.replace('"', '""') + '"'
+        return '"' + self.called(name).replace('"', '""') + '"'
 
     def literal(self, text: str) -> str:
         if "\0" in text:
@@ -147,14 +151,11 @@ class Postgres:
 
     # -- Lists ------------------------------------------------------------------------------------------
 
-    def place(self, values: tuple[str, ...], of: Piece) -> str:
-        return f"array_position({self._texts(values)}, {of.text})"
+    def place(self, values: str, of: Piece) -> str:
+        return f"array_position({values}, {of.text})"
 
-    def at(self, values: tuple[str, ...], place: str) -> str:
-        return f"({self._texts(values)})[{place}]"
-
-    def _texts(self, values: tuple[str, ...]) -> str:
-        return self.listed([self.literal(value) for value in values], Kind(family=Family.TEXT))
+    def at(self, values: str, place: str) -> str:
+        return f"({values})[{place}]"
 
     def listed(self, items: Sequence[str], of: Kind) -> str:
         return f"CAST(ARRAY[{', '.join(items)}] AS {TYPES[of.family]}[])"
@@ -251,7 +252,7 @@ def _with_names(form: Callable[..., str], *parts: str) -> str:
     OFFSET 0 keeps the planner from writing them out again. A total or a window would be one of the single row
     that the names are of, so it is written out.
     """
-    if max(map(len, parts)) <= SHORT or any(TOTALS.search(part) for part in parts):
+    if max(len(plain(part)) for part in parts) <= SHORT or any(TOTALS.search(part) for part in parts):
         return form(*parts)
     names = [f'"v"."{letter}"' for letter in "ab"[: len(parts)]]
     values = ", ".join(f'{part} AS "{letter}"' for part, letter in zip(parts, "ab", strict=False))

@@ -62,6 +62,9 @@ class SparkSql:
     def constants(self) -> frozenset[str]:
         return CONSTANTS
 
+    def called(self, name: str) -> str:
+        return name
+
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
 
@@ -151,14 +154,11 @@ class SparkSql:
 
     # -- Lists ------------------------------------------------------------------------------------------
 
-    def place(self, values: tuple[str, ...], of: Piece) -> str:
-        return f"array_position({self._texts(values)}, {of.text})"
+    def place(self, values: str, of: Piece) -> str:
+        return f"array_position({values}, {of.text})"
 
-    def at(self, values: tuple[str, ...], place: str) -> str:
-        return f"element_at({self._texts(values)}, CAST({place} AS INT))"
-
-    def _texts(self, values: tuple[str, ...]) -> str:
-        return self.listed([self.literal(value) for value in values], Kind(family=Family.TEXT))
+    def at(self, values: str, place: str) -> str:
+        return f"element_at({values}, CAST({place} AS INT))"
 
     def listed(self, items: Sequence[str], of: Kind) -> str:
         return f"CAST(array({', '.join(items)}) AS ARRAY<{TYPES[of.family]}>)"
