@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import sqlglot
@@ -35,6 +37,7 @@ from discreet.engines.faults import CUSTODIAN, TEXT
 
 DEEP = 10_000
 KEPT = 256
+LOCK = Lock()
 NUMBER = re.compile(r"-?(\d+\.?\d*([eE][+-]?\d+)?|inf|nan)")
 PARENTHESES = (TokenType.L_PAREN, TokenType.R_PAREN)
 FORBIDDEN = (
@@ -73,10 +76,9 @@ class Statements:
 def checked(text: str, statement: Written, sql: str, dialect: Dialect) -> None:
     """Refuse a text that does not say what the statement means, which is our `sql` for another engine."""
     try:
-        wrong = _wrong(text, statement, sql, dialect)
+        with _deep():
+            wrong = _wrong(text, statement, sql, dialect)
     except RecursionError:
-        wrong = None
-    if wrong is None:
         unsupported(dialect.name, "so deep a nesting")
     if wrong:
         incident = f"{Randomness().bits(48):012x}"
@@ -103,11 +105,22 @@ def _wrong(text: str, statement: Written, sql: str, dialect: Dialect) -> str:
 
 
 def _parsed(text: str, dialect: Dialect) -> tuple[list[Token], list[Any]]:
-    """Its words and its trees; statements nest more deeply than Python is prepared for."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP))
+    """Its words and its trees."""
     grammar = sqlglot.Dialect.get_or_raise(dialect.grammar)
     words = list(grammar.tokenize(text))
     return words, [tree for tree in grammar.parser().parse(words, text) if tree is not None]
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Statements nest more deeply than Python expects; one at a time, as the limit is everybody's."""
+    with LOCK:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, DEEP))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
 
 
 # -- As meant -----------------------------------------------------------------------------------------------

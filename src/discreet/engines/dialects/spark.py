@@ -15,14 +15,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
+from discreet.core.numerals import BLANKS, NUMBER
 from discreet.engines.dialects.dialect import unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 
 INFINITY = "CAST('Infinity' AS DOUBLE)"
 NAN = "CAST('NaN' AS DOUBLE)"
 ZERO = "CAST(0 AS DOUBLE)"
-BLANKS = r"[ \t\n\x0B\f\r]*"
-NUMBER = rf"^{BLANKS}[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,4}})?{BLANKS}$"
 POSITIVE, NEGATIVE = rf"(?i)^{BLANKS}[+]?(inf|infinity){BLANKS}$", rf"(?i)^{BLANKS}[-](inf|infinity){BLANKS}$"
 NOT_A_NUMBER = rf"(?i)^{BLANKS}[+-]?nan{BLANKS}$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"

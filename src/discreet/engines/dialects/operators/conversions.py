@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.core.numerals import NUMERAL
 from discreet.engines.dialects import kinds
 from discreet.engines.dialects.dialect import unsupported
 from discreet.engines.dialects.expressions import Expressions, Writers, floats
@@ -70,6 +71,13 @@ def _of_values(writer: Expressions, piece: Piece, to: Kind) -> Piece:
     return Piece(text=f"CASE WHEN {piece.text} IN ({among}) THEN {piece.text} END", kind=to)
 
 
+def read(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    """Text that is to be read as a number: whether it is a numeral, the dialect's conversion asks first."""
+    if node.expression.name != NUMERAL or not isinstance(node.parent, exp.Cast):
+        unsupported(writer.dialect.name, "a pattern")
+    return writer.write(node.this, scope)
+
+
 def kind_of(writer: Expressions, to: Any) -> Kind:
     """What a type's name means."""
     if to.this is exp.DType.ENUM:
@@ -82,4 +90,4 @@ def kind_of(writer: Expressions, to: Any) -> Kind:
     return TYPES[to.this]
 
 
-WRITERS: Writers = {exp.Cast: cast, exp.TryCast: cast}
+WRITERS: Writers = {exp.Cast: cast, exp.TryCast: cast, exp.RegexpExtract: read}
