@@ -179,9 +179,9 @@ def test_nothing_can_be_written_through_the_connection(postgres: PostgresServer)
 def test_a_text_that_says_more_than_our_statement_does_not_run(
     text: str, told: str, dialect: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    statement = Written(text=text, columns={}, tables=frozenset({"visits"}))
+    statement = Written(meant=text, columns={}, tables=frozenset({"visits"}))
     with pytest.raises(EngineFault):
-        checked(statement, "SELECT 1 FROM visits", dialect)
+        checked(text, statement, "SELECT 1 FROM visits", dialect)
     assert told in caplog.text
 
 

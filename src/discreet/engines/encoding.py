@@ -2,6 +2,7 @@
 
 Total       every expression has a value for whatever the source holds. What cannot be read as the declared
             type is NULL; nothing raises, so neither an error nor its absence tells of the data.
+Text        that is read as a number is a numeral, the same on every engine (`core.numerals`).
 Numbers     with bounds: steps of the declared resolution, rounded to the nearest and clamped, infinities
             too. The way through DOUBLE is exact for integers: bounds stay below 2**53, and rounding a
             larger integer does not bring it back between them. NaN is NULL.
@@ -19,6 +20,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
+from discreet.core.numerals import numeral
 from discreet.core.policy import Column, Kind
 from discreet.engines.connection import literal, quoted
 
@@ -41,7 +43,7 @@ def person(column: Column, name: str, source_type: str) -> str:
     """SQL text that gives the identifier of the person as text, or NULL where there is nobody."""
     value, source_type = _plain(name, source_type)
     text = f"nullif(TRY_CAST({value} AS VARCHAR), '')"
-    whole = f"TRY_CAST({value} AS HUGEINT)"
+    whole = f"TRY_CAST({_numeral(value, source_type)} AS HUGEINT)"
     if source_type.startswith(ROUNDED):
         number = f"CASE WHEN {value} = {whole} THEN {whole}::VARCHAR ELSE {text} END"
         return f"CASE WHEN NOT isnan(TRY_CAST({value} AS DOUBLE)) THEN {number} END"
@@ -57,11 +59,17 @@ def _plain(name: str, source_type: str) -> tuple[str, str]:
     return f"TRY_CAST({quoted(name)} AS VARCHAR)", "VARCHAR"
 
 
-def _integer(column: Column, value: str, _: str) -> str:
+def _numeral(value: str, source_type: str) -> str:
+    return numeral(value) if source_type == "VARCHAR" else value
+
+
+def _integer(column: Column, value: str, source_type: str) -> str:
+    value = _numeral(value, source_type)
     return f"TRY_CAST({value} AS BIGINT)" if column.grid is None else _steps(column, column.grid, value)
 
 
-def _decimal(column: Column, value: str, _: str) -> str:
+def _decimal(column: Column, value: str, source_type: str) -> str:
+    value = _numeral(value, source_type)
     if column.grid is not None:
         return _steps(column, column.grid, value)
     number = f"TRY_CAST({value} AS DOUBLE)"

@@ -27,10 +27,11 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.engines import relations
-from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects import marks
+from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.kinds import Family
 from discreet.engines.dialects.postgres import LONGEST_NAME, Postgres
-from discreet.engines.dialects.statements import Relation, Written, written
+from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
 from discreet.engines.relations import Origin, Tables
 
@@ -73,6 +74,7 @@ class PostgreSQL:
 
     def __init__(self, connection: Any, tables: Tables) -> None:
         self._connection, self._tables = connection, tables
+        self._statements = Statements(dialect=DIALECT, relations=tables.relations)
 
     @classmethod
     def open(cls, policy: Policy, address: str, key: bytes) -> Self:
@@ -107,16 +109,13 @@ class PostgreSQL:
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
-        self._written(sql)
+        self._statements(sql)
 
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
-        statement = self._written(sql)
-        text = _defined(checked(statement, sql, DIALECT), statement, self._tables)
+        statement = self._statements(sql)
+        text = _defined(statement.text, statement, self._tables)
         return guarded(lambda: Exact(_selected(self._connection, text, statement)))
-
-    def _written(self, sql: str) -> Written:
-        return written(sql, DIALECT, self._tables.relations)
 
     def close(self) -> None:
         self._connection.close()
@@ -157,8 +156,12 @@ def origin(connection: Any, name: str, source: str, declared: list[str] | None =
     types, place = _columns(connection, name, source)
     forms = {column: TYPES.get(kind, AS_TEXT) for column, kind in types.items()}
     read = relations.columns(name, source, forms, declared, DIALECT)
-    text = f"(SELECT {read.text} FROM {'.'.join(map(DIALECT.quoted, place))})"
+    text = f"(SELECT {read.text} FROM {_place(place)})"
     return Origin(text=text, table=".".join(place), types=read.types)
+
+
+def _place(parts: tuple[str, ...]) -> str:
+    return ".".join(marks.named(part, DIALECT) for part in parts)
 
 
 def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -206,7 +209,7 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
         place = (schema, f"discreet_{version}_{name}"[:LONGEST_NAME])
         guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
         found[name] = Relation(
-            text=".".join(map(DIALECT.quoted, place)),
+            text=_place(place),
             columns=relation.columns,
             tables=frozenset({".".join(place)}),
         )

@@ -14,11 +14,11 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines import linking, ranking
 from discreet.engines.connection import quoted
-from discreet.engines.dialects import kinds
-from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects import kinds, marks
+from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.kinds import Kind
-from discreet.engines.dialects.statements import Relation, Written, written
+from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.sources import Reading
 
 SOURCE, TABLE = "_discreet_source", "_discreet_table"
@@ -86,7 +86,7 @@ def columns(
                 hint="Correct its name in the policy, or take it out.",
             )
         form, types[column] = forms[own]
-        outputs.append(f"{form.format(dialect.quoted(own))} AS {dialect.quoted(column)}")
+        outputs.append(f"{form.format(marks.named(own, dialect))} AS {marks.named(column, dialect)}")
     return Columns(text=", ".join(outputs), types=types)
 
 
@@ -98,29 +98,24 @@ def plain(origins: Mapping[str, Origin]) -> Tables:
 def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> Tables:
     """Every table of the policy over the engine's own ones; what is written for them is checked here."""
     known: dict[str, Relation] = {_source(name): origin.relation for name, origin in origins.items()}
+    written = Statements(dialect=dialect, relations=known)
     found: dict[str, Relation] = {}
     definitions: dict[str, Written] = {}
     for name in linking.in_order(policy):
         reading = Reading(relation=quoted(_source(name)), types=dict(origins[name].types))
-        statement = _checked(ranking.rows(name, policy, reading), dialect, known)
+        statement = written(ranking.rows(name, policy, reading))
         definitions[f"{TABLE} {name}"] = statement
         found[name] = _called(f"{TABLE} {name}", statement, dialect)
         for column in linking.awaited(name, policy):
-            owners = _checked(ranking.owners(name, column, policy, reading), dialect, known)
+            owners = written(ranking.owners(name, column, policy, reading))
             known[f"_discreet_owners {name} {column}"] = Relation(
-                text=f"({owners.text})", columns=owners.columns, tables=owners.tables
+                text=f"({owners.meant})", columns=owners.columns, tables=owners.tables
             )
     return Tables(relations=found, definitions=definitions)
 
 
-def _checked(text: str, dialect: Dialect, known: Mapping[str, Relation]) -> Written:
-    statement = written(text, dialect, known)
-    checked(statement, text, dialect)
-    return statement
-
-
 def _called(name: str, statement: Written, dialect: Dialect) -> Relation:
-    return Relation(text=dialect.quoted(name), columns=statement.columns, tables=frozenset({name}))
+    return Relation(text=marks.named(name, dialect), columns=statement.columns, tables=frozenset({name}))
 
 
 def _source(name: str) -> str:

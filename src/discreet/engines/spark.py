@@ -34,9 +34,10 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.engines import relations
-from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects import marks
+from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.spark import SparkSql
-from discreet.engines.dialects.statements import Written, written
+from discreet.engines.dialects.statements import Written
 from discreet.engines.faults import guarded
 from discreet.engines.ranking import KEYS
 from discreet.engines.relations import Origin, Tables
@@ -79,6 +80,7 @@ class Spark:
 
     def __init__(self, session: Any, tables: Tables) -> None:
         self._session, self._tables = session, tables
+        self._statements = Statements(dialect=DIALECT, relations=tables.relations)
 
     @classmethod
     def open(cls, policy: Policy, address: str, key: bytes) -> Self:
@@ -104,15 +106,12 @@ class Spark:
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
-        self._written(sql)
+        self._statements(sql)
 
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
-        text = checked(self._written(sql), sql, DIALECT)
+        text = self._statements(sql).text
         return guarded(lambda: Exact(_selected(self._session, text)))
-
-    def _written(self, sql: str) -> Written:
-        return written(sql, DIALECT, self._tables.relations)
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""
@@ -181,7 +180,9 @@ def origin(session: Any, name: str, source: str, declared: list[str] | None = No
     read = relations.columns(name, "its source", forms, declared, DIALECT)
     view = f"_discreet_origin {name}"
     frame.createOrReplaceTempView(DIALECT.quoted(view))
-    return Origin(text=f"(SELECT {read.text} FROM {DIALECT.quoted(view)})", table=view, types=read.types)
+    return Origin(
+        text=f"(SELECT {read.text} FROM {marks.named(view, DIALECT)})", table=view, types=read.types
+    )
 
 
 def _read_as(kind: str) -> tuple[str, str]:

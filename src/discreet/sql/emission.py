@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from discreet.core.numerals import numeral
 from discreet.sql.types import Family, Type
 
 LARGEST = 2**1000
@@ -93,7 +94,8 @@ def casting(args: tuple[str, ...], types: Types, result: Type, options: tuple[st
         "text": "VARCHAR",
         "boolean": "BOOLEAN",
     }
-    cast = f"TRY_CAST({args[0]} AS {target[options[0]]})"
+    read = types[0].family is Family.TEXT and target[options[0]] == "DOUBLE"
+    cast = f"TRY_CAST({numeral(args[0]) if read else args[0]} AS {target[options[0]]})"
     if options[0] == "integer":
         nearest = f"round_even({cast}, 0)"  # as the engine's own cast does
         return f"CAST({nearest} AS BIGINT)" if result.integral else _finite(f"({nearest} + 0e0)")

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
+from discreet.core.numerals import NUMBER, SPECIAL
 from discreet.engines.dialects.dialect import unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
+from discreet.engines.dialects.marks import plain
 
 LONGEST_NAME, SHORT = 63, 80
 WIDEST = "1.7976931348623155e308"
-NUMBER = r"^[ \t\n\v\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?[ \t\n\v\f\r]*$"
-SPECIAL = r"^[ \t\n\v\f\r]*[+-]?(inf|infinity|nan)[ \t\n\v\f\r]*$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
 CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})(\.[0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
 ORDER = ("+", "-")
@@ -54,12 +54,15 @@ class Postgres:
     def constants(self) -> frozenset[str]:
         return CONSTANTS
 
+    def called(self, name: str) -> str:
+        """PostgreSQL would cut a long name off, and two might become one."""
+        if len(name.encode()) <= LONGEST_NAME:
+            return name
+        digest = hashlib.sha256(name.encode()).hexdigest()[:24]
+        return f"{name.encode()[:32].decode(errors='ignore')}~{digest}"
+
     def quoted(self, name: str) -> str:
-        """A name; PostgreSQL would cut a long one off, and two might become one."""
-        if len(name.encode()) > LONGEST_NAME:
-            digest = hashlib.sha256(name.encode()).hexdigest()[:24]
-            name = f"{name.encode()[:32].decode(errors='ignore')}~{digest}"
-        return '"' + name.replace('"', '""') + '"'
+        return '"' + self.called(name).replace('"', '""') + '"'
 
     def literal(self, text: str) -> str:
         if "\0" in text:
@@ -147,14 +150,11 @@ class Postgres:
 
     # -- Lists ------------------------------------------------------------------------------------------
 
-    def place(self, values: tuple[str, ...], of: Piece) -> str:
-        return f"array_position({self._texts(values)}, {of.text})"
+    def place(self, values: str, of: Piece) -> str:
+        return f"array_position({values}, {of.text})"
 
-    def at(self, values: tuple[str, ...], place: str) -> str:
-        return f"({self._texts(values)})[{place}]"
-
-    def _texts(self, values: tuple[str, ...]) -> str:
-        return self.listed([self.literal(value) for value in values], Kind(family=Family.TEXT))
+    def at(self, values: str, place: str) -> str:
+        return f"({values})[{place}]"
 
     def listed(self, items: Sequence[str], of: Kind) -> str:
         return f"CAST(ARRAY[{', '.join(items)}] AS {TYPES[of.family]}[])"
@@ -251,7 +251,7 @@ def _with_names(form: Callable[..., str], *parts: str) -> str:
     OFFSET 0 keeps the planner from writing them out again. A total or a window would be one of the single row
     that the names are of, so it is written out.
     """
-    if max(map(len, parts)) <= SHORT or any(TOTALS.search(part) for part in parts):
+    if max(len(plain(part)) for part in parts) <= SHORT or any(TOTALS.search(part) for part in parts):
         return form(*parts)
     names = [f'"v"."{letter}"' for letter in "ab"[: len(parts)]]
     values = ", ".join(f'{part} AS "{letter}"' for part, letter in zip(parts, "ab", strict=False))
@@ -324,20 +324,17 @@ _TO_DOUBLE = (
 _IS_NUMBER = f"{{x}} ~ '{NUMBER}'"
 _TEXT_DOUBLE = (
     f"(CASE WHEN {_IS_NUMBER} THEN {_TO_DOUBLE.replace('{n}', _NUMERIC)} "
-    f"WHEN {{x}} ~* '{SPECIAL}' THEN CAST({_TRIMMED} AS double precision) END)"
+    f"WHEN {{x}} ~ '{SPECIAL}' THEN CAST({_TRIMMED} AS double precision) END)"
 )
 
 
-def _whole_within(number: str, limit: str, then: str) -> str:
-    return f"CASE WHEN abs({number}) < {limit} THEN {then} END"
-
-
+_INTEGERS = "BETWEEN -9223372036854775808 AND 9223372036854775807"
 _TEXT_INTEGER = (
-    f"(CASE WHEN {_IS_NUMBER} THEN "
-    f"{_whole_within(f'round({_NUMERIC})', '9223372036854775808', f'CAST(round({_NUMERIC}) AS bigint)')} END)"
+    f"(CASE WHEN {_IS_NUMBER} THEN CASE WHEN round({_NUMERIC}) {_INTEGERS} "
+    f"THEN CAST(round({_NUMERIC}) AS bigint) END END)"
 )
 _TEXT_WIDE = (
-    f"(CASE WHEN {_IS_NUMBER} THEN {_whole_within(f'round({_NUMERIC})', '1e38', f'round({_NUMERIC})')} END)"
+    f"(CASE WHEN {_IS_NUMBER} THEN CASE WHEN abs(round({_NUMERIC})) < 1e38 THEN round({_NUMERIC}) END END)"
 )
 _DOUBLE_INTEGER = (
     "(CASE WHEN {x} >= -9223372036854775808e0 AND {x} < 9223372036854775808e0 THEN CAST({x} AS bigint) END)"
@@ -408,11 +405,11 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_I, _E): "CAST({x} AS numeric)",
     (_I, _D): "CAST({x} AS double precision)",
     (_I, _T): _AS_TEXT,
-    (_W, _I): "(CASE WHEN abs({x}) < 9223372036854775808 THEN CAST({x} AS bigint) END)",
+    (_W, _I): f"(CASE WHEN {{x}} {_INTEGERS} THEN CAST({{x}} AS bigint) END)",
     (_W, _E): "{x}",
     (_W, _D): "CAST({x} AS double precision)",
     (_W, _T): _AS_TEXT,
-    (_E, _I): "(CASE WHEN abs({x}) < 9223372036854775807 THEN CAST({x} AS bigint) END)",
+    (_E, _I): f"(CASE WHEN round({{x}}) {_INTEGERS} THEN CAST(round({{x}}) AS bigint) END)",
     (_E, _W): "(CASE WHEN abs({x}) < 1e38 THEN round({x}) END)",
     (_E, _D): _DECIMAL_DOUBLE,
     (_E, _T): _AS_TEXT,

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
+from discreet.core.numerals import BLANKS, NUMBER
 from discreet.engines.dialects.dialect import unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 
 INFINITY = "CAST('Infinity' AS DOUBLE)"
 NAN = "CAST('NaN' AS DOUBLE)"
 ZERO = "CAST(0 AS DOUBLE)"
-BLANKS = r"[ \t\n\x0B\f\r]*"
-NUMBER = rf"^{BLANKS}[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,4}})?{BLANKS}$"
 POSITIVE, NEGATIVE = rf"(?i)^{BLANKS}[+]?(inf|infinity){BLANKS}$", rf"(?i)^{BLANKS}[-](inf|infinity){BLANKS}$"
 NOT_A_NUMBER = rf"(?i)^{BLANKS}[+-]?nan{BLANKS}$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
@@ -61,6 +60,9 @@ class SparkSql:
     @property
     def constants(self) -> frozenset[str]:
         return CONSTANTS
+
+    def called(self, name: str) -> str:
+        return name
 
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
@@ -151,14 +153,11 @@ class SparkSql:
 
     # -- Lists ------------------------------------------------------------------------------------------
 
-    def place(self, values: tuple[str, ...], of: Piece) -> str:
-        return f"array_position({self._texts(values)}, {of.text})"
+    def place(self, values: str, of: Piece) -> str:
+        return f"array_position({values}, {of.text})"
 
-    def at(self, values: tuple[str, ...], place: str) -> str:
-        return f"element_at({self._texts(values)}, CAST({place} AS INT))"
-
-    def _texts(self, values: tuple[str, ...]) -> str:
-        return self.listed([self.literal(value) for value in values], Kind(family=Family.TEXT))
+    def at(self, values: str, place: str) -> str:
+        return f"element_at({values}, CAST({place} AS INT))"
 
     def listed(self, items: Sequence[str], of: Kind) -> str:
         return f"CAST(array({', '.join(items)}) AS ARRAY<{TYPES[of.family]}>)"

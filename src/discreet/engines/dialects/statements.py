@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
+from discreet.engines.dialects import marks
 from discreet.engines.dialects.dialect import Dialect, unsupported
 from discreet.engines.dialects.expressions import Expressions
 from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects.operators import OPERATORS
+from discreet.engines.dialects.operators.windows import frame, ordering
 from discreet.engines.dialects.scope import Columns, Scope
 
 KEPT = "_discreet_kept"
@@ -41,7 +45,7 @@ CLAUSES = {
 class Relation:
     """What a name in a statement stands for: text to select from, and the columns there.
 
-    `tables` are the names, as sqlglot reads them, of what the text reads.
+    `tables` are the names, as sqlglot reads them, of what the text reads; the text is marked (`marks`).
     """
 
     text: str
@@ -51,18 +55,25 @@ class Relation:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A statement in a dialect, the columns that it gives, and the tables that it reads."""
+    """A statement in a dialect with marks, the columns that it gives, and the tables that it reads."""
 
-    text: str
+    meant: str
     columns: Columns
     tables: frozenset[str]
     values: frozenset[str] = frozenset()
 
+    @cached_property
+    def text(self) -> str:
+        """Without marks."""
+        return marks.plain(self.meant)
+
 
 def written(sql: str, dialect: Dialect, relations: Mapping[str, Relation]) -> Written:
     """One SELECT of ours for another engine; `values` are those that the policy declares of what it reads."""
-    tree = sqlglot.parse_one(sql, read="duckdb")
-    found = Writer(dialect=dialect, relations=relations).query(tree)
+    try:
+        found = Writer(dialect=dialect, relations=relations).query(sqlglot.parse_one(sql, read="duckdb"))
+    except RecursionError:
+        unsupported(dialect.name, "so deep a nesting")
     read = [each for each in relations.values() if each.tables & found.tables]
     values = {value for each in read for kind in each.columns.values() for value in kind.values}
     return replace(found, values=frozenset(values))
@@ -77,7 +88,10 @@ class Writer:
 
     @property
     def _expressions(self) -> Expressions:
-        return Expressions(dialect=self.dialect)
+        return Expressions(dialect=self.dialect, operators=OPERATORS)
+
+    def _name(self, name: str) -> str:
+        return marks.named(name, self.dialect)
 
     def query(self, node: Any) -> Written:
         if isinstance(node, exp.Subquery | exp.Paren):
@@ -89,7 +103,7 @@ class Writer:
             found = inner._select(node)
         else:
             unsupported(self.dialect.name, f"{type(node).__name__} as a statement")
-        return replace(found, text=f"{head}{found.text}")
+        return replace(found, meant=f"{head}{found.meant}")
 
     def _with(self, node: Any) -> tuple[str, Writer]:
         ctes = node.args.get("with_")
@@ -99,8 +113,8 @@ class Writer:
         for cte in ctes.expressions:
             found = writer.query(cte.this)
             name = cte.alias
-            parts.append(f"{self.dialect.quoted(name)} AS ({found.text})")
-            own = Relation(text=self.dialect.quoted(name), columns=found.columns, tables=found.tables)
+            parts.append(f"{self._name(name)} AS ({found.meant})")
+            own = Relation(text=self._name(name), columns=found.columns, tables=found.tables)
             writer = replace(writer, relations={**writer.relations, name: own})
         return f"WITH {', '.join(parts)} ", writer
 
@@ -108,8 +122,8 @@ class Writer:
         if node.args.get("distinct"):
             unsupported(self.dialect.name, "UNION without ALL")
         left, right = self.query(node.left), self.query(node.right)
-        text = f"{left.text} UNION ALL {right.text}"
-        return Written(text=text, columns=left.columns, tables=left.tables | right.tables)
+        text = f"{left.meant} UNION ALL {right.meant}"
+        return Written(meant=text, columns=left.columns, tables=left.tables | right.tables)
 
     # -- SELECT -----------------------------------------------------------------------------------------
 
@@ -122,10 +136,10 @@ class Writer:
         outputs = self._outputs(node.expressions, scope)
         text = self._body(node, source, scope, outputs)
         columns = {name: piece.kind for name, piece in outputs}
-        return Written(text=text, columns=columns, tables=tables)
+        return Written(meant=text, columns=columns, tables=tables)
 
     def _body(self, node: Any, source: str, scope: Scope, outputs: list[tuple[str, Piece]]) -> str:
-        quoted = self.dialect.quoted
+        quoted = self._name
         shown = [f"{self._typed(piece)} AS {quoted(name)}" for name, piece in outputs]
         rest = self._rest(node, scope)
         distinct = node.args.get("distinct")
@@ -141,7 +155,7 @@ class Writer:
         return self._kept(inner, [name for name, _ in outputs])
 
     def _kept(self, inner: str, names: list[str]) -> str:
-        q = self.dialect.quoted
+        q = self._name
         columns = ", ".join(f"{q('q')}.{q(name)}" for name in names)
         return f"SELECT {columns} FROM ({inner}) AS {q('q')} WHERE {q('q')}.{q(KEPT)}"
 
@@ -159,7 +173,7 @@ class Writer:
             piece = piece or self._expressions.write(each.this, scope)
             order.append(f"{self._expressions.comparable(piece)} NULLS LAST")
         first = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}) = 1"
-        q = self.dialect.quoted
+        q = self._name
         shown = [f"{self._typed(piece)} AS {q(name)}" for name, piece in outputs]
         inner = f"SELECT {', '.join([*shown, f'{first} AS {q(KEPT)}'])}{source}{rest}"
         return self._kept(inner, [name for name, _ in outputs])
@@ -172,7 +186,7 @@ class Writer:
 
     def _windows(self, node: Any, scope: Scope) -> dict[str, str]:
         named = node.args.get("windows") or []
-        return {each.this.name: self._expressions.frame(each, scope) for each in named}
+        return {each.this.name: frame(self._expressions, each, scope) for each in named}
 
     # -- What is selected -------------------------------------------------------------------------------
 
@@ -202,7 +216,7 @@ class Writer:
         ]
 
     def _columns(self, columns: list[tuple[str, str, Any]]) -> list[tuple[str, Piece]]:
-        q = self.dialect.quoted
+        q = self._name
         return [(name, Piece(text=f"{q(alias)}.{q(name)}", kind=kind)) for alias, name, kind in columns]
 
     # -- Where from -------------------------------------------------------------------------------------
@@ -234,11 +248,11 @@ class Writer:
         return f" {'LEFT JOIN' if side else 'JOIN'} {source} ON {condition.text}"
 
     def _source(self, node: Any) -> tuple[str, str, Columns, frozenset[str]]:
-        quoted = self.dialect.quoted
+        quoted = self._name
         if isinstance(node, exp.Subquery):
             alias = node.alias or "s"
             found = self.query(node.this)
-            return f"({found.text}) AS {quoted(alias)}", alias, found.columns, found.tables
+            return f"({found.meant}) AS {quoted(alias)}", alias, found.columns, found.tables
         if not isinstance(node, exp.Table):
             unsupported(self.dialect.name, f"{type(node).__name__} as a source")
         alias, relation = node.alias_or_name, self._relation(node.name)
@@ -291,7 +305,7 @@ class Writer:
             return ""
         known = {name.lower() for _, name, _ in scope.columns()}
         own = {name: piece.kind for name, piece in outputs if name.lower() not in known}
-        found = self._expressions.ordering(order, replace(scope, sources={**scope.sources, "": own}))
+        found = ordering(self._expressions, order, replace(scope, sources={**scope.sources, "": own}))
         return f" ORDER BY {found}"
 
     def _limit(self, node: Any) -> str:

@@ -1,0 +1,163 @@
+"""Likeness: whether a statement in another dialect has, clause by clause, what our own has.
+
+The writer is not asked: both trees are read for themselves, query by query along FROM, JOIN, WITH and UNION.
+Of each SELECT are compared its sources and how they are joined, the names of its outputs, the number of its
+groups and orders, its limit, and the columns that each clause names. What a dialect adds stands within
+expressions (a subquery that names a part), or is one of two forms that are undone here: QUALIFY and DISTINCT
+ON become a column `_discreet_kept` and a filter of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.engines.dialects.dialect import Dialect
+from discreet.engines.dialects.statements import KEPT
+
+Query = exp.Select | exp.Union
+Clauses = dict[str, Any]
+
+
+def unlike(ours: exp.Expr, theirs: exp.Expr, dialect: Dialect) -> str:
+    """What the other statement has that ours does not, or lacks; nothing where they are alike."""
+    for here, there in _pairs(ours, theirs, dialect):
+        if here != there:
+            different = next(name for name in sorted(here | there) if here.get(name) != there.get(name))
+            return f"it has another {different} than our own statement"
+    return ""
+
+
+def _pairs(ours: Any, theirs: Any, dialect: Dialect) -> Iterator[tuple[Clauses, Clauses]]:
+    """The clauses of each SELECT, beside those of the other."""
+    ours, theirs = _query(ours), _query(theirs)
+    yield _form(ours), _form(theirs)
+    for here, there in zip(_within(ours), _within(_unfiltered(theirs)), strict=True):
+        if not isinstance(here, exp.Table):  # what stands for a table is checked where it is made
+            yield from _pairs(here, there, dialect)
+    if isinstance(ours, exp.Select):
+        yield _clauses(ours, dialect), _clauses_of_other(theirs, ours, dialect)
+
+
+def _query(node: Any) -> Any:
+    while isinstance(node, exp.Subquery | exp.Paren | exp.CTE):
+        node = node.this
+    return node
+
+
+def _form(node: Any) -> Clauses:
+    inner = _unfiltered(node)
+    joins = [
+        (str(join.args.get("side") or ""), join.args.get("on") is not None)
+        for join in inner.args.get("joins") or []
+    ]
+    return {
+        "kind of query": type(inner).__name__,
+        "number of sources": len(list(_within(inner))),
+        "names under WITH": [cte.alias for cte in _ctes(inner)],
+        "joins": joins,
+    }
+
+
+def _ctes(node: Any) -> list[Any]:
+    clause = node.args.get("with_")
+    return [] if clause is None else clause.expressions
+
+
+def _within(node: Any) -> Iterator[Any]:
+    """The queries and tables that a query is made of."""
+    yield from _ctes(node)
+    if isinstance(node, exp.Union):
+        yield from (node.left, node.right)
+    elif node.args.get("from_") is not None:
+        yield node.args["from_"].this
+        yield from (join.this for join in node.args.get("joins") or [])
+
+
+def _unfiltered(node: Any) -> Any:
+    """The inner SELECT of one that only filters by what is kept."""
+    where = node.args.get("where")
+    filters = where is not None and isinstance(where.this, exp.Column) and where.this.name == KEPT
+    return _query(node.args["from_"].this) if filters else node
+
+
+# -- The clauses of a SELECT --------------------------------------------------------------------------------
+
+
+def _clauses(select: Any, dialect: Dialect) -> Clauses:
+    def columns(node: Any) -> frozenset[str]:
+        return _columns(node, select, dialect)
+
+    args = select.args
+    kept = columns(args.get("qualify"))
+    order, distinct = args.get("order"), args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        kept, order, distinct = columns(distinct) | columns(order), None, None
+    joins = [columns(join.args.get("on")) for join in args.get("joins") or []]
+    return {
+        "columns in a join": joins,
+        "condition": (args.get("where") is not None, columns(args.get("where"))),
+        "groups": _groups(args.get("group"), select, dialect),
+        "condition on groups": (args.get("having") is not None, columns(args.get("having"))),
+        "condition on windows": kept,
+        "order": [(columns(each), bool(each.args.get("desc"))) for each in order.expressions]
+        if order
+        else [],
+        "limit": "" if args.get("limit") is None else str(args["limit"].expression.this),
+        "DISTINCT": distinct is not None,
+        "outputs": _outputs(select, dialect),
+    }
+
+
+def _clauses_of_other(theirs: Any, ours: exp.Select, dialect: Dialect) -> Clauses:
+    inner = _unfiltered(theirs)
+    found = _clauses(inner, dialect)
+    if inner is not theirs:
+        *outputs, (_, found["condition on windows"]) = found["outputs"]
+        found["outputs"] = outputs
+    if any(output.is_star for output in ours.expressions):
+        mine = _outputs(ours, dialect)
+        found["outputs"] = [each for each in found["outputs"] if each in mine]
+    return found
+
+
+def _outputs(select: Any, dialect: Dialect) -> list[tuple[str, frozenset[str]]]:
+    """Names and columns; what * stands for is known to the writer alone."""
+    return [
+        (dialect.called(output.alias_or_name).lower(), _columns(output, select, dialect))
+        for output in select.expressions
+        if not output.is_star
+    ]
+
+
+def _groups(group: Any, select: Any, dialect: Dialect) -> list[frozenset[str]]:
+    """The columns of each key; for GROUPING SETS, of each set."""
+    if group is None:
+        return []
+    parts = group.expressions or group.args.get("grouping_sets") or [group]
+    if len(parts) == 1 and isinstance(parts[0], exp.GroupingSets):
+        parts = parts[0].expressions
+    return [_columns(part, select, dialect) for part in parts]
+
+
+def _columns(node: Any, select: Any, dialect: Dialect) -> frozenset[str]:
+    """The names of a clause's columns, and of the windows that it calls by name."""
+    if node is None:
+        return frozenset()
+    windows = {each.this.name: each for each in select.args.get("windows") or []}
+    called = [
+        windows[each.args["alias"].name]
+        for each in node.find_all(exp.Window)
+        if each.args.get("alias") is not None and each.args["alias"].name in windows
+    ]
+    found = [column for part in (node, *called) for column in part.find_all(exp.Column)]
+    return frozenset(
+        dialect.called(column.name).lower() for column in found if not _of_a_part(column, select)
+    )
+
+
+def _of_a_part(column: exp.Column, select: Any) -> bool:
+    """Whether it is a name that a dialect gave to a part of an expression."""
+    return column.table == "v" and column.parent_select is not select

@@ -1,0 +1,110 @@
+"""Marks: what was meant by a text, kept beside what was written.
+
+Texts are joined from pieces. Where a piece binds less tightly than what it is put beside, or a name or a
+constant is quoted in a way that the engine reads otherwise, the text says something else than its parts. So
+each piece stands between two marks, and each name and constant behind its own value in hexadecimal. What runs
+is the text without them (`plain`). What was meant is the text with every piece in parentheses and with a
+placeholder for every name and constant (`meant`), in which neither can go wrong. `checking` compares the two.
+
+The marks are characters that Unicode keeps for internal use; text that holds one is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from discreet.engines.dialects.dialect import Dialect, unsupported
+
+BEGIN, END = "\ufdd0", "\ufdd1"
+LEAF, SAYS, DONE = "\ufdd2", "\ufdd3", "\ufdd4"
+PLACE = "\ufdd5"
+MARKS = re.compile("[\ufdd0-\ufdd5]")
+UNSEEN = re.compile(f"{LEAF}[nt][0-9a-f]*{SAYS}|[{BEGIN}{END}{DONE}]")
+SCANNED = re.compile(rf"""'(?:[^'\\]|\\.)*'|"[^"]*"|`[^`]*`|[(){BEGIN}{END}]""", re.S)
+WORD, CALL = re.compile(rf"""[\w.'"`{PLACE}]+"""), re.compile(rf"\w*[({BEGIN}]")
+BRACKETS = {BEGIN: "(", END: ")"}
+LEAVES = re.compile(f"{LEAF}([nt])([0-9a-f]*){SAYS}[^{DONE}]*{DONE}")
+
+
+def whole(text: str) -> str:
+    """One piece."""
+    return f"{BEGIN}{text}{END}"
+
+
+def bare(text: str) -> str:
+    """A piece that more is to be said of, as of a total that is filtered."""
+    return text.removeprefix(BEGIN).removesuffix(END)
+
+
+def named(name: str, dialect: Dialect) -> str:
+    _require_unmarked(name, dialect)
+    return _leaf("n", dialect.called(name), dialect.quoted(name))
+
+
+def text(value: str, dialect: Dialect) -> str:
+    _require_unmarked(value, dialect)
+    return _leaf("t", value, dialect.literal(value))
+
+
+def _require_unmarked(value: str, dialect: Dialect) -> None:
+    if MARKS.search(value):
+        unsupported(dialect.name, "text with a character that Unicode keeps for internal use")
+
+
+def _leaf(kind: str, value: str, written: str) -> str:
+    return f"{LEAF}{kind}{value.encode(errors='surrogatepass').hex()}{SAYS}{written}{DONE}"
+
+
+def plain(text: str) -> str:
+    """The text that runs.
+
+    >>> from discreet.engines.dialects.postgres import Postgres
+    >>> plain(whole(text("it's", Postgres())))
+    "'it''s'"
+    """
+    return UNSEEN.sub("", text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meant:
+    """A text in which nothing can run into anything else, and what its placeholders stand for."""
+
+    text: str
+    values: tuple[str, ...]
+
+    def value(self, word: str) -> str:
+        """What a word of the text stands for."""
+        return self.values[int(word[1:])] if word.startswith(PLACE) else word
+
+
+def meant(text: str, dialect: Dialect) -> Meant:
+    values: list[str] = []
+
+    def placed(found: re.Match[str]) -> str:
+        values.append(bytes.fromhex(found[2]).decode(errors="surrogatepass"))
+        word = f"{PLACE}{len(values) - 1}"
+        return dialect.quoted(word) if found[1] == "n" else dialect.literal(word)
+
+    return Meant(text=_in_parentheses(LEAVES.sub(placed, text)), values=tuple(values))
+
+
+def _in_parentheses(text: str) -> str:
+    """The text with its pieces in parentheses, but for one word, one call, and what has its own."""
+    begun: list[tuple[int, int]] = []
+    ends: list[int] = []
+    left_out: set[int] = set()
+    for found in SCANNED.finditer(text):
+        at, sign = found.start(), found[0]
+        if sign in (BEGIN, "("):
+            begun.append((at, len(ends)))
+        elif sign in (END, ")"):
+            start, before = begun.pop()
+            inside = len(ends) - before
+            alone = inside == 0 and WORD.fullmatch(text, start + 1, at)
+            closed = inside == 1 and ends[-1] == at - 1 and CALL.match(text, start + 1)
+            if sign == END and (alone or closed):
+                left_out |= {start, at}
+            del ends[before:]
+            ends.append(at)
+    return "".join("" if at in left_out else BRACKETS.get(sign, sign) for at, sign in enumerate(text))

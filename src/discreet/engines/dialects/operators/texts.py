@@ -1,0 +1,66 @@
+"""Functions of text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.engines.dialects import kinds
+from discreet.engines.dialects.expressions import Expressions, Node, Writers
+from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects.scope import Scope
+
+SMALL = 1 << 31
+
+
+def cased(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    text = _text(writer, node.this, scope)
+    written = writer.dialect.lower(text) if isinstance(node, exp.Lower) else writer.dialect.upper(text)
+    return Piece(text=written, kind=kinds.TEXT)
+
+
+def trimmed(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    return Piece(text=f"trim({_text(writer, node.this, scope).text})", kind=kinds.TEXT)
+
+
+def length(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    text = f"length({_text(writer, node.this, scope).text})"
+    return Piece(text=f"CAST({text} AS {writer.dialect.types[Family.INTEGER]})", kind=kinds.INTEGER)
+
+
+def substring(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    """From a place on, counted from the end where it is negative; a negative length goes backwards."""
+    text = _text(writer, node.this, scope)
+    start, length = node.args["start"], node.args.get("length")
+    places = [writer.write(each, scope) for each in (start, length) if each is not None]
+    size = f"length({text.text})"
+    start_text = places[0].text
+    first = (
+        f"(CASE WHEN {start_text} > 0 THEN {start_text} - 1 "
+        f"WHEN {start_text} < 0 THEN {size} + {start_text} ELSE -1 END)"
+    )
+    end = f"({first} + {places[1].text})" if length is not None else size
+    begin = f"greatest(0, least({first}, {end}))" if length is not None else f"greatest(0, {first})"
+    last = f"least({size}, greatest({first}, {end}))" if length is not None else size
+    whole = writer.dialect.types[Family.INTEGER]
+    narrow = "INTEGER" if whole.upper() == "BIGINT" else whole
+    known = " AND ".join(f"{each.text} IS NOT NULL" for each in places)
+    cut = (
+        f"substr({text.text}, CAST(least({begin}, {SMALL - 2}) + 1 AS {narrow}), "
+        f"CAST(greatest(0, {last} - {begin}) AS {narrow}))"
+    )
+    return Piece(text=f"(CASE WHEN {known} THEN {cut} END)", kind=kinds.TEXT)
+
+
+def _text(writer: Expressions, node: Node, scope: Scope) -> Piece:
+    return writer.as_kind(writer.write(node, scope), kinds.TEXT)
+
+
+WRITERS: Writers = {
+    exp.Lower: cased,
+    exp.Upper: cased,
+    exp.Trim: trimmed,
+    exp.Length: length,
+    exp.Substring: substring,
+}

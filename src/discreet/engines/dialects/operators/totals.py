@@ -1,0 +1,83 @@
+"""Totals over rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.engines.dialects import kinds, marks
+from discreet.engines.dialects.dialect import unsupported
+from discreet.engines.dialects.expressions import Calls, Expressions, Writers
+from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects.scope import Scope
+
+
+def counted(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    inner = node.this
+    if isinstance(inner, exp.Star):
+        text = "*"
+    elif isinstance(inner, exp.Distinct):
+        text = f"DISTINCT {writer.write(inner.expressions[0], scope).text}"
+    else:
+        text = writer.write(inner, scope).text
+    return Piece(text=f"count({text})", kind=kinds.INTEGER)
+
+
+def total(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    if isinstance(node.this, exp.Order):
+        (by,) = node.this.expressions
+        value, order = writer.write(node.this.this, scope), writer.write(by.this, scope)
+        return Piece(text=writer.dialect.total_in_order(value, order), kind=kinds.DOUBLE)
+    piece = writer.write(node.this, scope)
+    if piece.kind.family is Family.BOOLEAN:
+        piece = writer.as_kind(piece, kinds.INTEGER)
+    if piece.kind.family is not Family.INTEGER:
+        unsupported(writer.dialect.name, "a sum of numbers that are not whole")
+    return Piece(text=writer.dialect.total(piece, small=False), kind=kinds.WIDE)
+
+
+def small_total(writer: Expressions, pieces: list[Piece]) -> Piece:
+    return Piece(text=writer.dialect.total(pieces[0], small=True), kind=kinds.INTEGER)
+
+
+def limit(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    name = "min" if isinstance(node, exp.Min) else "max"
+    piece = writer.write(node.this, scope)
+    found = f"{name}({writer.comparable(piece)})"
+    if piece.kind.family is Family.ENUM:
+        found = writer.dialect.at(writer.texts(piece.kind.values), found)
+    elif piece.kind.family is Family.BOOLEAN:
+        found = f"{'bool_and' if name == 'min' else 'bool_or'}({piece.text})"
+    return Piece(text=found, kind=piece.kind)
+
+
+def filtered(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    """Only totals that end in a call can be filtered: those of an ENUM are taken apart first."""
+    condition = writer.boolean(writer.write(node.expression.this, scope))
+    inner = node.this
+    if isinstance(inner, exp.Min | exp.Max):
+        kept = exp.Case(ifs=[exp.If(this=node.expression.this.copy(), true=inner.this.copy())])
+        return limit(writer, type(inner)(this=kept), scope)
+    if isinstance(inner, exp.Sum) and isinstance(inner.this, exp.Order):
+        kept = exp.Case(ifs=[exp.If(this=node.expression.this.copy(), true=inner.this.this.copy())])
+        order = exp.Order(this=kept, expressions=[each.copy() for each in inner.this.expressions])
+        return total(writer, exp.Sum(this=order), scope)
+    piece = writer.write(inner, scope)
+    return Piece(text=f"{marks.bare(piece.text)} FILTER (WHERE {condition.text})", kind=piece.kind)
+
+
+def grouping(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    names = [piece.text for piece in writer.all(node.expressions, scope)]
+    return Piece(text=writer.dialect.grouping(names), kind=kinds.INTEGER)
+
+
+WRITERS: Writers = {
+    exp.Count: counted,
+    exp.Sum: total,
+    exp.Min: limit,
+    exp.Max: limit,
+    exp.Filter: filtered,
+    exp.Grouping: grouping,
+}
+CALLS: Calls = {"sum_no_overflow": small_total}

@@ -1,0 +1,60 @@
+"""Windows, and orders in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.engines.dialects import kinds, marks
+from discreet.engines.dialects.expressions import Expressions, Writers
+from discreet.engines.dialects.kinds import Piece
+from discreet.engines.dialects.scope import Scope
+
+
+def window(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    piece = writer.write(node.this, scope)
+    if node.args.get("alias") is not None and node.args.get("partition_by") is None:
+        return Piece(
+            text=f"{marks.bare(piece.text)} OVER ({scope.windows[node.args['alias'].name]})", kind=piece.kind
+        )
+    return Piece(text=f"{marks.bare(piece.text)} OVER ({frame(writer, node, scope)})", kind=piece.kind)
+
+
+def frame(writer: Expressions, node: Any, scope: Scope) -> str:
+    parts = [piece.text for piece in writer.all(node.args.get("partition_by") or [], scope)]
+    text = f"PARTITION BY {', '.join(parts)}" if parts else ""
+    order = node.args.get("order")
+    return f"{text} ORDER BY {ordering(writer, order, scope)}".strip() if order is not None else text
+
+
+def ordering(writer: Expressions, order: Any, scope: Scope) -> str:
+    """In DuckDB's order, NULL last wherever it is not said."""
+    parts = []
+    for each in order.expressions:
+        piece = writer.write(each.this, scope)
+        first = each.args.get("nulls_first")
+        down = " DESC" if each.args.get("desc") else ""
+        parts.append(f"{writer.comparable(piece)}{down} NULLS {'FIRST' if first else 'LAST'}")
+    return ", ".join(parts)
+
+
+def row_number(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    return Piece(text="row_number()", kind=kinds.INTEGER)
+
+
+def dense_rank(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    return Piece(text="dense_rank()", kind=kinds.INTEGER)
+
+
+def first_value(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    piece = writer.write(node.this, scope)
+    return Piece(text=f"first_value({piece.text})", kind=piece.kind)
+
+
+WRITERS: Writers = {
+    exp.Window: window,
+    exp.RowNumber: row_number,
+    exp.DenseRank: dense_rank,
+    exp.FirstValue: first_value,
+}
