@@ -6,13 +6,12 @@ With the question's answers it audits beliefs too: what attackers made of every 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from discreet.app.audits.question_audit import QuestionAudited, audit_question
-from discreet.app.policies import load, promise_of
+from discreet.app.policies import promise_of
 from discreet.attacks.audit import Audited, audit
 from discreet.attacks.pairs import DELTA, pair
 from discreet.attacks.posterior_audit import PosteriorAudited
@@ -20,9 +19,40 @@ from discreet.belief.odds import highest
 from discreet.belief.wording import at_most, chance, number, percent
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 
 PRIOR = 0.01
+QUESTIONS = ("select ", "with ")
+
+
+def is_question(audited: str) -> bool:
+    """Whether it is a question under a policy, and not the name of a mechanism."""
+    return audited.lstrip().lower().startswith(QUESTIONS)
+
+
+def audit_any(
+    audited: str,
+    policy: Policy | None,
+    epsilon: float | None,
+    delta: str | None,
+    runs: int | None,
+    confidence: float,
+    tell: Callable[[str], None],
+    *,
+    posterior: bool,
+) -> tuple[Audited, PosteriorAudited | None]:
+    """Audit a question under a policy, or a mechanism where there is none; beliefs too, for `posterior`."""
+    if policy is not None:
+        found = audit_policy(policy, audited, epsilon, delta, runs, confidence, tell, posterior=posterior)
+        return found.audited, found.posteriors if posterior else None
+    if posterior:
+        raise RequestError(
+            "audit: --posterior is about a promise, and a mechanism has none.",
+            hint="Give a question and --policy.",
+        )
+    tell(f"running {audited}")
+    return audit_mechanism(audited, epsilon, delta, runs, confidence), None
 
 
 def audit_mechanism(
@@ -42,7 +72,7 @@ def audit_mechanism(
 
 
 def audit_policy(
-    path: Path,
+    policy: Policy,
     sql: str,
     epsilon: float | None,
     delta: str | None,
@@ -57,7 +87,6 @@ def audit_policy(
         raise RequestError(
             "audit: --delta goes with a mechanism.", hint="A question's delta follows from the promise."
         )
-    policy = load(path)
     promise = promise_of(policy)
     usual = promise.epsilon if posterior and promise.tail == 0 else policy.epsilon or 1.0
     claimed = usual if epsilon is None else epsilon
