@@ -26,6 +26,7 @@ ROUTES: list[tuple[str, str, object, str]] = [
     ("GET", "/api/metrics", None, "ca"),
     ("POST", "/api/wishes", {"share": 0.01}, "b"),
     ("POST", "/api/analysts/bob/clear", None, "c"),
+    ("GET", "/api/jobs", None, "c"),
 ]
 LETTERS = {"carl": "c", "audrey": "a", "bob": "b"}
 
@@ -183,6 +184,35 @@ def test_releases_are_listed_with_their_certificates(server: Server) -> None:
             assert release["certificate"]["models"] == ["k"]
             for path in ("/api/releases", "/api/ledger"):
                 assert ("/secret" in client.get(path).text) == shown
+
+
+def test_every_release_is_certified_and_an_analyst_reads_the_own_ones_alone(server: Server) -> None:
+    server.curators.ledger.note_release("place.parquet", "people, 5-anonymity", {"kind": "recoded table"})
+    with server.client() as alice, server.client("bob") as bob:
+        for client, epsilon in ((alice, 0.1), (bob, 0.2), (alice, 0.3)):
+            assert client.post("/api/ask", json={"sql": COUNT, "epsilon": epsilon}).status_code == 200
+    seen: dict[str, list[dict[str, Any]]] = {}
+    for user in ("alice", "bob", "audrey", "carl"):
+        with server.client(user) as client:
+            seen[user] = client.get("/api/releases").json()["releases"]
+            for each in seen[user]:
+                place = f"{each['analyst']}/{each['id']}" if each["private"] else each["id"]
+                assert client.get(f"/api/releases/{place}").json() == each
+    own = {
+        user: [(each["analyst"], each["id"]) for each in found if each["private"]]
+        for user, found in seen.items()
+    }
+    assert own["alice"] == [("alice", 1), ("alice", 2)]
+    assert own["bob"] == [("bob", 1)]
+    assert sorted(own["audrey"]) == sorted(own["carl"]) == [("alice", 1), ("alice", 2), ("bob", 1)]
+    assert {user: len(found) - len(own[user]) for user, found in seen.items()} == dict.fromkeys(seen, 1)
+    certificate = seen["bob"][-1]["certificate"]
+    assert certificate["kind"] == "differentially private answer"
+    assert (certificate["question"], certificate["epsilon"]) == (COUNT, 0.2)
+    assert 0.01 < certificate["belief"]["posterior"] < 0.05
+    with server.client("bob") as bob:
+        told = [bob.get(f"/api/releases/alice/{number}") for number in (1, 2, 3)]
+    assert {(each.status_code, each.text) for each in told} == {(404, told[0].text)}
 
 
 def test_the_custodian_grants_a_wish_out_of_anothers_share_and_it_holds(server: Server) -> None:

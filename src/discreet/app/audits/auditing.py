@@ -6,14 +6,13 @@ With the question's answers it audits beliefs too: what attackers made of every 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from discreet.app.audits.question_audit import QuestionAudited, audit_question
 from discreet.app.audits.session_audit import audit_session
-from discreet.app.policies import load, promise_of
+from discreet.app.policies import promise_of
 from discreet.attacks.audit import Audited, audit
 from discreet.attacks.pairs import DELTA, pair
 from discreet.attacks.posterior_audit import PosteriorAudited
@@ -25,6 +24,52 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 
 PRIOR = 0.01
+QUESTIONS = ("select ", "with ")
+
+
+def is_question(audited: str) -> bool:
+    """Whether it is a question under a policy, and not the name of a mechanism."""
+    return audited.lstrip().lower().startswith(QUESTIONS)
+
+
+def audit_any(
+    audited: str,
+    policy: Policy | None,
+    epsilon: float | None,
+    delta: str | None,
+    runs: int | None,
+    confidence: float,
+    tell: Callable[[str], None],
+    *,
+    posterior: bool,
+    session: bool,
+) -> tuple[Audited, PosteriorAudited | None]:
+    """Audit a question under a policy, or a mechanism where there is none.
+
+    Beliefs too, for `posterior`; for a `session`, the question asked anew until the curator refuses.
+    """
+    if session and posterior:
+        raise RequestError("audit: --session and --posterior exclude each other.", hint="Choose one.")
+    if policy is None:
+        if session or posterior:
+            raise RequestError(
+                f"audit: {'--session' if session else '--posterior'} is about a promise, and a mechanism has "
+                f"none.",
+                hint="Give a question and --policy.",
+            )
+        tell(f"running {audited}")
+        return audit_mechanism(audited, epsilon, delta, runs, confidence), None
+    if delta is not None:
+        raise RequestError(
+            "audit: --delta goes with a mechanism.", hint="A question's delta follows from the promise."
+        )
+    if session:
+        whole = audit_session(
+            policy, audited, epsilon=epsilon, runs=runs, confidence=confidence, progress=tell
+        )
+        return whole, None
+    found = audit_policy(policy, audited, epsilon, runs, confidence, tell, posterior=posterior)
+    return found.audited, found.posteriors if posterior else None
 
 
 def audit_mechanism(
@@ -44,10 +89,9 @@ def audit_mechanism(
 
 
 def audit_policy(
-    path: Path,
+    policy: Policy,
     sql: str,
     epsilon: float | None,
-    delta: str | None,
     runs: int | None,
     confidence: float,
     tell: Callable[[str], None],
@@ -55,7 +99,6 @@ def audit_policy(
     posterior: bool,
 ) -> QuestionAudited:
     """Audit a question; for posteriors, as if all that the promise allows were spent on it."""
-    policy = _policy(path, delta)
     promise = promise_of(policy)
     usual = promise.epsilon if posterior and promise.tail == 0 else policy.epsilon or 1.0
     claimed = usual if epsilon is None else epsilon
@@ -66,29 +109,6 @@ def audit_policy(
             hint="Give a smaller --epsilon.",
         )
     return found
-
-
-def audit_curator(
-    path: Path,
-    sql: str,
-    epsilon: float | None,
-    delta: str | None,
-    runs: int | None,
-    confidence: float,
-    tell: Callable[[str], None],
-) -> Audited:
-    """Audit whole sessions: the question asked anew until the curator refuses."""
-    return audit_session(
-        _policy(path, delta), sql, epsilon=epsilon, runs=runs, confidence=confidence, progress=tell
-    )
-
-
-def _policy(path: Path, delta: str | None) -> Policy:
-    if delta is not None:
-        raise RequestError(
-            "audit: --delta goes with a mechanism.", hint="A question's delta follows from the promise."
-        )
-    return load(path)
 
 
 def as_object(found: Audited, posteriors: PosteriorAudited | None = None) -> dict[str, object]:

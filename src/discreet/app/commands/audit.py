@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands.progress import spinner
+from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
@@ -17,7 +18,6 @@ from discreet.mechanisms import MECHANISMS, named
 NAMES = ", ".join(named(kind) for kind in MECHANISMS)
 NOT_MET = 4
 POLICY = Path("privacy.yaml")
-QUESTIONS = ("select ", "with ")
 
 
 def run(
@@ -68,27 +68,19 @@ def run(
 
     sure = parse_probability("--confidence", confidence)
     claimed = None if epsilon is None else parse_number("--epsilon", epsilon)
-    policy = policy or _usual_policy(audited)
-    if policy is None and (session or posterior):
-        option = "--session" if session else "--posterior"
-        raise RequestError(
-            f"audit: {option} is about a promise, and a mechanism has none.",
-            hint="Give a question and --policy.",
-        )
-    if session and posterior:
-        raise RequestError("audit: --session and --posterior exclude each other.", hint="Choose one.")
-    beliefs = None
+    policy = policy or (_usual_policy() if auditing.is_question(audited) else None)
     with spinner() as tell:
-        if policy is None:
-            tell(f"running {audited}")
-            found = auditing.audit_mechanism(audited, claimed, delta, runs, sure)
-        elif session:
-            found = auditing.audit_curator(policy, audited, claimed, delta, runs, sure, tell)
-        else:
-            question = auditing.audit_policy(
-                policy, audited, claimed, delta, runs, sure, tell, posterior=posterior
-            )
-            found, beliefs = question.audited, question.posteriors if posterior else None
+        found, beliefs = auditing.audit_any(
+            audited,
+            None if policy is None else load(policy),
+            claimed,
+            delta,
+            runs,
+            sure,
+            tell,
+            posterior=posterior,
+            session=session,
+        )
     if as_json:
         print(json.dumps(auditing.as_object(found, beliefs)))
     else:
@@ -99,10 +91,8 @@ def run(
         raise typer.Exit(NOT_MET)
 
 
-def _usual_policy(audited: str) -> Path | None:
-    """The policy of a question that names none; a mechanism has none."""
-    if not audited.lstrip().lower().startswith(QUESTIONS):
-        return None
+def _usual_policy() -> Path:
+    """The policy of a question that names none."""
     if not POLICY.is_file():
         raise RequestError(
             "audit: a question is asked under a policy, and none was named.", hint="Name it with --policy."

@@ -11,6 +11,7 @@ import typer
 from discreet.app.collect.yaml_files import parse_promise
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
+from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
@@ -71,7 +72,7 @@ def run(
     )
     with spinner() as tell:
         made = publishing.publish(
-            policy,
+            load(policy, anywhere=True),
             wish,
             output,
             analyst=analyst,

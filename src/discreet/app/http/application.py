@@ -10,16 +10,24 @@ from starlette.exceptions import HTTPException
 from discreet.app.console import asking, ledgers, promising
 from discreet.app.console import logins as pages
 from discreet.app.console.rendering import ElsewhereError
-from discreet.app.http import attacks, budget, logins, questions, reading
-from discreet.app.http.bodies import Refusal
+from discreet.app.http import attacks, budget, jobs, logins, questions, reading, releases
+from discreet.app.http.describing import ANYWHERE, described
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.errors import MethodError, MissingError, ThrottledError
 from discreet.app.http.guard import Guard
-from discreet.app.http.replies import STATUS, refusal, sent
+from discreet.app.http.replies import refusal, sent
 from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError
 
 PAGES = (pages.router, promising.router, asking.router, ledgers.router)
-ROUTERS = (logins.router, questions.router, reading.router, budget.router, attacks.router)
+ROUTERS = (
+    logins.router,
+    questions.router,
+    reading.router,
+    releases.router,
+    budget.router,
+    jobs.router,
+    attacks.router,
+)
 
 
 def application(door: HttpDoor) -> FastAPI:
@@ -32,11 +40,11 @@ def application(door: HttpDoor) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses={status: {"model": Refusal} for status in sorted({*STATUS.values()} - {404, 405})},
+        responses=ANYWHERE,
     )
     app.state.door = door
     for router in (*ROUTERS, *PAGES):
-        app.include_router(router)
+        app.include_router(described(router))
     app.add_exception_handler(DiscreetError, _refused)
     app.add_exception_handler(ElsewhereError, _sent_elsewhere)
     app.add_exception_handler(RequestValidationError, _invalid)

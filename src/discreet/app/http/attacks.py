@@ -8,52 +8,44 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
+from discreet.app.commands.progress import Tell
 from discreet.app.http.bodies import Attack
+from discreet.app.http.describing import BEGUN, MISSING, Key
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import Deciding, Door
-from discreet.app.http.errors import MissingError
-from discreet.app.http.replies import finite
-from discreet.app.serve.jobs import Job, Tell
+from discreet.app.http.jobs import started
+from discreet.app.http.releases import release_file
+from discreet.app.serve.job import Outcome, Work
 from discreet.app.trials.request import Request
 
 router = APIRouter(prefix="/api", tags=["attacks"])
+STAGES = ("preparing", "choosing victims", "matching", "attacking")
 
 
-@router.post("/attacks", status_code=202)
-def attack(body: Attack, caller: Deciding, door: Door) -> dict[str, object]:
-    """Begin an attack; GET /api/jobs/… tells how far it is and what it found."""
+@router.post("/attacks", status_code=202, response_class=Response, responses=BEGUN | MISSING)
+def attack(body: Attack, caller: Deciding, door: Door, key: Key = None) -> Response:
+    """Begin an attack. GET /api/jobs/ID tells how far it is and what it found."""
+    return started(door, caller, key, ["attack", body.model_dump()], lambda: _work(door, body))
+
+
+def _work(door: HttpDoor, body: Attack) -> Work:
     request = _request(door, body)
 
-    def work(tell: Tell) -> object:
+    def do(tell: Tell, folder: Path) -> Outcome:
         from discreet.app.trials import attacking, view  # what they need takes a second to load
 
         trial, _ = attacking.tried(request, tell)
-        return view.as_object(trial)
+        return Outcome(found=view.as_object(trial))
 
     what = "the answers" if body.release is None else f"release {body.release}"
-    return _told(door.jobs.start(f"attack on {what}", work))
-
-
-@router.get("/jobs")
-def jobs(caller: Deciding, door: Door) -> dict[str, object]:
-    """Everything that was begun, without what was found."""
-    return {"jobs": [_told(each, found=False) for each in door.jobs.all()]}
-
-
-@router.get("/jobs/{number}")
-def job(number: int, caller: Deciding, door: Door) -> dict[str, object]:
-    """One job, and what it found."""
-    found = door.jobs.find(number)
-    if found is None:
-        raise MissingError(f"There is no job {number}.", hint="GET /api/jobs lists them.")
-    return _told(found)
+    return Work(kind="attack", name=f"attack on {what}", stages=STAGES, do=do)
 
 
 def _request(door: HttpDoor, body: Attack) -> Request:
     return Request(
-        release=str(door.policy_file) if body.release is None else _file(door, body.release),
+        release=str(door.policy_file) if body.release is None else release_file(door, body.release),
         policy=None if body.release is None else door.policy_file,
         table=body.table,
         victim=body.victim,
@@ -62,24 +54,3 @@ def _request(door: HttpDoor, body: Attack) -> Request:
         rules_out=tuple(body.rules_out),
         at_most=body.at_most,
     )
-
-
-def _file(door: HttpDoor, number: int) -> str:
-    for each in door.curators.ledger.releases():
-        path, inner = each.certificate.get("path"), each.certificate.get("inner")
-        if each.id == number and isinstance(path, str) and Path(path).is_file():
-            return f"{path}#{inner}" if inner else path
-    raise MissingError(f"There is no file of a release {number}.", hint="GET /api/releases lists them.")
-
-
-def _told(job: Job, *, found: bool = True) -> dict[str, object]:
-    said: dict[str, object] = {
-        "id": job.id,
-        "name": job.name,
-        "state": job.state.value,
-        "progress": job.progress,
-        "begun": job.begun.isoformat(),
-    }
-    if job.error is not None:
-        said["error"] = {"error": job.error.message, "code": job.error.code, "hint": job.error.hint}
-    return said | ({"found": finite(job.found)} if found else {})

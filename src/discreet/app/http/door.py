@@ -31,9 +31,9 @@ class HttpDoor:
 
     curators: Curators
     file: UserFile
+    jobs: Jobs
     secure: bool = False
     policy_file: Path | None = None
-    jobs: Jobs = field(default_factory=Jobs)
     metrics: Metrics = field(default_factory=Metrics)
     throttle: Throttle = field(default_factory=Throttle)
     _waiting: Counter[str] = field(default_factory=Counter)

@@ -7,13 +7,14 @@ the same Idempotency-Key, which is answered with the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Response
 
 from discreet.app.answers import Answer
 from discreet.app.http.bodies import Question
+from discreet.app.http.describing import FILES, Key, Wanted
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import Asking, Door
 from discreet.app.http.replies import Form, answered, refusal, sent
@@ -24,20 +25,6 @@ from discreet.core.errors import BudgetError, EngineFault, RequestError
 router = APIRouter(prefix="/api", tags=["questions"])
 ASKING = CapacityLimiter(64)
 """Questions wait for their time in threads of their own, so that everything else goes on."""
-FILES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "content": {
-            "application/json": {},
-            "text/csv": {},
-            "application/vnd.apache.arrow.stream": {},
-            "application/vnd.apache.parquet": {},
-        }
-    }
-}
-Wanted = Annotated[Form, Query(alias="format", description="How the answer is written.")]
-Key = Annotated[
-    str | None, Header(alias="Idempotency-Key", description="A request sent again under it is charged once.")
-]
 T = TypeVar("T")
 
 

@@ -1,26 +1,22 @@
-"""What may be read: the policy, the ledger, belief, releases with their certificates, metrics.
+"""What may be read: the policy, the ledger, belief, metrics.
 
 An analyst reads what is the analyst's own, and what is public: what others asked and spent is theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from discreet.accounting.entries import OpenRelease
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import Caller, Deciding, Door, Entered, Overseeing
-from discreet.app.http.errors import MissingError
-from discreet.app.ledger_object import as_object, belief_object, release_object, size
+from discreet.app.http.releases import open_releases
+from discreet.app.ledger_object import as_object, belief_object, size
 from discreet.app.users import Role
 from discreet.core.policy import Policy, Table
 
 router = APIRouter(prefix="/api")
-PRIVATE = {"path", "inner"}
-"""What a certificate says to the custodian alone: where the file is."""
 
 
 @router.get("/policy", tags=["reading"])
@@ -37,7 +33,7 @@ def ledger(caller: Entered, door: Door) -> dict[str, object]:
     """What was charged, spent and is left: all of it, or an analyst's own part."""
     analyst, alone = _seen(door, caller)
     told = as_object(door.curators.ledger, analyst, alone=alone)
-    return told | {"releases": _releases(door, caller)}
+    return told | {"releases": open_releases(door, caller)}
 
 
 @router.get("/belief", tags=["reading"])
@@ -48,21 +44,6 @@ def belief(
     book, (_, alone) = door.curators.ledger, _seen(door, caller)
     now = book.belief(prior, analyst=alone)
     return belief_object(now, book.promise.posterior) | {"sentence": book.sentence(prior, analyst=alone)}
-
-
-@router.get("/releases", tags=["reading"])
-def releases(caller: Entered, door: Door) -> dict[str, object]:
-    """What was published without differential privacy, with certificates."""
-    return {"releases": _releases(door, caller)}
-
-
-@router.get("/releases/{number}", tags=["reading"])
-def release(number: int, caller: Entered, door: Door) -> Mapping[str, object]:
-    """One release with its certificate."""
-    for each in _releases(door, caller):
-        if each["id"] == number:
-            return each
-    raise MissingError(f"There is no release {number}.", hint="GET /api/releases lists them.")
 
 
 @router.post("/analysts/{name}/clear", tags=["deciding"])
@@ -105,13 +86,3 @@ def _seen(door: HttpDoor, caller: Caller) -> tuple[str | None, str | None]:
     if caller.user.role is not Role.ANALYST:
         return None, None
     return caller.asks_as, door.curators.of(caller.asks_as).alone
-
-
-def _releases(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
-    whole = caller.user.role is Role.CUSTODIAN
-    return [_release(each, whole=whole) for each in door.curators.ledger.releases()]
-
-
-def _release(each: OpenRelease, *, whole: bool) -> dict[str, object]:
-    shown = {name: value for name, value in each.certificate.items() if whole or name not in PRIVATE}
-    return {"id": each.id} | release_object(each) | {"certificate": shown}

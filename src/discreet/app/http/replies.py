@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from fastapi import Response
 
 from discreet.app.answers import Answer
+from discreet.app.serve.job import Failure
 from discreet.app.users.attempts import Reply
 from discreet.core.errors import DiscreetError
 
@@ -31,13 +32,14 @@ STATUS = {
     "crowded": 429,
     "data": 400,
     "unmet": 409,
+    "too-late": 409,
     "engine-fault": 500,
     "internal": 500,
 }
 """The status of each code; a code says more than its status."""
 
 
-OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b")
+OPTION = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
 IN_PYTHON = re.compile(r", in Python [^.;]+")
 
 
@@ -64,10 +66,16 @@ def written(value: object) -> bytes:
 
 
 def refusal(error: DiscreetError) -> Reply:
+    return Reply(status=STATUS.get(error.code, 400), kind=JSON, body=written(said(error)))
+
+
+def said(error: DiscreetError | Failure) -> dict[str, str]:
     """One sentence with the way out, which is one by fields of the request, not by options of a command."""
-    hint = OPTION.sub(lambda found: found[1].replace("-", "_"), IN_PYTHON.sub("", error.hint))
-    said = {"error": error.message, "code": error.code, "hint": hint}
-    return Reply(status=STATUS.get(error.code, 400), kind=JSON, body=written(said))
+    message, hint = (
+        OPTION.sub(lambda found: found[1].replace("-", "_"), IN_PYTHON.sub("", text))
+        for text in (error.message, error.hint)
+    )
+    return {"error": message, "code": error.code, "hint": hint}
 
 
 def answered(answer: Answer, form: Form, *, dummy: bool = False) -> Reply:

@@ -1,101 +1,103 @@
-"""Long work: one job after the other in a thread, each with what it is doing now, until the process ends.
+"""Long work: one job after the other in a thread, kept in the file of users, so that a restart forgets none.
 
-What a job finds is computed on real data, and is for the custodian alone; it is kept in memory alone.
+Cancelled   Whether a job is cancelled or comes to its binding stage first is decided under one lock: what is
+            cancelled has cost nothing, and what has cost something is not cancelled.
+Ended       Jobs of a server that ends have failed, and what was reserved for them counts as spent.
+Found       What a job finds on real data is held in memory, for the custodian; a restart forgets it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from enum import StrEnum
 
-from discreet.core.errors import DiscreetError, RequestError
+from discreet.app.commands.progress import Tell
+from discreet.app.serve.job import CancelledError, FullError, Job, JobState, StoppedError, TooLateError, Work
+from discreet.app.serve.job_book import JobBook
+from discreet.app.users.user_file import UserFile
+from discreet.core.errors import DiscreetError
+from discreet.core.randomness import Randomness
 from discreet.engines.faults import guarded
 
-Tell = Callable[[str], None]
-MOST = 50
-MOST_WAITING = 5
-
-
-class JobState(StrEnum):
-    """How far a job came."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
-@dataclass
-class Job:
-    """One piece of work: `progress` says what it does now, `found` or `error` what came of it."""
-
-    id: int
-    name: str
-    state: JobState = JobState.WAITING
-    progress: str = ""
-    begun: datetime = field(default_factory=lambda: datetime.now(UTC))
-    found: object = None
-    error: DiscreetError | None = None
-
-    @property
-    def over(self) -> bool:
-        return self.state not in (JobState.WAITING, JobState.RUNNING)
-
-
-class StoppedError(RequestError):
-    """The server ends, and its jobs with it."""
+MOST_FOUND = 50
+MOST_OPEN = 5
 
 
 class Jobs:
-    """The jobs of a process; the last ones are kept."""
+    """The jobs of a server, and those that its file of users remembers."""
 
-    def __init__(self) -> None:
-        self._jobs: dict[int, Job] = {}
-        self._guard = threading.Lock()
+    def __init__(self, file: UserFile) -> None:
+        self._book = JobBook(file)
+        self._jobs: dict[str, Job] = {}
+        self._guard = threading.RLock()
         self._stopped = threading.Event()
-        self._last = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="discreet-jobs")
+        self._book.bury()
 
-    def start(self, name: str, work: Callable[[Tell], object]) -> Job:
-        """Take on a job: `work` tells what it does, and returns what it found."""
+    def start(self, user: str, work: Work) -> Job:
+        """Take on a job."""
         with self._guard:
-            if sum(not each.over for each in self._jobs.values()) >= MOST_WAITING:
-                raise RequestError(f"jobs: {MOST_WAITING} are waiting already.", hint="Start it later.")
-            self._last += 1
-            job = self._jobs[self._last] = Job(id=self._last, name=name)
-            for old in [each for each in self._jobs.values() if each.over][: max(0, len(self._jobs) - MOST)]:
-                del self._jobs[old.id]
+            if sum(not each.over for each in self._jobs.values()) >= MOST_OPEN:
+                raise FullError(f"jobs: {MOST_OPEN} are waiting already.", hint="Start it later.")
+            job = Job(id=f"{Randomness().bits(128):032x}", user=user, kind=work.kind, name=work.name)
+            self._book.add(job)
+            self._jobs[job.id] = job
+            over = [each.id for each in self._jobs.values() if each.over]
+            for old in over[: max(0, len(self._jobs) - MOST_FOUND)]:
+                del self._jobs[old]
         self._thread.submit(self._run, job, work)
         return job
 
     def all(self) -> list[Job]:
+        """Every job, the first one first."""
         with self._guard:
-            return list(self._jobs.values())
+            return [self._jobs.get(each.id, each) for each in self._book.all()]
 
-    def find(self, number: int) -> Job | None:
+    def find(self, name: str) -> Job | None:
         with self._guard:
-            return self._jobs.get(number)
+            return self._jobs.get(name) or self._book.find(name)
+
+    def cancel(self, job: Job) -> None:
+        """Let it end before it costs anything; one that runs ends when it comes to its next stage."""
+        with self._guard:
+            if job.over or job.bound or job.id not in self._jobs:
+                what = "is over" if job.over else "has been charged, and is finished"
+                raise TooLateError(f"jobs: this one {what}.", hint="GET /api/jobs tells how it ends.")
+            job.cancelled = True
+            if job.state is JobState.WAITING:
+                job.leave()
+                self._book.note(job)
 
     def close(self) -> None:
         """What has not begun never does; what runs ends when it next tells what it does."""
         self._stopped.set()
         self._thread.shutdown(wait=True, cancel_futures=True)
+        for job in self._jobs.values():
+            if not job.over:
+                job.fail(StoppedError())
+                self._book.note(job)
 
-    def _run(self, job: Job, work: Callable[[Tell], object]) -> None:
-        def tell(text: str) -> None:
-            if self._stopped.is_set():
-                raise StoppedError("The server was stopped.", hint="Start the job again.")
-            job.progress = text
-
-        job.state = JobState.RUNNING
+    def _run(self, job: Job, work: Work) -> None:
+        with self._guard:
+            if job.over:
+                return
+            job.state = JobState.RUNNING
+            self._book.note(job)
         try:
-            job.found = guarded(lambda: work(tell))
-            job.state = JobState.DONE
+            job.finish(guarded(lambda: work.do(self._tell(job, work), self._book.folder(job))))
+        except CancelledError:
+            job.leave()
         except DiscreetError as error:
-            job.error = error
-            job.state = JobState.STOPPED if isinstance(error, StoppedError) else JobState.FAILED
+            job.fail(error)
+        self._book.note(job)
+
+    def _tell(self, job: Job, work: Work) -> Tell:
+        def tell(text: str, share: float | None = None) -> None:
+            with self._guard:
+                if self._stopped.is_set():
+                    raise StoppedError
+                if job.cancelled:
+                    raise CancelledError("jobs: this one was cancelled.")
+                job.reach(work, text, share)
+
+        return tell

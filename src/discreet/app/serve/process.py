@@ -12,6 +12,7 @@ from pathlib import Path
 from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.doors import Certificate, serve_postgres
+from discreet.app.serve.jobs import Jobs
 from discreet.app.users import UserBook, UserFile
 from discreet.core.errors import RequestError
 
@@ -46,6 +47,7 @@ class Served:
         door = HttpDoor(
             curators=self.curators,
             file=self.file,
+            jobs=Jobs(self.file),
             secure=self.certificate is not None,
             policy_file=self.policy_file,
         )

@@ -41,22 +41,22 @@ class Made:
 
 
 def publish(
-    policy: Path,
+    policy: Policy,
     wish: Wish,
     output: Path,
     *,
     analyst: str | None,
-    panel: Path | None,
-    target: str | None,
-    at_most: float | None,
-    force: bool,
+    panel: Path | None = None,
+    target: str | None = None,
+    at_most: float | None = None,
+    force: bool = False,
     tell: Tell,
 ) -> Made:
     """Make, try and write a synthetic table."""
     place = Target.of(output)
     require_own_certificate(place)
     _require_people(panel, target, at_most)
-    with Curator.open(policy, analyst=analyst, progress=tell) as curator:
+    with Curator.under(policy, analyst=analyst, progress=tell) as curator:
         _require_target(planned(curator, wish), target)
         table = curator.policy.tables[wish.table]
         Sources(tables={wish.table: table}, frames={}).require_elsewhere(place)

@@ -1,7 +1,8 @@
 """The file of users, beside the ledger: SQLite that only its owner can read.
 
 Holds       names, roles, what passwords and tokens are checked against, ended sessions, wishes for budget and
-            what was decided on them, and which requests were answered under which key of their sender's.
+            what was decided on them, which requests were answered under which key of their sender's, and
+            which long work was begun and how it ended.
             No password, no token, and no value of the data that was not released.
 Shared      with `discreet user`, which may write while a server runs: whoever is removed is out at once.
 """
@@ -22,7 +23,7 @@ from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 
 MARK = int.from_bytes(b"dscu")
-FORMAT = 1
+FORMAT = 2
 PATIENCE = 60.0
 MEMORY = ":memory:"
 SECRET_BYTES = 32
@@ -39,8 +40,14 @@ SCHEMA = (
     "CREATE TABLE attempt (user TEXT NOT NULL REFERENCES user ON DELETE CASCADE, key TEXT NOT NULL,"
     " digest BLOB NOT NULL, status INTEGER, kind TEXT, headers TEXT, body BLOB, PRIMARY KEY (user, key))",
     f"PRAGMA application_id = {MARK}",
+)
+SINCE_2 = (
+    "CREATE TABLE job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, user TEXT NOT NULL,"
+    " kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, stage TEXT NOT NULL, share REAL NOT NULL,"
+    " begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT, file TEXT, process TEXT NOT NULL)",
     f"PRAGMA user_version = {FORMAT}",
 )
+"""What files of the first format lack."""
 
 
 def beside(ledger: str) -> str:
@@ -138,6 +145,9 @@ class UserFile:
             connection.execute("INSERT INTO secret VALUES (1, ?)", (Randomness().source(SECRET_BYTES),))
         elif form > FORMAT:
             raise self._refused("was written by a newer version of discreet")
+        if form < FORMAT:
+            for statement in SINCE_2:
+                connection.execute(statement)
         connection.execute("COMMIT")
 
     def _refused(self, what: str) -> RequestError:

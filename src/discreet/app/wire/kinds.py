@@ -7,6 +7,7 @@ leaves. So a client is never told one type and sent another.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
@@ -20,6 +21,8 @@ TEXT_FORM, BINARY_FORM = 0, 1
 EPOCH = datetime(2000, 1, 1)
 LONG = range(-(2**63), 2**63)
 MICROSECOND = timedelta(microseconds=1)
+ZONE = re.compile(r" [+-]\d\d(:\d\d){0,2}$")
+"""Drivers of JDBC name the zone of dates and times; types that have none forget it, as PostgreSQL's do."""
 
 
 class Kind(Enum):
@@ -165,9 +168,9 @@ def _read(text: str, kind: Kind) -> Scalar:
     if kind is Kind.NUMERIC or kind in BROKEN:
         return _finite(Decimal(text))
     if kind is Kind.DATE:
-        return date.fromisoformat(text)
+        return date.fromisoformat(ZONE.sub("", text))
     if kind is Kind.TIMESTAMP:
-        return _zoneless(datetime.fromisoformat(text))
+        return datetime.fromisoformat(text).replace(tzinfo=None)
     return _plain(text)
 
 
@@ -200,12 +203,6 @@ def _unpacked_decimal(content: bytes) -> Decimal:
 def _finite(value: Decimal) -> Decimal:
     if not value.is_finite():
         raise InvalidOperation
-    return value
-
-
-def _zoneless(value: datetime) -> datetime:
-    if value.tzinfo is not None:
-        raise ValueError
     return value
 
 

@@ -24,11 +24,13 @@ from discreet.sql.parse import nested_deeper
 WORDS = re.compile(r"\b(?:pg_\w+|information_schema)\b", re.IGNORECASE)
 ARRAYS = re.compile(r"::\s*(?:pg_catalog\.)?(?:oid|int2|int4|regclass)\s*\[\s*\]", re.IGNORECASE)
 DEEPEST = 100
+LONGEST_SERIES = 100
 KINDS = {
     **dict.fromkeys(("name", "char", "sql_identifier", "character_data", "yes_or_no"), "TEXT"),
     **dict.fromkeys(("regtype", "regproc", "regrole"), "TEXT"),
     **dict.fromkeys(("oid", "xid", "cardinal_number"), "BIGINT"),
 }
+SERIES = exp.ExplodingGenerateSeries
 READS = (exp.Select, exp.SetOperation, exp.Values)
 WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock)
 ROLES = ("pg_roles", "pg_user", "pg_authid")
@@ -69,7 +71,10 @@ def is_about_schema(sql: str) -> bool:
     if not isinstance(statement, READS):
         return False
     common = {each.alias for each in statement.find_all(exp.CTE)}
-    return all(is_catalog(table) or table.name in common for table in statement.find_all(exp.Table))
+    return all(
+        is_catalog(table) or table.name in common or isinstance(table.this, SERIES)
+        for table in statement.find_all(exp.Table)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +111,8 @@ class Rewriting:
     def source(self, table: exp.Expr) -> exp.Expr:
         """A table of the built-in catalog; of roles there is only whoever asks."""
         assert isinstance(table, exp.Table)
+        if isinstance(table.this, exp.Unnest):
+            return exp.Unnest(expressions=table.this.expressions, alias=table.args.get("alias"))
         if isinstance(table.this, exp.Func):
             table.set("db", None)
             return table
@@ -141,6 +148,8 @@ class Rewriting:
             return exp.Anonymous(this=NAMES[name], expressions=given)
         if name == "generate_subscripts" and given:
             return exp.func("unnest", exp.func("places", given[0]))
+        if isinstance(node, SERIES):
+            return exp.Unnest(expressions=[_places(node.args["start"], node.args["end"])])
         if name not in PLAIN and name not in NAMES.values():
             raise WireError("42883", "The catalog has no function of that name.")
         return node
@@ -190,6 +199,16 @@ REWRITES: tuple[tuple[type[exp.Expr], Callable[[Rewriting, exp.Expr], exp.Expr]]
     (exp.Cast, Rewriting.cast),
     (exp.Func, Rewriting.called),
 )
+
+
+def _places(first: exp.Expr, last: exp.Expr) -> exp.Expr:
+    """The numbers from 1 to a small one, or to the length of a list: nothing else is counted here."""
+    from_one = first == exp.Literal.number(1) or first.name == "array_lower"
+    if from_one and isinstance(last, exp.Literal) and last.name in map(str, range(1, LONGEST_SERIES)):
+        return exp.func("range", exp.Literal.number(1), exp.Literal.number(int(last.name) + 1))
+    if from_one and isinstance(last, exp.Anonymous) and last.name == "array_upper" and last.expressions:
+        return exp.func("places", last.expressions[0])
+    raise WireError("42883", "The catalog counts from 1 to a small number, or to the length of a list.")
 
 
 def _type_name(kind: exp.Expr) -> str:

@@ -60,6 +60,7 @@ def tables(policy: Policy) -> dict[str, pa.Table]:
             [*_links(policy)] or [_link(0, 0, 0, 0, 0, "", "")], keep=bool([*_links(policy)])
         ),
         "pg_description": _table(list(_descriptions(policy))),
+        "pg_settings": _table([SETTING]),
         "pg_tables": _table([_listed(name) for name in policy.tables]),
         "information_schema.schemata": _table([SCHEMA]),
         "information_schema.tables": _table([_base_table(name) for name in policy.tables]),
@@ -67,6 +68,19 @@ def tables(policy: Policy) -> dict[str, pa.Table]:
     }
 
 
+SETTING: Row = {
+    "name": "max_index_keys",
+    "setting": "32",
+    "unit": None,
+    "category": "Preset Options",
+    "short_desc": "Shows the maximum number of index keys.",
+    "context": "internal",
+    "vartype": "integer",
+    "source": "default",
+    "boot_val": "32",
+    "reset_val": "32",
+}
+"""Drivers of JDBC read it before they ask for keys."""
 SCHEMA: Row = {"catalog_name": DATABASE_NAME, "schema_name": "public", "schema_owner": OWNER_NAME}
 
 
@@ -171,6 +185,7 @@ def _types() -> list[Row]:
             "typtypmod": -1,
             "typcollation": 0,
             "typdefault": None,
+            "typinput": f"{name}in",
             "formatted": formatted,
         }
         for oid, name, formatted, size, category, array in KNOWN_TYPES

@@ -1,0 +1,41 @@
+"""The rows of a release in the form that is asked for: made once, beside the file that was published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.app.http.replies import Form
+from discreet.core.randomness import Randomness
+from discreet.engines.publishing import DuckDBPublisher
+
+
+def in_form(file: Path, form: Form) -> Path:
+    """The Parquet file itself, or another with the same rows."""
+    wanted = file.with_suffix(f".{form.value}")
+    if wanted.is_file():
+        return wanted
+    # two who ask at once write two drafts of the same
+    draft = file.with_name(f".{Randomness().bits(64):016x}{wanted.suffix}")
+    try:
+        _write(file, form, draft)
+        draft.replace(wanted)
+    finally:
+        draft.unlink(missing_ok=True)
+    return wanted
+
+
+def _write(file: Path, form: Form, draft: Path) -> None:
+    if form is Form.CSV:
+        with DuckDBPublisher({}, {"rows": pq.read_table(file)}) as engine:
+            engine.write('SELECT * FROM "rows"', draft)
+        return
+    with (
+        pq.ParquetFile(file) as rows,
+        pa.OSFile(str(draft), "wb") as sink,
+        pa.ipc.new_stream(sink, rows.schema_arrow) as writer,
+    ):
+        for batch in rows.iter_batches():
+            writer.write_batch(batch)

@@ -1,0 +1,119 @@
+"""Every release that the ledger knows, with its certificate.
+
+Open        Tables that were published without differential privacy: everybody reads their certificates, where
+            the file is only the custodian.
+Charged     Answers, models, synthetic tables and counts, by the analyst whose they are and their place among
+            all that was charged to that analyst, which says nothing about the others. An analyst reads the
+            own ones; auditor and custodian read all. A certificate says what is promised of a release, never
+            what it holds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import APIRouter
+
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.entries import Entry, OpenRelease, State
+from discreet.accounting.ledger import Ledger
+from discreet.app.counts.job import ATTACKER
+from discreet.app.http.describing import MISSING
+from discreet.app.http.door import HttpDoor
+from discreet.app.http.entering import Caller, Door, Entered
+from discreet.app.http.errors import MissingError
+from discreet.app.ledger_object import belief_object, entry_object, release_object
+from discreet.app.users import Role
+
+router = APIRouter(prefix="/api/releases", tags=["reading"])
+PRIVATE = {"path", "inner"}
+"""What a certificate says to the custodian alone: where the file is."""
+KINDS = {
+    "select": "answer",
+    "with": "answer",
+    "mine": "model",
+    "synthesize": "synthetic table",
+    "anonymize": "generalization",
+}
+STATED = ("question", "epsilon", "rho", "delta", "guarantee")
+HINT = "GET /api/releases lists them."
+
+
+@router.get("")
+def releases(caller: Entered, door: Door) -> dict[str, object]:
+    """Everything that was released, with certificates, in the order of time."""
+    found = [*open_releases(door, caller), *_charged(door, caller)]
+    return {"releases": sorted(found, key=lambda each: str(each["time"]))}
+
+
+@router.get("/{number}", responses=MISSING)
+def release(number: int, caller: Entered, door: Door) -> dict[str, object]:
+    """One release that is not differentially private, with its certificate."""
+    for each in open_releases(door, caller):
+        if each["id"] == number:
+            return each
+    raise MissingError("There is no such release.", hint=HINT)
+
+
+@router.get("/{analyst}/{number}", responses=MISSING)
+def charged(analyst: str, number: int, caller: Entered, door: Door) -> dict[str, object]:
+    """One release that was charged to an analyst, with its certificate."""
+    for each in _charged(door, caller):
+        if (each["analyst"], each["id"]) == (analyst, number):
+            return each
+    raise MissingError("There is no such release.", hint=HINT)
+
+
+def open_releases(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
+    """What was published without differential privacy."""
+    whole = caller.user.role is Role.CUSTODIAN
+    return [_open(each, whole=whole) for each in door.curators.ledger.releases()]
+
+
+def release_file(door: HttpDoor, number: int) -> str:
+    """Where the file of an open release is; a table of a database is named, too."""
+    for each in door.curators.ledger.releases():
+        path, inner = each.certificate.get("path"), each.certificate.get("inner")
+        if each.id == number and isinstance(path, str) and Path(path).is_file():
+            return f"{path}#{inner}" if inner else path
+    raise MissingError(f"There is no file of a release {number}.", hint=HINT)
+
+
+def _open(each: OpenRelease, *, whole: bool) -> dict[str, object]:
+    shown = {name: value for name, value in each.certificate.items() if whole or name not in PRIVATE}
+    kind = each.certificate.get("kind", "table")
+    return {"id": each.id, "private": False, "kind": kind} | release_object(each) | {"certificate": shown}
+
+
+def _charged(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
+    book = door.curators.ledger
+    own = caller.user.role is Role.ANALYST
+    analysts = [caller.asks_as] if own else [each.analyst for each in book.accounts()]
+    return [
+        _certified(book, entry, number)
+        for analyst in analysts
+        for number, entry in enumerate(book.entries(analyst), 1)
+        if entry.state is State.SETTLED
+    ]
+
+
+def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
+    told = entry_object(entry)
+    kind = KINDS.get(entry.question.split(maxsplit=1)[0].lower(), "counts")
+    alone = Accountant(book.promise).spend(entry.charge).belief()
+    terms = {name: told[name] for name in STATED if name in told}
+    return {
+        "id": number,
+        "analyst": entry.analyst,
+        "private": True,
+        "kind": kind,
+        "name": entry.question,
+        "time": told["time"],
+        "certificate": {
+            "kind": f"differentially private {kind}",
+            **terms,
+            "relation": entry.guarantee.relation.value,
+            "belief": belief_object(alone, book.promise.posterior),
+            "attacker": ATTACKER,
+        },
+    }

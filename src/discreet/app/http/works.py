@@ -1,0 +1,166 @@
+"""What the jobs of the HTTP door do: as the commands of the same names, into a folder of the job's own.
+
+What can be refused from request and policy is refused before a job is started.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from discreet.app.audits import auditing
+from discreet.app.books import asking
+from discreet.app.commands.progress import Tell
+from discreet.app.http.door import HttpDoor
+from discreet.app.http.job_bodies import Anonymize, Audit, Synthesize
+from discreet.app.http.releases import release_file
+from discreet.app.publishing import anonymizing, private_options, private_view
+from discreet.app.publishing import view as anonymize_view
+from discreet.app.publishing.door import PRIVATE, require_known
+from discreet.app.publishing.options import anonymizer
+from discreet.app.publishing.subjects import Named
+from discreet.app.serve.job import Outcome, Work
+from discreet.app.synthesis import publishing
+from discreet.app.synthesis import view as synthesis_view
+from discreet.app.synthesis.synthesizing import Wish, planned
+from discreet.app.trials import view as attack_view
+from discreet.core.errors import RequestError
+
+OF_SYNTHESIS = ("preparing", "synthesizing", "attacking", "comparing", "writing")
+OF_ANONYMIZATION = ("counting", "searching", "attacking", "writing")
+OF_SAMPLING = ("counting", "writing")
+OF_AUDITS = ("choosing", "running")
+
+
+def synthesis(door: HttpDoor, body: Synthesize) -> Work:
+    _require_table(door, body.table)
+    policy = door.curators.policy
+    analyst = asking(policy, body.analyst)
+    wish = Wish(
+        table=body.table,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        quality=body.quality,
+        columns=body.columns,
+        logarithmic=body.log,
+        earlier=body.agree,
+    )
+    planned(door.curators.of(analyst), wish)
+
+    def do(tell: Tell, folder: Path) -> Outcome:
+        made = publishing.publish(policy, wish, _output(folder, body), analyst=analyst, tell=tell)
+        found = synthesis_view.as_object(made.found, made.comparison, made.trial, made.written)
+        return _outcome(found, made.written[:2])
+
+    return Work(
+        kind=body.kind,
+        name=f"synthesize {body.table} for {analyst}",
+        stages=OF_SYNTHESIS,
+        binding="synthesizing",
+        do=do,
+    )
+
+
+def anonymization(door: HttpDoor, body: Anonymize) -> Work:
+    _require_table(door, body.table)
+    if body.population is not None:
+        _require_table(door, body.population)
+    require_known(body.table, door.policy_file, method=body.method, objective=body.objective)
+    named = Named(name=body.table, policy=door.curators.policy, population=body.population)
+    private = body.method == PRIVATE
+    made = private_options.private if private else anonymizer
+    made(_request(door, body), named, lambda _: None)  # refuses what it can
+
+    def do(tell: Tell, folder: Path) -> Outcome:
+        request = _request(door, body, _output(folder, body))
+        if private:
+            sampled, files = anonymizing.published_privately(request, named, tell)
+            return _outcome(private_view.as_object(sampled), files)
+        release, trial, files = anonymizing.published(request, named, tell)
+        found = anonymize_view.as_object(release) | {"warnings": list(release.warnings)}
+        return _outcome(found | {"trial": attack_view.as_object(trial)}, files)
+
+    return Work(
+        kind=body.kind,
+        name=f"anonymize {body.table}",
+        stages=OF_SAMPLING if private else OF_ANONYMIZATION,
+        binding="counting" if private else "writing",
+        do=do,
+    )
+
+
+def audit(door: HttpDoor, body: Audit) -> Work:
+    policy = door.curators.policy if auditing.is_question(body.audited) else None
+
+    def do(tell: Tell, folder: Path) -> Outcome:
+        found, beliefs = auditing.audit_any(
+            body.audited,
+            policy,
+            body.epsilon,
+            None if body.delta is None else str(body.delta),
+            body.runs,
+            body.confidence,
+            tell,
+            posterior=body.posterior,
+            session=body.session,
+        )
+        told = auditing.as_object(found, beliefs)
+        return Outcome(found=told, document=told)
+
+    return Work(kind=body.kind, name="audit", stages=OF_AUDITS, do=do)
+
+
+def _require_table(door: HttpDoor, name: str) -> None:
+    tables = door.curators.policy.tables
+    if name not in tables:
+        raise RequestError(f"There is no table {name} in the policy.", hint=f"It has {', '.join(tables)}.")
+
+
+def _output(folder: Path, body: Synthesize | Anonymize) -> Path:
+    return folder / f"{body.name or body.table}.parquet"
+
+
+def _outcome(found: Mapping[str, object], files: tuple[Path, ...] | list[Path]) -> Outcome:
+    rows, certificate = files[:2]
+    return Outcome(found=found, document=json.loads(certificate.read_text(encoding="utf-8")), file=rows)
+
+
+def _request(door: HttpDoor, body: Anonymize, output: Path | None = None) -> anonymizing.Request:
+    return anonymizing.Request(
+        table=body.table,
+        policy=door.policy_file,
+        population=body.population,
+        models=anonymizing.Options(
+            k=body.k,
+            l_diversity=body.l_diversity,
+            t_closeness=body.t_closeness,
+            delta_presence=body.delta_presence,
+            k_map=body.k_map,
+            alpha=body.alpha,
+            delta_disclosure=body.delta_disclosure,
+            beta_likeness=body.beta_likeness,
+            risk=body.risk,
+        ),
+        sampling=body.sampling,
+        posterior=body.posterior,
+        suppress=body.suppress,
+        objective=body.objective,
+        method=body.method,
+        weights=_pairs(body.weight),
+        levels=_pairs(body.level),
+        centres=_pairs(body.centre),
+        epsilon=body.epsilon,
+        delta=body.delta,
+        analyst=body.analyst,
+        unit=body.unit,
+        seconds=body.seconds,
+        output=output,
+        at_most=body.at_most,
+        others=[Path(release_file(door, each)) for each in body.others],
+        force=body.force,
+    )
+
+
+def _pairs(values: Mapping[str, object]) -> list[str]:
+    return [f"{name}={value}" for name, value in values.items()]

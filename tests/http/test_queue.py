@@ -1,0 +1,194 @@
+"""The queue of long work: what is told of it, when it can be cancelled, and what is left after the server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from discreet.app.commands.progress import Tell
+from discreet.app.serve.job import FullError, JobState, Outcome, TooLateError, Work
+from discreet.app.serve.jobs import MOST_OPEN, Jobs
+from discreet.app.users import UserFile
+from discreet.core.errors import UnmetError
+from tests.wire.served import CANARY
+
+STAGES = ("counting", "searching", "charging", "writing")
+PATIENCE = 60
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "ledger.users.db")
+
+
+@pytest.fixture
+def file(path: str) -> Iterator[UserFile]:
+    with UserFile(path) as opened:
+        yield opened
+
+
+class Steps:
+    """Work that comes to its stages one by one, as it is let."""
+
+    def __init__(self) -> None:
+        self.come, self.go = (threading.Semaphore(0) for _ in range(2))
+        self.charged = False
+
+    def work(self) -> Work:
+        return Work(kind="steps", name="steps", stages=STAGES, binding="charging", do=self.do)
+
+    def do(self, tell: Tell, folder: Path) -> Outcome:
+        for stage in STAGES:
+            tell(stage)
+            self.charged = self.charged or stage == "charging"
+            self.come.release()
+            assert self.go.acquire(timeout=PATIENCE)
+        return Outcome(found=CANARY, document={"kind": "steps"}, file=folder / "steps.parquet")
+
+    def reached(self) -> None:
+        assert self.come.acquire(timeout=PATIENCE)
+
+
+def test_stages_are_told_and_nothing_else_that_is_said_on_the_way(file: UserFile) -> None:
+    jobs, seen = Jobs(file), []
+
+    def do(tell: Tell, folder: Path) -> Outcome:
+        for text, part in (
+            ("counting 48,843 rows", None),
+            (f"reading {CANARY}", None),
+            ("searching: 12 judged, 3 left", 0.5),
+            ("searching", 0.25),
+            ("writing", None),
+            ("counting", None),
+        ):
+            tell(text, part)
+            (job,) = jobs.all()
+            seen.append((job.stage, job.share))
+        return Outcome()
+
+    jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
+    while not jobs.all()[0].over:
+        threading.Event().wait(0.01)
+    jobs.close()
+    half = ("searching", 0.375)
+    assert seen == [("counting", 0), ("counting", 0), half, half, ("writing", 0.75), ("writing", 0.75)]
+    assert jobs.all()[0].share == 1
+
+
+def test_a_job_is_cancelled_before_it_costs_anything_and_not_later(file: UserFile) -> None:
+    jobs, first, second = Jobs(file), Steps(), Steps()
+    running, waiting = jobs.start("carl", first.work()), jobs.start("carl", second.work())
+    first.reached()
+    jobs.cancel(waiting)
+    assert waiting.state is JobState.CANCELLED
+    jobs.cancel(running)
+    first.go.release()
+    third = Steps()
+    charged = jobs.start("carl", third.work())
+    for _ in range(3):
+        third.reached()
+        third.go.release()
+    third.reached()
+    assert (running.state, first.charged, second.charged) == (JobState.CANCELLED, False, False)
+    with pytest.raises(TooLateError, match="charged"):
+        jobs.cancel(charged)
+    third.go.release()
+    jobs.close()
+    assert (charged.state, third.charged) == (JobState.DONE, True)
+    with pytest.raises(TooLateError, match="over"):
+        jobs.cancel(charged)
+
+
+def test_more_than_a_few_are_not_taken_on_and_a_server_that_ends_fails_them(file: UserFile) -> None:
+    jobs, steps = Jobs(file), Steps()
+    job = jobs.start("carl", steps.work())
+    waiting = [jobs.start("carl", Steps().work()) for _ in range(MOST_OPEN - 1)]
+    with pytest.raises(FullError, match="waiting already"):
+        jobs.start("carl", Steps().work())
+    steps.reached()
+    ending = threading.Thread(target=jobs.close)
+    ending.start()
+    while not jobs._stopped.is_set():
+        threading.Event().wait(0.01)
+    steps.go.release()
+    ending.join()
+    for each in (job, *waiting):
+        assert each.failure is not None
+        assert (each.state, each.failure.code) == (JobState.FAILED, "stopped")
+
+
+def test_after_a_restart_the_document_is_there_and_what_was_found_on_data_is_not(path: str) -> None:
+    with UserFile(path) as file:
+        jobs, steps = Jobs(file), Steps()
+        steps.go.release(len(STAGES))
+        job = jobs.start("carl", steps.work())
+        for _ in STAGES:
+            steps.reached()
+        jobs.close()
+        assert job.outcome is not None
+        assert job.outcome.found == CANARY
+    with UserFile(path) as file:
+        found = Jobs(file).find(job.id)
+        assert found is not None
+        assert found.outcome is not None
+        assert (found.state, found.outcome.document) == (JobState.DONE, {"kind": "steps"})
+        assert found.outcome.file == job.outcome.file
+        assert found.outcome.found is None
+    assert CANARY.encode() not in Path(path).read_bytes()
+
+
+def test_a_failure_tells_nothing_of_the_data_but_to_whoever_asks_before_a_restart(path: str) -> None:
+    def unforeseen(tell: Tell, folder: Path) -> Outcome:
+        raise ValueError(CANARY)
+
+    def unmet(tell: Tell, folder: Path) -> Outcome:
+        raise UnmetError(f"No release: {CANARY}.")
+
+    with UserFile(path) as file:
+        jobs = Jobs(file)
+        works = [Work(kind="steps", name="steps", stages=STAGES, do=do) for do in (unforeseen, unmet)]
+        first, second = (jobs.start("carl", work) for work in works)
+        while not second.over:
+            threading.Event().wait(0.01)
+        jobs.close()
+    assert first.failure is not None
+    assert second.failure is not None
+    assert (first.failure.code, CANARY in str(first.failure)) == ("engine-fault", False)
+    assert (second.failure.code, CANARY in str(second.failure)) == ("unmet", True)
+    assert CANARY.encode() not in Path(path).read_bytes()
+
+
+KILLED = """
+import os, signal, sys
+from discreet.app.serve.job import Work
+from discreet.app.serve.jobs import Jobs
+from discreet.app.users import UserFile
+
+def do(tell, folder):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Jobs(UserFile(sys.argv[1])).start("carl", Work(kind="steps", name="steps", stages=("counting",), do=do))
+"""
+
+
+def test_a_job_that_ran_when_the_server_was_killed_has_failed(path: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False, timeout=300)
+    assert ended.returncode == -9
+    with UserFile(path) as file:
+        (job,) = Jobs(file).all()
+        assert job.failure is not None
+        assert (job.state, job.failure.code) == (JobState.FAILED, "stopped")
+        assert "counts as spent" in job.failure.message
+
+
+def test_a_file_of_users_that_knew_no_jobs_learns_them(path: str) -> None:
+    with UserFile(path) as file, file.writing() as rows:
+        rows.execute("DROP TABLE job")
+        rows.execute("PRAGMA user_version = 1")
+    with UserFile(path) as file:
+        assert Jobs(file).all() == []
