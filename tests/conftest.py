@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from discreet.core.randomness import Randomness
+from tests.engines import servers
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("steady")
@@ -33,3 +35,10 @@ def adult() -> Path:
     if not (folder / "adult.data").exists():
         pytest.skip(f"no Adult data at {folder}: set DISCREET_ADULT to a folder with adult.data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[servers.PostgresServer]:
+    """A cluster, started once for a run of the tests."""
+    with servers.postgres() as server:
+        yield server

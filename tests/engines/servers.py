@@ -78,6 +78,12 @@ class PostgresServer:
             connection.commit()
         return {name: f"{schema}.{name}" for name in tables}
 
+    def schema(self) -> str:
+        """The address of a schema of its own, in which there is nothing yet."""
+        name = f"t{next(self._numbers)}"
+        self.run(f"CREATE SCHEMA {name}")
+        return f"{self.url}?options=-csearch_path%3D{name}"
+
     def run(self, *statements: str) -> None:
         from adbc_driver_postgresql import dbapi
 
@@ -93,7 +99,8 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres() -> Iterator[PostgresServer]:
+def postgres(*, fsync: bool = False) -> Iterator[PostgresServer]:
+    """A cluster; tests need none that survives a loss of power, and are faster without."""
     programs = _programs()
     folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
     user = _user()
@@ -114,7 +121,7 @@ def postgres() -> Iterator[PostgresServer]:
         )
 
     data, port = folder / "data", _free_port()
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync=off"
+    options = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync={fsync}"
     try:
         run(
             str(programs / "initdb"),

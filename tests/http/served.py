@@ -68,10 +68,13 @@ def _people() -> bytes:
 
 @contextmanager
 def both_doors(
-    folder: Path, certificate: Certificate | None = None, slack: float | None = None
+    folder: Path,
+    certificate: Certificate | None = None,
+    slack: float | None = None,
+    ledger: str | None = None,
 ) -> Iterator[Server]:
     """The server, ready; it ends with the block."""
-    policy = load(folder / "privacy.yaml")
+    policy = load(folder / "privacy.yaml", ledger=ledger)
     Path(beside(policy.ledger)).write_bytes(_people())
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
     with (

@@ -17,7 +17,7 @@ from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import State
 from tests.http.served import both_doors
-from tests.wire.served import Served, Slow, served, slowed, write_data
+from tests.wire.served import PASSWORD, Served, Slow, served, slowed, write_data
 
 RUNS = 40
 FALSE_ALARM = 1e-9
@@ -89,6 +89,35 @@ def test_over_http_the_same_holds(folder: Path, padded: bool) -> None:
             pairs = list(zip(_asked_over_http(slow), _asked_over_http(quick), strict=True))
     found = ks_2samp([first for first, _ in pairs], [second for _, second in pairs])
     assert (found.pvalue < FALSE_ALARM) == (not padded)
+
+
+@pytest.mark.parametrize("door", ["http", "postgresql"])
+def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, door: str) -> None:
+    """Alice's answer is stored. Were it, or that it is, given to Bob, Bob's would leave before its time."""
+    sql = "SELECT COUNT(*) FROM people"
+    with both_doors(folder, slack=2) as server:
+        assert server.curators.deadlines is not None
+        least = server.curators.deadlines.seconds(server.curators.of("bob").plan(sql).plan)
+        with server.client("alice") as alice:
+            told = alice.post("/api/ask", json={"sql": sql}).json()
+        began = time.monotonic()
+        if door == "http":
+            with server.client("bob") as bob:
+                planned = bob.post("/api/plan", json={"sql": sql}).json()
+                answer = bob.post("/api/ask", json={"sql": sql}).json()
+            assert (planned["repeated"], answer["repeated"], answer["entry"]) == (False, False, 1)
+            assert told["entry"] == 1
+        else:
+            address = f"host=127.0.0.1 port={server.postgres} user=bob password='{PASSWORD}' dbname=discreet"
+            said: list[str | None] = []
+            with psycopg.connect(address, autocommit=True) as connection:
+                plan = connection.execute(f"EXPLAIN {sql}".encode()).fetchall()
+                connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
+                connection.execute(sql)
+            assert plan[0] == ("cost: epsilon 0.1 of 1.65068",)
+            assert said[0] == "cost: epsilon 0.1 (entry 1)"
+        assert time.monotonic() - began >= least
+        assert server.charges("bob") == 1
 
 
 def test_a_stored_answer_does_not_wait(folder: Path) -> None:
