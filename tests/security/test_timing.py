@@ -7,8 +7,9 @@ rate 1e-9) finds no difference between two such servers, and finds it at once wh
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 import psycopg
@@ -16,12 +17,15 @@ import pytest
 from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import State
+from discreet.app.serve.deadlines import Deadlines
+from discreet.sql.plan import Plan
 from tests.http.served import both_doors
 from tests.wire.served import PASSWORD, Served, Slow, served, slowed, write_data
 
 RUNS = 40
 FALSE_ALARM = 1e-9
 SLOWER = 0.08
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -91,12 +95,19 @@ def test_over_http_the_same_holds(folder: Path, padded: bool) -> None:
     assert (found.pvalue < FALSE_ALARM) == (not padded)
 
 
+class Lenient(Deadlines):
+    """Deadlines by which answers wait, and which a slow machine may overrun."""
+
+    def timely(self, plan: Plan, work: Callable[[], T]) -> T:
+        return work()
+
+
 @pytest.mark.parametrize("door", ["http", "postgresql"])
 def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, door: str) -> None:
     """Alice's answer is stored. Were it, or that it is, given to Bob, Bob's would leave before its time."""
     sql = "SELECT COUNT(*) FROM people"
-    with both_doors(folder, slack=2) as server:
-        assert server.curators.deadlines is not None
+    with both_doors(folder) as server:
+        server.curators.deadlines = Lenient(policy=server.curators.policy, slack=2)
         least = server.curators.deadlines.seconds(server.curators.of("bob").plan(sql).plan)
         with server.client("alice") as alice:
             told = alice.post("/api/ask", json={"sql": sql}).json()
@@ -114,7 +125,7 @@ def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, do
                 plan = connection.execute(f"EXPLAIN {sql}".encode()).fetchall()
                 connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
                 connection.execute(sql)
-            assert plan[0] == ("cost: epsilon 0.1 of 1.65068",)
+            assert plan[0] == ("cost: epsilon 0.1 of 1.65",)
             assert said[0] == "cost: epsilon 0.1 (entry 1)"
         assert time.monotonic() - began >= least
         assert server.charges("bob") == 1
