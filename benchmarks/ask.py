@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.noise import seconds
-from discreet.accounting.ledger_file import MEMORY
+from discreet.accounting.storage import MEMORY
 from discreet.app.curator import Curator
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness

@@ -21,6 +21,7 @@ from benchmarks import (
     ask,
     attacks,
     baskets,
+    ledger,
     local,
     mining,
     noise,
@@ -89,6 +90,11 @@ SECTIONS = {
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
     "serve": Section(title="The PostgreSQL door", headings=FIGURES, measure=_plain(serve.rows)),
+    "ledger": Section(
+        title="Ledger throughput",
+        headings=("figure", "1 client", f"{ledger.CLIENTS} clients"),
+        measure=_plain(ledger.rows),
+    ),
     "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
     "synthesis_peers": Section(
         title="Synthetic tables by other libraries", headings=FIGURES, measure=synthesis_peers.rows

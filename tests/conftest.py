@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from discreet.core.randomness import SYSTEM, Randomness
+from tests.engines import servers
 
 settings.register_profile(
     "steady",
@@ -25,9 +27,6 @@ settings.register_profile(
     max_examples=100,
 )
 settings.load_profile("steady")
-
-PATIENCE = 600.0
-"""Seconds that are waited for what is sure to come: none of them passes unless something is broken."""
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -73,3 +72,10 @@ def adult() -> Path:
     if not (folder / "adult.data").exists():
         pytest.skip(f"no Adult data at {folder}: set DISCREET_ADULT to a folder with adult.data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[servers.PostgresServer]:
+    """A cluster, started once for a run of the tests."""
+    with servers.postgres() as server:
+        yield server

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import signal
 import sqlite3
 import sys
 import threading
 import time
+from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from itertools import count
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 from discreet.accounting.book import Book
+from discreet.accounting.entries import State
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.storage import is_database
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP
@@ -39,48 +52,109 @@ def ask_often(ledger: Ledger, tries: int = TRIES) -> int:
 class SelectThenUpdate:
     """The broken twin: it decides by what it has read, without holding what it has read."""
 
-    path: Path
+    place: str
     together: threading.Barrier
+    room: int = 1
 
     def __post_init__(self) -> None:
-        with sqlite3.connect(self.path) as connection:
-            connection.execute("CREATE TABLE IF NOT EXISTS account (spent REAL)")
-            connection.execute("INSERT INTO account VALUES (0)")
-        connection.close()
+        with self._connected() as connection:
+            connection.execute("CREATE TABLE naive (spent INTEGER)")
+            connection.execute(f"INSERT INTO naive VALUES ({20 - self.room})")
+            connection.commit()
 
-    def ask_often(self) -> int:
-        connection = sqlite3.connect(self.path, timeout=600, isolation_level=None)
-        accepted = 0
-        for each in range(TRIES):
-            spent = connection.execute("SELECT spent FROM account").fetchone()[0]
-            if each == 0:
-                self.together.wait()
-            if spent + PART <= PROMISE.epsilon * (1 + 1e-12):
-                connection.execute("UPDATE account SET spent = ?", (spent + PART,))
-                accepted += 1
-        connection.close()
-        return accepted
+    def ask(self) -> int:
+        """Whether it was accepted; everybody has read before anybody writes."""
+        with self._connected() as connection:
+            spent = connection.execute("SELECT spent FROM naive").fetchone()[0]
+            connection.commit()
+            self.together.wait()
+            if spent + 1 > 20:
+                return 0
+            connection.execute(f"UPDATE naive SET spent = {spent + 1}")
+            connection.commit()
+            return 1
+
+    def _connected(self) -> closing[Any]:
+        if is_database(self.place):
+            return closing(psycopg.connect(self.place))
+        return closing(sqlite3.connect(self.place, timeout=60))
 
 
-def main(role: str, path: str) -> None:
-    """As a process: many ask at once and are counted; or one of them waits to be killed."""
+def main(role: str, place: str, *more: str) -> None:
+    """As a process: many ask at once and are counted; many are killed; or one of them waits to be."""
+    if is_database(place):
+        import_module("sqlalchemy.dialects.postgresql.psycopg")  # once, before anything is forked
     if role == "together":
-        print(sum(map(_answered, [_forked(path) for _ in range(RIVALS)])), flush=True)
+        print(sum(map(_answered, [_forked(place) for _ in range(RIVALS)])), flush=True)
         return
-    ledger = Ledger(path, PROMISE, analysts={"alice": 1})
+    if role == "killed":
+        print(json.dumps(_killed_often(place, Path(more[0]), int(more[1]))), flush=True)
+        return
+    ledger = Ledger(place, PROMISE, analysts={"alice": 1})
     if role == "before the entry":
         Book.insert = _never  # type: ignore[method-assign, assignment]
     ledger.reserve("alice", "key", "SELECT COUNT(*) FROM t", PureDP(epsilon=PART))
     _never()
 
 
-def _forked(path: str) -> int:
+def _killed_often(place: str, released: Path, times: int) -> dict[str, int]:
+    """Release to a file, be killed at any moment, look at what is left; so many times."""
+    moments = random.Random(20_240_229)
+    for turn in range(times):
+        ready, told = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _release_until_killed(place, released, turn, told)
+        os.close(told)
+        assert os.read(ready, 1) == b"!"
+        os.close(ready)
+        time.sleep(moments.uniform(0, 0.03))
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        found = _left_behind(place, released)
+    return found
+
+
+def _release_until_killed(place: str, released: Path, turn: int, told: int) -> None:
+    try:
+        ledger = Ledger(place, PROMISE, analysts={"alice": 1})
+        out = os.open(released, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        for number in count():
+            key = f"{turn}-{number}"
+            entry = ledger.reserve("alice", key, "SELECT COUNT(*) FROM t", PureDP(epsilon=Fraction(1, 10**6)))
+            answer = f"answer to {key}".encode()
+            ledger.settle(entry, answer)
+            os.write(out, key.encode() + b":" + answer + b"\n")
+            if number == 0:
+                os.write(told, b"!")
+    finally:
+        os._exit(1)
+
+
+def _left_behind(place: str, released: Path) -> dict[str, int]:
+    """What stands in the ledger beside what was released, when nobody writes any more."""
+    with Ledger(place, PROMISE) as ledger:
+        ledger.verify()
+        entries = ledger.entries()
+        lines = [line.partition(b":") for line in released.read_bytes().splitlines()]
+        for key, _, answer in lines:
+            stored = ledger.stored("alice", key.decode())
+            assert stored is not None, "released without its charge"
+            assert stored.answer == answer
+        spent = ledger.spent()
+    assert spent == PureDP(epsilon=Fraction(len(entries), 10**6)), "an entry does not count as spent"
+    states = Counter(each.state for each in entries)
+    assert not states[State.RESERVED], "the dead are not at work"
+    return {"released": len(lines), "settled": states[State.SETTLED], "orphaned": states[State.ORPHANED]}
+
+
+def _forked(place: str) -> int:
     """A process that makes the ledger, or opens what another has made, asks, and ends with its count."""
     pid = os.fork()
     if pid == 0:
         code = 255
         try:
-            with Ledger(path, PROMISE, analysts={"alice": 1}) as ledger:
+            with Ledger(place, PROMISE, analysts={"alice": 1}) as ledger:
                 code = ask_often(ledger)
         finally:
             os._exit(code)

@@ -12,6 +12,7 @@ from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
 from discreet.core.guarantees import GaussianDP, PureDP
 from tests.app.test_promise import discreet
+from tests.engines.servers import PostgresServer
 
 POLICY = """
 promise: {{prior: 1%, posterior: {posterior}, tail: {tail}}}
@@ -95,11 +96,41 @@ def test_json_has_the_keys_that_machines_rely_on(policy: Path, capsys: Shown) ->
     }
 
 
+def test_another_ledger_than_the_policys_is_shown_by_its_address(policy: Path, capsys: Shown) -> None:
+    fill(policy.parent)
+    (policy.parent / "ledger.db").rename(policy.parent / "other.db")
+    counts = []
+    for words in (
+        [],
+        ["--ledger", "sqlite:///other.db"],
+        ["--ledger", f"sqlite:///{policy.parent}/other.db"],
+    ):
+        assert discreet("ledger", "--policy", str(policy), *words, "--json") == 0
+        counts.append(len(json.loads(capsys.readouterr().out)["entries"]))
+    assert counts == [0, 3, 3]
+    assert discreet("ledger", "--policy", str(policy), "--ledger", "mysql://db/x") == 2
+    assert "sqlite:///FILE or postgresql://" in capsys.readouterr().err
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_ledger_in_postgresql_is_shown_like_a_file(
+    policy: Path, capsys: Shown, postgres: PostgresServer
+) -> None:
+    address = postgres.schema()
+    policy.write_text(f"{policy.read_text()}ledger: {address}\n")
+    assert discreet("ledger", "--policy", str(policy)) == 0
+    assert "Nothing was asked yet." in capsys.readouterr().out
+    with Ledger(address, Promise(0.01, 0.05), analysts=SHARES) as ledger:
+        ledger.reserve("alice", "1", "SELECT 1", PureDP(epsilon=Fraction(1, 2)))
+        assert discreet("ledger", "--policy", str(policy)) == 0
+    assert "SELECT 1" in capsys.readouterr().out
+
+
 def test_one_analyst_is_shown_alone(policy: Path, capsys: Shown) -> None:
     fill(policy.parent)
     assert discreet("ledger", "--policy", str(policy), "--analyst", "bob", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert [each["id"] for each in found["entries"]] == [3]
+    assert [each["id"] for each in found["entries"]] == [1]
     assert (found["spent"], list(found["analysts"])) == (0.125, ["bob"])
     assert discreet("ledger", "--policy", str(policy), "--analyst", "bob") == 0
     assert "alice" not in capsys.readouterr().out

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from discreet.app.ledger_addresses import file_beside, kept_at
 from discreet.app.policies import blanks, load, policy_version, promise_of
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind, Policy, Role
@@ -109,6 +110,17 @@ def test_paths_are_beside_the_policy_wherever_one_works(
     assert policy.hierarchies["occupation"].csv == str(tmp_path / "kept" / "jobs" / "occupation.csv")
     assert policy.ledger == str(tmp_path / "kept" / "ledger.db")
     assert policy.store == str(tmp_path / "store")
+
+
+def test_what_stands_beside_a_ledger_in_a_database_is_beside_the_policy(tmp_path: Path) -> None:
+    policy = policy_of(tmp_path, column("{}") + "ledger: postgresql://ann@db.example/promises\n")
+    assert kept_at(policy.ledger) == "postgresql://ann@db.example/promises"
+    assert file_beside(policy.ledger, ".users.db") == tmp_path / "ledger.users.db"
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    plain = policy_of(moved, column("{}"))
+    assert file_beside(plain.ledger, ".users.db") == moved / "ledger.users.db"
+    assert policy_version(policy) == policy_version(plain)
 
 
 def test_absolute_paths_and_the_ledger_in_memory_stay(tmp_path: Path) -> None:

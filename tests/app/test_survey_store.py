@@ -22,7 +22,7 @@ from discreet.app.survey.survey_files import load_survey
 from discreet.core.errors import RequestError
 from tests.app.surveys import Served, served, write_survey
 from tests.app.test_survey import message
-from tests.conftest import PATIENCE
+from tests.patience import PATIENCE
 
 
 @pytest.fixture

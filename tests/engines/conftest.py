@@ -12,12 +12,6 @@ from tests.engines.servers import Server
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[servers.PostgresServer]:
-    with servers.postgres() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
 def spark() -> Iterator[servers.SparkServer]:
     with servers.spark() as server:
         yield server

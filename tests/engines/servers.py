@@ -24,7 +24,7 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
-from tests.conftest import PATIENCE
+from tests.patience import PATIENCE
 
 KEY = bytes(range(32))
 ADDRESS = "spark:local[2]"
@@ -81,6 +81,12 @@ class PostgresServer:
             connection.commit()
         return {name: f"{schema}.{name}" for name in tables}
 
+    def schema(self) -> str:
+        """The address of a schema of its own, in which there is nothing yet."""
+        name = f"t{next(self._numbers)}"
+        self.run(f"CREATE SCHEMA {name}")
+        return f"{self.url}?options=-csearch_path%3D{name}"
+
     def run(self, *statements: str) -> None:
         from adbc_driver_postgresql import dbapi
 
@@ -96,13 +102,14 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres() -> Iterator[PostgresServer]:
-    with cluster() as port, ExitStack() as opened:
+def postgres(*, fsync: bool = False) -> Iterator[PostgresServer]:
+    """A cluster; tests need none that survives a loss of power, and are faster without."""
+    with cluster(fsync=fsync) as port, ExitStack() as opened:
         yield PostgresServer(url=f"postgresql://{OWNER}@127.0.0.1:{port}/postgres", opened=opened)
 
 
 @contextmanager
-def cluster() -> Iterator[int]:
+def cluster(*, fsync: bool = False) -> Iterator[int]:
     """The port of a cluster that has one superuser, OWNER, and lets everybody in who is here."""
     programs, user = _programs(), _user()
     folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
@@ -127,7 +134,9 @@ def cluster() -> Iterator[int]:
         assert run("initdb", "-U", OWNER, "-A", "trust", "--encoding=UTF8", "--no-locale", "-N") == 0
         for _ in range(ATTEMPTS):  # whoever binds a free port first has it
             port = _free_port()
-            options = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync=off"
+            options = (
+                f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync={fsync}"
+            )
             if run("pg_ctl", "-w", "-t", str(int(PATIENCE)), "-o", options, "-l", log, "start") == 0:
                 break
         else:

@@ -17,8 +17,8 @@ import pytest
 
 from discreet.core.errors import RequestError
 from discreet.engines.store import FORMAT, PreparedStore, prepare
-from tests.conftest import PATIENCE
 from tests.engines.stores import VISITS, policy_of, rows_of, visits_of
+from tests.patience import PATIENCE
 
 SAMPLE = {"user": ["a", "a", "b"], "city": ["Ulm", "Bonn", "Ulm"], "age": [1, 2, 3], "note": ["x", "y", "z"]}
 ALL = "SELECT * FROM t ORDER BY ALL"

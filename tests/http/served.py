@@ -23,7 +23,7 @@ from discreet.app.serve.doors import Certificate
 from discreet.app.serve.process import Served
 from discreet.app.users import Role, UserBook, UserFile, beside
 from discreet.app.users.sessions import Sessions
-from tests.conftest import PATIENCE
+from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD
 
 PEOPLE = {"carl": Role.CUSTODIAN, "alice": Role.ANALYST, "bob": Role.ANALYST, "audrey": Role.AUDITOR}
@@ -69,10 +69,13 @@ def _people() -> bytes:
 
 @contextmanager
 def both_doors(
-    folder: Path, certificate: Certificate | None = None, slack: float | None = None
+    folder: Path,
+    certificate: Certificate | None = None,
+    slack: float | None = None,
+    ledger: str | None = None,
 ) -> Iterator[Server]:
     """The server, ready; it ends with the block."""
-    policy = load(folder / "privacy.yaml")
+    policy = load(folder / "privacy.yaml", ledger=ledger)
     Path(beside(policy.ledger)).write_bytes(_people())
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
     with (

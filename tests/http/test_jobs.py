@@ -16,8 +16,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import PATIENCE
 from tests.http.served import Server, both_doors
+from tests.patience import PATIENCE
 from tests.wire.served import POLICY, write_data
 
 PEOPLE = 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import threading
 
 import psycopg
@@ -12,8 +13,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import PATIENCE
+from discreet.accounting.entries import State
+from discreet.app.answers import unpacked
 from tests.http.served import COUNT, Server
+from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, slowed
 
 GROUPED = "SELECT sex, COUNT(*) AS n, AVG(height) AS h FROM people GROUP BY sex ORDER BY sex"
@@ -88,9 +91,29 @@ def test_a_retried_request_is_charged_once_and_answered_with_the_same_bytes(serv
         assert (other.status_code, other.json()["code"]) == (400, "refused")
         assert "another request" in other.json()["error"]
     with server.client("bob") as client:
-        assert (
-            client.post("/api/ask", json=body, headers=key).json()["entry"] != json.loads(found[0])["entry"]
-        )
+        assert client.post("/api/ask", json=body, headers=key).json()["repeated"] is False
+    assert server.charges("bob") == 1
+
+
+def test_the_answer_to_a_client_that_hung_up_is_kept_under_its_key(server: Server) -> None:
+    begun, let = threading.Event(), threading.Event()
+    slowed(server.curators, "alice", lambda: (begun.set(), let.wait(PATIENCE)))
+    body, key = {"sql": COUNT, "epsilon": 0.1}, {"Idempotency-Key": "7f3a"}
+    with server.client() as client:
+        request = client.build_request("POST", "/api/ask", json=body, headers=key)
+        with socket.create_connection((request.url.host, request.url.port or 0)) as line:
+            head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+            line.sendall(f"POST /api/ask HTTP/1.1\r\n{head}\r\n".encode() + request.content)
+            assert begun.wait(PATIENCE)
+        let.set()
+        told = [client.post("/api/ask", json=body, headers=key) for _ in range(2)]
+    assert {each.status_code for each in told} == {200}
+    assert told[0].content == told[1].content
+    (entry,) = server.curators.ledger.entries("alice")
+    assert entry.state is State.SETTLED
+    stored = server.curators.ledger.stored("alice", entry.question_key)
+    assert stored is not None
+    assert unpacked(stored.answer)[0]["n"].to_pylist() == told[0].json()["rows"][0]
 
 
 def test_a_refused_question_leaves_its_key_free(server: Server) -> None:

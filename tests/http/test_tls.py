@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 
 from discreet.app.serve.doors import Certificate
-from tests.conftest import PATIENCE
 from tests.http.served import both_doors
+from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, write_data
 from tests.wire.test_tls import certificate
 

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.values import Exact
-from tests.conftest import PATIENCE
 from tests.http.served import COUNT, Server, both_doors
+from tests.patience import PATIENCE
 from tests.security.test_postgres_door import FORBIDDEN, NEIGHBOURS, TRAPS
 from tests.wire.served import CANARY, Slow, write_data
 
@@ -170,32 +170,6 @@ def test_a_fault_is_charged_once_under_a_key_and_suspends(web: Server) -> None:
         assert web.charges() == 1
         assert carl.post("/api/analysts/alice/clear").status_code == 200
         assert web.curators.ledger.account("alice").incident is None
-
-
-@pytest.mark.night
-def test_sixty_four_clients_for_a_minute_meet_nothing_but_refusals(web: Server) -> None:
-    codes: set[int] = set()
-    stop = threading.Event()
-
-    def ask(number: int) -> None:
-        with web.client("alice" if number % 2 else "bob") as client:
-            asked = 0
-            while not stop.is_set():
-                asked += 1
-                sql = f"SELECT COUNT(*) FROM people WHERE age > {18 + asked % 70}"
-                codes.add(client.post("/api/ask", json={"sql": sql, "epsilon": 0.001}).status_code)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(64)]
-    for thread in threads:
-        thread.start()
-    stop.wait(60)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    web.curators.ledger.verify()
-    assert codes <= {200, 402, 429}
-    assert web.charges("alice") == web.charges("bob") == 70
-    assert web.curators.ledger.belief().highest <= 0.05
 
 
 @pytest.fixture(scope="module")

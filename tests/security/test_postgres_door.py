@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.wire.bytes_of import SYNC, Bytes, Message, bind, describe, execute, kinds, parse, query
+from discreet.app.users.throttle import Throttle
+from tests.wire.bytes_of import SYNC, Bytes, Message, bind, describe, execute, fields, kinds, parse, query
 from tests.wire.served import CANARY, PASSWORD, Served, served, write_data
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -187,7 +189,7 @@ def test_another_analysts_questions_cannot_be_seen(server: Served) -> None:
         connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
         connection.execute(COUNT)
         assert connection.execute("SELECT rolname FROM pg_roles").fetchall() == [("bob",)]
-    assert str(said[0]).startswith("cost: epsilon 0.1")
+    assert said[0] == "cost: epsilon 0.1 (entry 1)"
     assert server.charges("bob") == 1
 
 
@@ -229,31 +231,25 @@ def test_no_value_of_the_data_is_kept_or_logged(
     assert not any(CANARY.encode() in each.read_bytes() for each in files)
 
 
-@pytest.mark.night
-def test_sixty_four_clients_for_a_minute_meet_nothing_but_refusals(server: Served) -> None:
-    errors: set[str | None] = set()
-    stop = threading.Event()
+def test_guessing_is_throttled_and_names_are_not_told(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    with served(tmp_path, throttle=Throttle(clock=lambda: 0.0)) as server:
+        for user in ("alice", "nobody"):
+            assert [_refused(server, user, "wrong")["C"] for _ in range(5)] == ["28P01"] * 5
+        throttled = [_refused(server, user, PASSWORD) for user in ("alice", "nobody")]
+        assert throttled[0] == throttled[1]
+        assert throttled[0]["M"] == "Too many logins have failed."
+        with Bytes(server.port) as line:
+            assert kinds(line.login(PASSWORD, user="bob"))[-1] == "Z"
 
-    def ask(number: int) -> None:
-        user = "alice" if number % 2 else "bob"
-        with psycopg.connect(server.address.replace("alice", user), autocommit=True) as connection:
-            connection.execute("SET discreet.epsilon = 0.001")
-            asked = 0
-            while not stop.is_set():
-                asked += 1
-                try:
-                    connection.execute("SELECT COUNT(*) FROM people WHERE age > %s", (18 + asked % 70,))
-                except psycopg.Error as error:
-                    errors.add(error.sqlstate)
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(64)]
-    for thread in threads:
-        thread.start()
-    stop.wait(60)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    server.curators.ledger.verify()
-    assert errors <= {"53400"}
-    assert server.charges("alice") == server.charges("bob") == 70
-    assert server.curators.ledger.belief().highest <= 0.05
+def test_logins_that_were_begun_together_are_throttled_as_if_one_after_the_other(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    with served(tmp_path, throttle=Throttle(clock=lambda: 0.0)) as server, ThreadPoolExecutor(12) as pool:
+        told = list(pool.map(lambda _: _refused(server, "alice", "wrong")["C"], range(12)))
+    assert sorted(told) == ["28000"] * 7 + ["28P01"] * 5
+
+
+def _refused(server: Served, user: str, password: str) -> dict[str, str]:
+    with Bytes(server.port) as line:
+        return fields(line.login(password, user, last=b"E")[-1][1])

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 import numpy as np
@@ -21,7 +22,9 @@ import pytest
 from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import State
+from discreet.app.serve.deadlines import Deadlines
 from discreet.app.users import Role
+from discreet.sql.plan import Plan
 from tests.http.served import COUNT, Server, both_doors
 from tests.wire.served import PASSWORD, POLICY, served, slowed, write_data
 
@@ -36,6 +39,7 @@ MOST_ROUNDS = 25
 Ask = Callable[[float], object]
 Times = list[tuple[bool, float]]
 NUMBERS = count()
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -139,6 +143,42 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
                 assert refusal.value.sqlstate == state
         (entry,) = server.curators.ledger.entries("alice")
         assert entry.state is State.FAULTED
+
+
+class Lenient(Deadlines):
+    """Deadlines by which answers wait, and which a slow machine may overrun."""
+
+    def timely(self, plan: Plan, work: Callable[[], T]) -> T:
+        return work()
+
+
+@pytest.mark.parametrize("door", ["http", "postgresql"])
+def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, door: str) -> None:
+    """Alice's answer is stored. Were it, or that it is, given to Bob, Bob's would leave before its time."""
+    sql = "SELECT COUNT(*) FROM people"
+    with both_doors(folder) as server:
+        server.curators.deadlines = Lenient(policy=server.curators.policy, slack=2)
+        least = server.curators.deadlines.seconds(server.curators.of("bob").plan(sql).plan)
+        with server.client("alice") as alice:
+            told = alice.post("/api/ask", json={"sql": sql}).json()
+        began = time.monotonic()
+        if door == "http":
+            with server.client("bob") as bob:
+                planned = bob.post("/api/plan", json={"sql": sql}).json()
+                answer = bob.post("/api/ask", json={"sql": sql}).json()
+            assert (planned["repeated"], answer["repeated"], answer["entry"]) == (False, False, 1)
+            assert told["entry"] == 1
+        else:
+            address = f"host=127.0.0.1 port={server.postgres} user=bob password='{PASSWORD}' dbname=discreet"
+            said: list[str | None] = []
+            with psycopg.connect(address, autocommit=True) as connection:
+                plan = connection.execute(f"EXPLAIN {sql}".encode()).fetchall()
+                connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
+                connection.execute(sql)
+            assert plan[0] == ("cost: epsilon 0.1 of 1.65",)
+            assert said[0] == "cost: epsilon 0.1 (entry 1)"
+        assert time.monotonic() - began >= least
+        assert server.charges("bob") == 1
 
 
 def test_a_stored_answer_does_not_wait(folder: Path) -> None:

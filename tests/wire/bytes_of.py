@@ -9,7 +9,7 @@ import socket
 import struct
 from dataclasses import dataclass, field
 
-from tests.conftest import PATIENCE
+from tests.patience import PATIENCE
 
 VERSION = 3 << 16
 Message = tuple[bytes, bytes]
@@ -94,8 +94,8 @@ class Bytes:
             pass
         return found
 
-    def login(self, password: str, user: str = "alice") -> list[Message]:
-        """SCRAM, written again from its definition."""
+    def login(self, password: str, user: str = "alice", last: bytes = b"Z") -> list[Message]:
+        """SCRAM, written again from its definition; everything that is said up to the `last` of a kind."""
         self.send(startup(user))
         self.message()
         first = "n=,r=clientnonce"
@@ -112,7 +112,7 @@ class Bytes:
         signature = hmac.digest(hashlib.sha256(client).digest(), signed, "sha256")
         proof = base64.b64encode(bytes(a ^ b for a, b in zip(client, signature, strict=True))).decode()
         self.send(packed(b"p", f"{without},p={proof}".encode()))
-        return self.until()
+        return self.until(last)
 
     def close(self) -> None:
         self.line.close()

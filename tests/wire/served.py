@@ -22,9 +22,10 @@ from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.users import Role, UserBook, UserFile
+from discreet.app.users.throttle import Throttle
 from discreet.core.engine import Engine
 from discreet.core.values import Exact
-from tests.conftest import PATIENCE
+from tests.patience import PATIENCE
 
 PEOPLE = 3_000
 CANARY = "canary-4711"
@@ -102,6 +103,7 @@ def served(
     certificate: Certificate | None = None,
     shadow: str | None = None,
     slack: float | None = None,
+    throttle: Throttle | None = None,
 ) -> Iterator[Served]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml")
@@ -116,7 +118,14 @@ def served(
     ):
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
         serving = serve_postgres(
-            curators, users, catalog, bound, certificate=certificate, ready=ready.set, stopped=stopped
+            curators,
+            users,
+            catalog,
+            bound,
+            certificate=certificate,
+            throttle=throttle,
+            ready=ready.set,
+            stopped=stopped,
         )
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()

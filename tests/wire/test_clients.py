@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.core.guarantees import PureDP
-from tests.conftest import PATIENCE
+from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, Served, slowed
 
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY sex"

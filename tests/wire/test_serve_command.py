@@ -13,7 +13,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.conftest import PATIENCE
+from tests.patience import PATIENCE
 from tests.wire.served import write_data
 
 

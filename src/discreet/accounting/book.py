@@ -11,21 +11,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from sqlite3 import Connection
 from typing import Any
 
 from discreet.accounting.accountant import Accountant, Cost
-from discreet.accounting.entries import Account, Entry, OpenRelease, State
-from discreet.accounting.ledger_file import LedgerFile
+from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
 from discreet.accounting.notation import fraction_text, read
 from discreet.accounting.processes import is_alive, this_process
 from discreet.accounting.shares import require_room, within_share
+from discreet.accounting.storage import Rows, Storage
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 
 EVERYBODY = ""
-ENTRY = "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state, process, incident"
+ENTRY = (
+    "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state, process, incident,"
+    " number"
+)
 Sums = tuple[Fraction, Fraction, Fraction, int]
+SUMS = ("epsilon", "rho", "delta")
 NONE: Sums = (Fraction(0), Fraction(0), Fraction(0), 0)
 
 
@@ -37,8 +40,8 @@ def now() -> str:
 class Book:
     """What one transaction sees; `nothing` is the accountant before the first entry."""
 
-    rows: Connection
-    file: LedgerFile
+    rows: Rows
+    storage: Storage
     nothing: Accountant
     alive: dict[str, bool] = field(default_factory=dict)
 
@@ -55,15 +58,19 @@ class Book:
         }
         row = self.rows.execute("SELECT prior, posterior, secret, people, tail, leak FROM terms").fetchone()
         if row is None:
-            self.rows.execute("INSERT INTO terms VALUES (1, ?, ?, ?, ?, ?, ?)", tuple(terms.values()))
-            self.rows.execute("INSERT INTO account VALUES (?, '1', '0', '0', '0', 0, NULL)", (EVERYBODY,))
+            names = ", ".join(f":{name}" for name in terms)
+            self.rows.execute(f"INSERT INTO terms VALUES (1, {names})", terms)
+            self.rows.execute(
+                "INSERT INTO account VALUES (:everybody, '1', '0', '0', '0', 0, NULL)",
+                {"everybody": EVERYBODY},
+            )
             return
         kept = dict(zip(terms, row, strict=True))
         changed = [name for name in terms if terms[name] != kept[name]]
         if changed:
             was, wanted = (", ".join(f"{name} {each[name]}" for name in changed) for each in (kept, terms))
             raise RequestError(
-                f"The ledger {self.file.path} was made for another promise: it has {was}, not {wanted}.",
+                f"The ledger {self.storage.place} was made for another promise: it has {was}, not {wanted}.",
                 hint="Answers stay bound to the promise they were given under: put it back, or name a new "
                 "file under ledger, whose promise then says nothing about what this one has released.",
             )
@@ -75,35 +82,37 @@ class Book:
         if wanted == kept:
             return
         require_room(self.nothing, wanted, {name: self.spent(name) for name in kept})
-        self.rows.executemany(
-            "INSERT INTO account VALUES (?, ?, '0', '0', '0', 0, NULL)"
-            " ON CONFLICT (analyst) DO UPDATE SET share = excluded.share",
-            [(name, str(share)) for name, share in wanted.items()],
-        )
+        for name, share in wanted.items():
+            self.rows.execute(
+                "INSERT INTO account VALUES (:name, :share, '0', '0', '0', 0, NULL)"
+                " ON CONFLICT (analyst) DO UPDATE SET share = excluded.share",
+                {"name": name, "share": str(share)},
+            )
 
     def shares(self) -> dict[str, Fraction]:
         """Of everybody who ever had one; 0 where it was taken away."""
-        query = "SELECT analyst, share FROM account WHERE analyst <> ? ORDER BY analyst"
-        return {name: self._number(share) for name, share in self.rows.execute(query, (EVERYBODY,))}
+        query = "SELECT analyst, share FROM account WHERE analyst <> :everybody ORDER BY analyst"
+        found = self.rows.execute(query, {"everybody": EVERYBODY})
+        return {name: self._number(share) for name, share in found}
 
     def spent(self, owner: str) -> Accountant:
         """The sums of one account."""
-        query = "SELECT epsilon, rho, delta, events FROM account WHERE analyst = ?"
-        row = self.rows.execute(query, (owner,)).fetchone()
+        query = "SELECT epsilon, rho, delta, events FROM account WHERE analyst = :owner"
+        row = self.rows.execute(query, {"owner": owner}).fetchone()
         if row is None and owner != EVERYBODY:
             raise RequestError(
                 f"The ledger knows no analyst {owner}.",
                 hint="Give them a share under analysts in the policy.",
             )
         if row is None:
-            raise self.file.damaged("the sum of everything is missing")
+            raise self.storage.damaged("the sum of everything is missing")
         epsilon, rho, delta = (self._number(text) for text in row[:3])
         return self._accountant(epsilon, rho, delta, row[3])
 
     def account(self, analyst: str) -> Account:
         spent = self.spent(analyst)
-        query = "SELECT share, incident FROM account WHERE analyst = ?"
-        share, incident = self.rows.execute(query, (analyst,)).fetchone()
+        query = "SELECT share, incident FROM account WHERE analyst = :analyst"
+        share, incident = self.rows.execute(query, {"analyst": analyst}).fetchone()
         return Account(
             analyst=analyst,
             share=self._number(share),
@@ -115,43 +124,104 @@ class Book:
 
     def charge(self, owner: str, accountant: Accountant) -> None:
         """Write what an account amounts to now."""
-        sums = (accountant.epsilon, accountant.rho, accountant.delta)
+        sums = {name: fraction_text(getattr(accountant, name)) for name in SUMS}
         self.rows.execute(
-            "UPDATE account SET epsilon = ?, rho = ?, delta = ?, events = ? WHERE analyst = ?",
-            (*map(fraction_text, sums), accountant.events, owner),
+            "UPDATE account SET epsilon = :epsilon, rho = :rho, delta = :delta, events = :events"
+            " WHERE analyst = :owner",
+            {**sums, "events": accountant.events, "owner": owner},
         )
 
     def insert(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
-        """A new entry, reserved by this process."""
-        sums = [fraction_text(getattr(charge, name, 0)) for name in ("epsilon", "rho", "delta")]
-        cursor = self.rows.execute(
-            "INSERT INTO entry (time, analyst, question_key, question, guarantee, epsilon, rho, delta, state,"
-            " process) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?)",
-            (now(), analyst, question_key, question, guarantee, *sums, this_process()),
+        """A new entry, reserved by this process; the accounts count it already."""
+        entry_id = self.spent(EVERYBODY).events
+        sums = {name: fraction_text(getattr(charge, name, 0)) for name in SUMS}
+        self.rows.execute(
+            f"INSERT INTO entry ({ENTRY}) VALUES (:id, :time, :analyst, :key, :question, :guarantee,"
+            " :epsilon, :rho, :delta, 'reserved', :process, NULL, :number)",
+            {
+                **sums,
+                "id": entry_id,
+                "time": now(),
+                "analyst": analyst,
+                "key": question_key,
+                "question": question,
+                "guarantee": guarantee,
+                "process": this_process(),
+                "number": self.spent(analyst).events,
+            },
         )
-        return self.entry(int(cursor.lastrowid or 0))
+        return self.entry(entry_id)
 
     def entry(self, entry_id: int) -> Entry:
-        row = self.rows.execute(f"SELECT {ENTRY} FROM entry WHERE id = ?", (entry_id,)).fetchone()
+        row = self.rows.execute(f"SELECT {ENTRY} FROM entry WHERE id = :id", {"id": entry_id}).fetchone()
         if row is None:
             raise RequestError(
-                f"The ledger {self.file.path} has no entry {entry_id}.", hint="Reserve it first."
+                f"The ledger {self.storage.place} has no entry {entry_id}.", hint="Reserve it first."
             )
         return self.as_entry(row)
 
+    def state(self, entry: Entry) -> State | None:
+        """How far an entry came; None for one that is not of this ledger."""
+        found = self.rows.execute(
+            "SELECT state FROM entry WHERE id = :id AND analyst = :analyst AND question_key = :key",
+            {"id": entry.id, "analyst": entry.analyst, "key": entry.question_key},
+        ).fetchone()
+        return None if found is None else State(found[0])
+
+    def stored(self, analyst: str, question_key: str) -> Stored | None:
+        """The first settled answer to an analyst's question."""
+        row = self.rows.execute(
+            f"SELECT answer, metadata, {ENTRY} FROM entry"
+            " WHERE analyst = :analyst AND question_key = :key AND state = 'settled' ORDER BY id LIMIT 1",
+            {"analyst": analyst, "key": question_key},
+        ).fetchone()
+        if row is None:
+            return None
+        return Stored(entry=self.as_entry(row[2:]), answer=bytes(row[0]), metadata=json.loads(row[1]))
+
+    def settle(self, entry: Entry, answer: bytes, metadata: str) -> Entry:
+        self.rows.execute(
+            "UPDATE entry SET state = 'settled', answer = :answer, metadata = :metadata WHERE id = :id",
+            {"answer": answer, "metadata": metadata, "id": entry.id},
+        )
+        return self.entry(entry.id)
+
+    def fault(self, entry: Entry, incident: str) -> Entry:
+        self.rows.execute(
+            "UPDATE entry SET state = 'faulted', incident = :incident WHERE id = :id",
+            {"incident": incident, "id": entry.id},
+        )
+        self.suspend(entry.analyst, incident)
+        return self.entry(entry.id)
+
+    def suspend(self, analyst: str, incident: str | None) -> None:
+        """Until there is no incident any more."""
+        self.rows.execute(
+            "UPDATE account SET incident = :incident WHERE analyst = :analyst",
+            {"incident": incident, "analyst": analyst},
+        )
+
+    def orphan(self, entries: Iterable[int]) -> None:
+        """Nobody will settle these any more."""
+        for each in entries:
+            mark = "UPDATE entry SET state = 'orphaned' WHERE id = :id AND state = 'reserved'"
+            self.rows.execute(mark, {"id": each})
+
     def entries(self, analyst: str | None) -> list[Entry]:
-        query = f"SELECT {ENTRY} FROM entry WHERE ?1 IS NULL OR analyst = ?1 ORDER BY id"
-        return [self.as_entry(row) for row in self.rows.execute(query, (analyst,))]
+        query = f"SELECT {ENTRY} FROM entry" + ("" if analyst is None else " WHERE analyst = :analyst")
+        values = {} if analyst is None else {"analyst": analyst}
+        return [self.as_entry(row) for row in self.rows.execute(f"{query} ORDER BY id", values)]
 
     def as_entry(self, row: Iterable[Any]) -> Entry:
         """A row of the columns ENTRY; a reservation whose process is gone is an orphan."""
-        number, time, analyst, key, question, guarantee, epsilon, rho, delta, state, process, incident = row
+        entry_id, time, analyst, key, question, guarantee, epsilon, rho, delta, state, process, *rest = row
         if state == State.RESERVED:
             if process not in self.alive:
                 self.alive[process] = is_alive(process)
             state = State.RESERVED if self.alive[process] else State.ORPHANED
         return Entry(
-            id=number,
+            id=entry_id,
+            number=rest[1],
             time=datetime.fromisoformat(time),
             analyst=analyst,
             question_key=key,
@@ -159,7 +229,7 @@ class Book:
             guarantee=read(guarantee),
             charge=self._cost(epsilon, rho, delta),
             state=State(state),
-            incident=incident,
+            incident=rest[0],
         )
 
     def moments(self, most: int) -> list[Accountant]:
@@ -172,6 +242,21 @@ class Book:
             if sums[3] % every == 0 or sums[3] == len(rows):
                 found.append(self._accountant(*sums))
         return found
+
+    def release(self, name: str, description: str, certificate: str) -> OpenRelease:
+        """Note something that was published without differential privacy."""
+        self.rows.execute(
+            "INSERT INTO release (time, after, name, description, certificate)"
+            " VALUES (:time, :after, :name, :description, :certificate)",
+            {
+                "time": now(),
+                "after": self.spent(EVERYBODY).events,
+                "name": name,
+                "description": description,
+                "certificate": certificate,
+            },
+        )
+        return self.releases()[-1]
 
     def releases(self) -> list[OpenRelease]:
         query = "SELECT id, time, after, name, description, certificate FROM release ORDER BY id"
@@ -191,12 +276,12 @@ class Book:
         """Refuse a ledger that has lost entries, or whose accounts do not add up; as fast for a long one."""
         last = self.rows.execute("SELECT coalesce(max(id), 0) FROM entry").fetchone()[0]
         if self.spent(EVERYBODY).events != last:
-            raise self.file.damaged("entries are missing")
+            raise self.storage.damaged("entries are missing")
         total = NONE
         for name in self.shares():
             total = _plus(total, _sums(self.spent(name)))
         if total != _sums(self.spent(EVERYBODY)):
-            raise self.file.damaged("the analysts' sums are not the sum of everything")
+            raise self.storage.damaged("the analysts' sums are not the sum of everything")
 
     def compare_entries(self) -> None:
         """Refuse a ledger whose sums are not those of its entries."""
@@ -207,7 +292,7 @@ class Book:
             found[analyst] = _plus(found.get(analyst, NONE), (epsilon, rho, delta, times))
         for analyst, sums in found.items():
             if _sums(self.spent(analyst)) != sums:
-                raise self.file.damaged(f"what {analyst} has spent is not the sum of the entries")
+                raise self.storage.damaged(f"what {analyst} has spent is not the sum of the entries")
 
     def _accountant(self, epsilon: Fraction, rho: Fraction, delta: Fraction, events: int) -> Accountant:
         return replace(self.nothing, epsilon=epsilon, rho=rho, delta=delta, events=events)
@@ -222,7 +307,7 @@ class Book:
         try:
             return Fraction(text)
         except (ValueError, TypeError, ZeroDivisionError):
-            raise self.file.damaged("a number in it is none") from None
+            raise self.storage.damaged("a number in it is none") from None
 
 
 def _sums(accountant: Accountant) -> Sums:

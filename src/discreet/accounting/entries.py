@@ -25,10 +25,12 @@ class State(StrEnum):
 class Entry:
     """One question that was charged, and what for.
 
-    `guarantee` is what the release has; `charge` what it counts for under the promise.
+    `guarantee` is what the release has; `charge` what it counts for under the promise. `id` counts the
+    entries of the ledger, `number` those of its analyst, who is shown no other: it tells nothing of others.
     """
 
     id: int
+    number: int
     time: datetime
     analyst: str
     question_key: str

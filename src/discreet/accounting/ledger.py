@@ -21,31 +21,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from discreet.accounting.accountant import LEAK, Accountant, Cost
-from discreet.accounting.book import ENTRY, EVERYBODY, Book, now
+from discreet.accounting.book import EVERYBODY, Book
 from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.notation import amount, knows, on_grid, write
 from discreet.accounting.sentences import standing
 from discreet.accounting.shares import exact_shares, within_share
+from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
 from discreet.belief import Belief, Promise
 from discreet.core.errors import BudgetError, DiscreetError, InvalidParameterError, RequestError, require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, require_count
 
 SOLE_ANALYST = "analyst"
+T = TypeVar("T")
 INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Ledger:
     """The book of one promise. Without `analysts` the shares stay as they are; at first, all to one analyst.
+
+    `address` is a path or what `storage` says; several processes and servers may have one open.
 
     >>> with Ledger(":memory:", Promise(0.01, 0.05), analysts={"alice": 0.5, "bob": 0.5}) as ledger:
     ...     entry = ledger.reserve("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=0.5))
@@ -56,7 +60,7 @@ class Ledger:
 
     def __init__(
         self,
-        path: str | Path,
+        address: str | Path,
         promise: Promise,
         *,
         analysts: Mapping[str, Real] | None = None,
@@ -65,14 +69,17 @@ class Ledger:
         self._nothing = Accountant(promise, leak=leak)
         shares = None if analysts is None else exact_shares(analysts)
         self._reserved: set[int] = set()
-        self._file = LedgerFile(path)
+        self.storage = _storage(str(address))
+
+        def begin(book: Book) -> None:
+            book.found()
+            book.divide(shares or book.shares() or {SOLE_ANALYST: Fraction(1)})
+            book.compare_totals()
+
         try:
-            with self._writing() as book:
-                book.found()
-                book.divide(shares or book.shares() or {SOLE_ANALYST: Fraction(1)})
-                book.compare_totals()
+            self._write(begin)
         except BaseException:
-            self._file.close()
+            self.storage.close()
             raise
 
     @property
@@ -90,17 +97,15 @@ class Ledger:
     def close(self) -> None:
         """What was reserved here and is still open becomes an orphan; its charge stays."""
         if self._reserved:
-            mark = "UPDATE entry SET state = 'orphaned' WHERE id = ? AND state = 'reserved'"
-            with suppress(DiscreetError), self._writing() as book:
-                book.rows.executemany(mark, [(each,) for each in self._reserved])
+            with suppress(DiscreetError):
+                self._write(lambda book: book.orphan(self._reserved))
             self._reserved.clear()
-        self._file.close()
+        self.storage.close()
 
     def divide(self, analysts: Mapping[str, Real]) -> None:
         """Give everybody another share, if that leaves them what they have spent."""
         shares = exact_shares(analysts)
-        with self._writing() as book:
-            book.divide(shares)
+        self._write(lambda book: book.divide(shares))
 
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; `BudgetError` where the analyst's share has no room."""
@@ -109,7 +114,8 @@ class Ledger:
         # a law of the loss is not written down; what it is charged for holds of the release as well
         stated = write(guarantee if knows(guarantee) else cost)
         charge = _on_grid(cost)
-        with self._writing() as book:
+
+        def charged(book: Book) -> Entry:
             account = book.account(analyst)
             if account.incident is not None:
                 raise RequestError(
@@ -121,7 +127,9 @@ class Ledger:
                 raise self._refusal(account, charge)
             book.charge(analyst, own.spend(charge))
             book.charge(EVERYBODY, everything.spend(charge))
-            entry = book.insert(analyst, question_key, question_text, stated, charge)
+            return book.insert(analyst, question_key, question_text, stated, charge)
+
+        entry = self._write(charged)
         self._reserved.add(entry.id)
         return entry
 
@@ -129,42 +137,28 @@ class Ledger:
         """Keep the released answer, to be given again for nothing."""
         require(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
         text = _as_json("settle.metadata", metadata or {})
-        with self._finishing(entry, "settle") as book:
-            values = (answer, text, entry.id)
-            book.rows.execute(
-                "UPDATE entry SET state = 'settled', answer = ?, metadata = ? WHERE id = ?", values
-            )
-            return book.entry(entry.id)
+        return self._finish(entry, "settle", lambda book: book.settle(entry, answer, text))
 
     def fault(self, entry: Entry, incident: str) -> Entry:
         """Note that the engine failed, under a number that the custodian's log explains, and suspend."""
         named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
         # what was given instead may be a message that holds data, so it is not repeated
         require(named, "fault", "incident", "another text", "a number such as 20240229-7f3a")
-        with self._finishing(entry, "fault") as book:
-            book.rows.execute(
-                "UPDATE entry SET state = 'faulted', incident = ? WHERE id = ?", (incident, entry.id)
-            )
-            book.rows.execute("UPDATE account SET incident = ? WHERE analyst = ?", (incident, entry.analyst))
-            return book.entry(entry.id)
+        return self._finish(entry, "fault", lambda book: book.fault(entry, incident))
 
     def clear(self, analyst: str) -> None:
         """Let a suspended analyst ask again."""
-        with self._writing() as book:
+
+        def cleared(book: Book) -> None:
             book.account(analyst)
-            book.rows.execute("UPDATE account SET incident = NULL WHERE analyst = ?", (analyst,))
+            book.suspend(analyst, None)
+
+        self._write(cleared)
 
     def stored(self, analyst: str, question_key: str) -> Stored | None:
         """What this analyst was answered to this question, if it was; it costs nothing."""
-        query = (
-            f"SELECT answer, metadata, {ENTRY} FROM entry"
-            " WHERE analyst = ? AND question_key = ? AND state = 'settled' ORDER BY id LIMIT 1"
-        )
         with self._reading() as book:
-            row = book.rows.execute(query, (analyst, question_key)).fetchone()
-            if row is None:
-                return None
-            return Stored(entry=book.as_entry(row[2:]), answer=row[0], metadata=json.loads(row[1]))
+            return book.stored(analyst, question_key)
 
     def note_release(
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
@@ -172,13 +166,7 @@ class Ledger:
         """Note something published without differential privacy: from now on it is named in `sentence`."""
         _require_text("note_release", name=name, description=description)
         text = _as_json("note_release.certificate", certificate or {})
-        with self._writing() as book:
-            before = book.spent(EVERYBODY).events
-            book.rows.execute(
-                "INSERT INTO release (time, after, name, description, certificate) VALUES (?, ?, ?, ?, ?)",
-                (now(), before, name, description, text),
-            )
-            return book.releases()[-1]
+        return self._write(lambda book: book.release(name, description, text))
 
     def entries(self, analyst: str | None = None) -> list[Entry]:
         """All that was charged, or one analyst's part, in order."""
@@ -242,35 +230,37 @@ class Ledger:
     def verify(self) -> None:
         """Compare all sums with the entries they are of; a ledger that contradicts itself is refused."""
         with self._reading() as book:
-            if book.rows.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-                raise self._file.damaged("its pages do not fit together")
+            self.storage.verify(book.rows)
             book.compare_totals()
             book.compare_entries()
 
     @contextmanager
     def _reading(self) -> Iterator[Book]:
-        with self._file.reading() as connection:
-            yield Book(connection, self._file, self._nothing)
+        with self.storage.reading() as rows:
+            yield self._book(rows)
 
-    @contextmanager
-    def _writing(self, *, after_data: bool = False) -> Iterator[Book]:
-        with self._file.writing(after_data=after_data) as connection:
-            yield Book(connection, self._file, self._nothing)
+    def _write(self, work: Callable[[Book], T], *, after_data: bool = False) -> T:
+        return self.storage.write(lambda rows: work(self._book(rows)), after_data=after_data)
 
-    @contextmanager
-    def _finishing(self, entry: Entry, verb: str) -> Iterator[Book]:
+    def _book(self, rows: Rows) -> Book:
+        return Book(rows, self.storage, self._nothing)
+
+    def _finish(self, entry: Entry, verb: str, end: Callable[[Book], Entry]) -> Entry:
         """Only what is still reserved can come to an end, and only once."""
         require(isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger")
-        with self._writing(after_data=True) as book:
-            found = book.rows.execute(
-                "SELECT state FROM entry WHERE id = ? AND analyst = ? AND question_key = ?",
-                (entry.id, entry.analyst, entry.question_key),
-            ).fetchone()
-            if found is None or found[0] != State.RESERVED:
-                state = "not of this ledger" if found is None else f"{found[0]} already"
-                raise RequestError(f"{verb}: entry {entry.id} is {state}.", hint="Reserve, then settle once.")
-            yield book
+
+        def ended(book: Book) -> Entry:
+            found = book.state(entry)
+            if found is not State.RESERVED:
+                state = "not of this ledger" if found is None else f"{found.value} already"
+                raise RequestError(
+                    f"{verb}: entry {entry.number} is {state}.", hint="Reserve, then settle once."
+                )
+            return end(book)
+
+        finished = self._write(ended, after_data=True)
         self._reserved.discard(entry.id)
+        return finished
 
     def _refusal(self, account: Account, charge: Cost) -> BudgetError:
         """What is left of the analyst's own share, and nothing about the others."""
@@ -280,6 +270,15 @@ class Ledger:
             f"left to {account.analyst} is {left}, of a share of {whole}.",
             hint=f"Ask for less: whatever costs at most {left} is accepted.",
         )
+
+
+def _storage(address: str) -> Storage:
+    """The place that an address means, opened; a new ledger is made there."""
+    if is_database(address):
+        from discreet.accounting.ledger_database import LedgerDatabase  # only those who share one load it
+
+        return LedgerDatabase(address)
+    return LedgerFile(address.removeprefix(SQLITE))
 
 
 def _on_grid(cost: Cost) -> Cost:

@@ -3,6 +3,8 @@
 Durable     WAL with synchronous=FULL: what is committed is on the disk, and survives kill -9 and power loss.
 Alone       Whoever writes takes the write lock first (BEGIN IMMEDIATE), so that what a decision was read from
             cannot change before the decision is written, in this process or in another.
+Together    Threads of one process are written in the order in which they came, all that wait by one commit
+            (see `group_commit`). Reading has a connection of its own, and waits for no commit.
 Kept        Entries are never deleted and what they were charged never changes; triggers refuse both.
 Named       The header says that it is a ledger, and of which format. Another file is refused untouched.
 Fork        A connection must not cross a fork: a child process opens the file itself.
@@ -15,16 +17,29 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
+from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.storage import (
+    BUSY,
+    DAMAGED,
+    FOREIGN,
+    FORMAT,
+    FULL,
+    MEMORY,
+    PATIENCE,
+    UNWRITABLE,
+    Rows,
+    newer,
+    refused,
+)
 from discreet.core.errors import EngineFault, RequestError
 
 MARK = int.from_bytes(b"dscr")
-FORMAT = 1
-PATIENCE = 60.0
-MEMORY = ":memory:"
+T = TypeVar("T")
 
 SUMS = "epsilon TEXT NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL"
 SCHEMA = (
@@ -36,7 +51,7 @@ SCHEMA = (
     " analyst TEXT NOT NULL REFERENCES account, question_key TEXT NOT NULL, question TEXT NOT NULL,"
     f" guarantee TEXT NOT NULL, {SUMS},"
     " state TEXT NOT NULL CHECK (state IN ('reserved', 'settled', 'faulted', 'orphaned')),"
-    " process TEXT NOT NULL, incident TEXT, metadata TEXT, answer BLOB)",
+    " process TEXT NOT NULL, incident TEXT, metadata TEXT, answer BLOB, number INTEGER NOT NULL DEFAULT 0)",
     "CREATE INDEX entry_of_question ON entry (analyst, question_key) WHERE state = 'settled'",
     "CREATE TABLE release (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, after INTEGER NOT NULL,"
     " name TEXT NOT NULL, description TEXT NOT NULL, certificate TEXT NOT NULL)",
@@ -51,19 +66,21 @@ SCHEMA = (
     f"PRAGMA user_version = {FORMAT}",
 )
 
-DAMAGED = "is damaged", "Restore it from a backup; without one, treat the whole promise as spent."
-FOREIGN = "is not a ledger of discreet", "Name another file under ledger in the policy."
-UNWRITABLE = (
-    "cannot be written",
-    "Make it and its folder writable, or name another file under ledger in the policy.",
+NUMBERED = (
+    "ALTER TABLE entry ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
+    "UPDATE entry SET number = counted.number FROM (SELECT id, row_number() OVER (PARTITION BY analyst"
+    " ORDER BY id) AS number FROM entry) AS counted WHERE counted.id = entry.id",
+    f"PRAGMA user_version = {FORMAT}",
 )
+"""What a ledger of format 1 lacks: entries are numbered for each analyst, too."""
+
 REASONS = {
     sqlite3.SQLITE_NOTADB: FOREIGN,
     sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_ERROR: DAMAGED,
     sqlite3.SQLITE_CONSTRAINT: DAMAGED,
-    sqlite3.SQLITE_BUSY: ("is kept busy by another process", "Try again when it is done."),
-    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "Make room; nothing was charged."),
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_READONLY: UNWRITABLE,
 }
 INHERITED: list[sqlite3.Connection] = []
@@ -71,117 +88,119 @@ INHERITED: list[sqlite3.Connection] = []
 
 
 class LedgerFile:
-    """One connection, shared by the threads of one process."""
+    """A `Storage`: one connection that writes and one that reads, shared by the threads of one process."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
-        self._guard = threading.RLock()
+        self.place = str(path)
         self._process = os.getpid()
-        self._connection: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._writes = threading.RLock()
+        self._reads = self._writes if self.place == MEMORY else threading.RLock()
+        self.commits = GroupCommit(self._writing)
         with self._told():
-            self._connection = self._connect()
+            self._writer = self._made()
+            self._reader = self._writer if self.place == MEMORY else self._beside()
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Iterator[Rows]:
         """Everything inside sees the same moment."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        with self._reads, self._told():
+            yield from _transaction(self._own(self._reader), "BEGIN")
 
-    @contextmanager
-    def writing(self, *, after_data: bool = False) -> Iterator[sqlite3.Connection]:
-        """Nobody else writes meanwhile; on the disk afterwards, or not at all.
+    def write(self, work: Callable[[Rows], T], *, after_data: bool = False) -> T:
+        """What `work` makes of the rows; on the disk when this returns, or not at all."""
+        with self._told(after_data=after_data):
+            return self.commits.write(work)
 
-        `after_data`: data has been read already, so that a failure is a fault and not a refusal.
-        """
-        with self._transaction("BEGIN IMMEDIATE", after_data=after_data) as connection:
-            yield connection
+    def verify(self, rows: Rows) -> None:
+        if rows.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+            raise self.damaged("its pages do not fit together")
 
     def damaged(self, what: str) -> RequestError:
         """The refusal of a file that contradicts itself."""
         return self._refused(f"{DAMAGED[0]}: {what}", DAMAGED[1])
 
     def close(self) -> None:
-        with self._guard:
-            connection, self._connection = self._connection, None
-            if connection is None:
-                return
-            if self._process != os.getpid():
-                INHERITED.append(connection)
-                return
+        with self._writes, self._reads:
+            connections = {id(each): each for each in (self._reader, self._writer) if each is not None}
+            self._reader = self._writer = None
+        if self._process != os.getpid():
+            INHERITED.extend(connections.values())
+            return
+        for connection in connections.values():
             with suppress(sqlite3.Error):
                 connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str, *, after_data: bool = False) -> Iterator[sqlite3.Connection]:
-        with self._guard, self._told(after_data=after_data):
-            connection = self._own()
-            try:
-                connection.execute(begin)
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+    def _writing(self) -> Iterator[Rows]:
+        with self._writes:
+            yield from _transaction(self._own(self._writer), "BEGIN IMMEDIATE")
 
-    def _own(self) -> sqlite3.Connection:
-        if self._connection is None:
+    def _own(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is None:
             raise self._refused("was closed", "Open it again.")
         if self._process != os.getpid():
             raise self._refused("was opened before a fork", "Open it in each process.")
-        return self._connection
+        return connection
 
-    def _connect(self) -> sqlite3.Connection:
-        if self.path != MEMORY:
+    def _made(self) -> sqlite3.Connection:
+        """The connection that writes, to a file that is a ledger then."""
+        if self.place != MEMORY:
             self._require_folder()
-        connection = sqlite3.connect(
-            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-        )
+        connection = self._connected()
         try:
             # before anything is written: another's file stays as it is
             connection.execute("BEGIN")
-            ours = self._recognize(connection)
+            form = self._recognize(connection)
             connection.execute("COMMIT")
-            if not ours and self.path != MEMORY:
-                os.chmod(self.path, 0o600)
+            if not form and self.place != MEMORY:
+                os.chmod(self.place, 0o600)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _switch_to_wal(connection)
             connection.execute("BEGIN IMMEDIATE")
-            if not self._recognize(connection):
-                for statement in SCHEMA:
-                    connection.execute(statement)
+            form = self._recognize(connection)
+            for statement in {0: SCHEMA, 1: NUMBERED}.get(form, ()):
+                connection.execute(statement)
             connection.execute("COMMIT")
         except BaseException:
             connection.close()
             raise
         return connection
 
+    def _beside(self) -> sqlite3.Connection:
+        """The connection that reads."""
+        connection = self._connected()
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _connected(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.place, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+
     def _require_folder(self) -> None:
-        path = Path(self.path)
+        path = Path(self.place)
         if not path.parent.is_dir():
             raise self._refused("has no folder to stand in", f"Create {path.parent}.")
         if path.is_dir():
             raise self._refused("is a folder", "Name a file under ledger in the policy.")
 
-    def _recognize(self, connection: sqlite3.Connection) -> bool:
-        """Whether the file is a ledger already; False where it is still empty. All seen at one moment."""
+    def _recognize(self, connection: sqlite3.Connection) -> int:
+        """The format of the ledger in the file; 0 where it is still empty. All seen at one moment."""
         mark, form = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+            int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("application_id", "user_version")
         )
         if mark == MARK and form > FORMAT:
-            raise self._refused(
-                f"has format {form}; this version of discreet knows formats up to {FORMAT}",
-                "Open it with the version that wrote it, or a newer one.",
-            )
+            raise newer(self.place, form)
         if mark == MARK:
-            return True
+            return form
         if mark or form or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise self._refused(*FOREIGN)
-        return False
+        return 0
 
     def _refused(self, what: str, hint: str) -> RequestError:
-        return RequestError(f"The ledger {self.path} {what}.", hint=hint)
+        return refused(self.place, what, hint)
 
     @contextmanager
     def _told(self, *, after_data: bool = False) -> Iterator[None]:
@@ -194,6 +213,17 @@ class LedgerFile:
                 ) from None
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             raise self._refused(*REASONS.get(code, UNWRITABLE)) from None
+
+
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Rows]:
+    try:
+        connection.execute(begin)
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.ledger_file import MEMORY
+from discreet.accounting.storage import MEMORY, is_database
+from discreet.app.ledger_addresses import kept_at
 from discreet.app.policies import promise_of
 from discreet.app.users.wishes import shares_of
 from discreet.core.errors import RequestError
@@ -14,17 +15,18 @@ from discreet.core.policy import Policy
 
 def opened(policy: Policy) -> Ledger:
     """The ledger of the promise, with the shares that policy and custodian give."""
-    return _ledger(policy, policy.ledger)
+    return _ledger(policy, kept_at(policy.ledger))
 
 
 def looked_into(policy: Policy) -> Ledger:
     """The same to be read; one that nobody asked anything yet is shown empty, and not made."""
-    return _ledger(policy, policy.ledger if Path(policy.ledger).exists() else MEMORY)
+    address = kept_at(policy.ledger)
+    return _ledger(policy, address if is_database(address) or Path(address).exists() else MEMORY)
 
 
-def _ledger(policy: Policy, path: str) -> Ledger:
+def _ledger(policy: Policy, address: str) -> Ledger:
     shares = shares_of(policy)
-    return Ledger(path, promise_of(policy), analysts=shares or None)
+    return Ledger(address, promise_of(policy), analysts=shares or None)
 
 
 def asking(policy: Policy, analyst: str | None) -> str:

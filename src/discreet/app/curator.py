@@ -81,16 +81,16 @@ class Curator:
         *,
         analyst: str | None = None,
         engine: str | None = None,
+        ledger: str | None = None,
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
     ) -> Self:
         """Read the policy, open its ledger, prepare its store (once), shut the engine off.
 
-        `engine` is the address of another engine than the policy names.
+        `engine` and `ledger` are addresses of others than the policy names.
         """
-        return cls.under(
-            load(Path(path), engine=engine, anywhere=True), analyst=analyst, progress=progress, random=random
-        )
+        policy = load(Path(path), engine=engine, ledger=ledger, anywhere=True)
+        return cls.under(policy, analyst=analyst, progress=progress, random=random)
 
     @classmethod
     def under(
@@ -193,7 +193,7 @@ class Curator:
         stored = self.ledger.stored(self.analyst, proposal.key)
         if stored is not None:
             table, intervals = unpacked(stored.answer)
-            return self._answer(proposal, table, intervals, stored.entry.id, repeated=True)
+            return self._answer(proposal, table, intervals, stored.entry.number, repeated=True)
         try:
             release, entry = self.charged(
                 proposal.key,
@@ -206,7 +206,7 @@ class Curator:
         except BudgetError as refusal:
             message = refusal.message.replace("reserve:", "ask:", 1)
             raise BudgetError(message, hint=self._smaller(proposal) or refusal.hint) from None
-        return self._answer(proposal, release.table, release.intervals, entry.id, repeated=False)
+        return self._answer(proposal, release.table, release.intervals, entry.number, repeated=False)
 
     def charged(
         self,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.accounting.ledger_file import MEMORY
+from discreet.accounting.storage import MEMORY
 from discreet.app.answers import Answer
 from discreet.app.curator import Curator
 from discreet.app.policies import load

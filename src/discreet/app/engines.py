@@ -9,8 +9,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.accounting.ledger_file import MEMORY
+from discreet.accounting.storage import MEMORY
 from discreet.app.addresses import engine_of
+from discreet.app.ledger_addresses import file_beside
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import Policy
@@ -68,4 +69,4 @@ def _folder(store: str | None, ledger: str) -> Path | None:
     """Where the store is, or the key where the store is elsewhere; None for memory."""
     if store is not None:
         return None if store == MEMORY else Path(store)
-    return None if ledger == MEMORY else Path(ledger).with_suffix(".store")
+    return file_beside(ledger, ".store")

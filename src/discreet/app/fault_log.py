@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from discreet.app.ledger_addresses import file_beside
 from discreet.engines.faults import CUSTODIAN
 
 
@@ -34,9 +35,10 @@ KEPT: dict[Path, tuple[FaultLog, int]] = {}
 
 def keep_faults(ledger: str) -> FaultLog | None:
     """Begin to log faults beside the ledger; none for a ledger in memory."""
-    if ledger == ":memory:":
+    place = file_beside(ledger, ".faults.log")
+    if place is None:
         return None
-    path = Path(ledger).with_suffix(".faults.log").absolute()
+    path = place.absolute()
     log, holders = KEPT.get(path) or (FaultLog(path), 0)
     if not holders:
         CUSTODIAN.addHandler(log)

@@ -20,7 +20,7 @@ def as_object(ledger: Ledger, analyst: str | None = None, *, alone: str | None =
     now = ledger.belief(analyst=alone)
     spent, left = ledger.spent(analyst), ledger.left(analyst)
     return {
-        "entries": [entry_object(each) for each in ledger.entries(analyst)],
+        "entries": [entry_object(each, own=analyst is not None) for each in ledger.entries(analyst)],
         "unit": "epsilon" if isinstance(spent, PureDP) else "rho",
         "spent": size(spent),
         "left": size(left),
@@ -45,12 +45,13 @@ def _delta(cost: Cost) -> float:
     return 0.0 if isinstance(cost, PureDP) else float(cost.delta)
 
 
-def entry_object(entry: Entry) -> dict[str, object]:
+def entry_object(entry: Entry, *, own: bool = False) -> dict[str, object]:
+    """An entry, by its number in the ledger, or by that among its analyst's `own`."""
     amounts: dict[str, object] = {"epsilon": size(entry.charge)}
     if not isinstance(entry.charge, PureDP):
         amounts = {"rho": size(entry.charge), "delta": _delta(entry.charge)}
     return {
-        "id": entry.id,
+        "id": entry.number if own else entry.id,
         "time": entry.time.isoformat(),
         "analyst": entry.analyst,
         "question": entry.question,

@@ -55,12 +55,12 @@ def once(
     key = _key(curator, verb, terms)
     stored = curator.ledger.stored(curator.analyst, key)
     if stored is not None:
-        return Once(released=unpacked(stored.answer), entry=stored.entry.id, repeated=True)
+        return Once(released=unpacked(stored.answer), entry=stored.entry.number, repeated=True)
     try:
         released, entry = curator.charged(key, text, guarantee, work, packed)
     except BudgetError as refusal:
         raise BudgetError(refusal.message.replace("reserve:", f"{verb}:", 1), hint=refusal.hint) from None
-    return Once(released=released, entry=entry.id, repeated=False)
+    return Once(released=released, entry=entry.number, repeated=False)
 
 
 def _key(curator: Curator, verb: str, terms: Mapping[str, object]) -> str:

@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from discreet.accounting.storage import MEMORY
 from discreet.app.addresses import engine_of
 from discreet.app.complaints import complaints, nearest
 from discreet.app.drafting.fitting import misfit
+from discreet.app.ledger_addresses import anchored, file_beside
 from discreet.app.policy_words import Problems, is_text, meaning
 from discreet.app.yaml_lines import Document, Place, Word, dotted, located, read
 from discreet.belief import Promise
@@ -31,7 +33,6 @@ from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import ENGINE, ENGINES, Column, Policy
 
 MOST_PROBLEMS = 10
-MEMORY = ":memory:"
 WHAT = {
     "person": "row, if every row is another person; or the column that names the person",
     "through": "the column whose link leads to the row that knows the person",
@@ -51,8 +52,10 @@ class Blank(NamedTuple):
     what: str
 
 
-def load(path: Path, *, engine: str | None = None, anywhere: bool = False) -> Policy:
-    """The policy of a file; paths in it are absolute. `engine` stands in place of the one that it names.
+def load(
+    path: Path, *, engine: str | None = None, ledger: str | None = None, anywhere: bool = False
+) -> Policy:
+    """The policy of a file; paths are absolute. `engine` and `ledger` stand in place of what it names.
 
     `anywhere` is for what counts wherever the tables are; everything else reads files.
     """
@@ -72,6 +75,8 @@ def load(path: Path, *, engine: str | None = None, anywhere: bool = False) -> Po
     _refuse(document, problems + _loose_ends(policy))
     if engine is not None:
         policy = policy.model_copy(update={"engine": engine_address(engine)})
+    if ledger is not None:
+        policy = policy.model_copy(update={"ledger": ledger})
     scheme = engine_of(policy.engine).scheme
     if scheme != "duckdb" and not anywhere:
         raise RequestError(
@@ -101,8 +106,9 @@ def policy_version(policy: Policy) -> str:
     """
     meant = policy.model_dump(exclude={"analysts", "ledger", "store", "epsilon", "data_version"})
     meant["engine"] = engine_of(policy.engine).place
-    if policy.ledger != MEMORY and engine_of(policy.engine).reads_files:
-        folder = os.path.dirname(policy.ledger)
+    place = file_beside(policy.ledger, ".db")
+    if place is not None and engine_of(policy.engine).reads_files:
+        folder = os.path.dirname(place)
         for entry in (*meant["tables"].values(), *meant["hierarchies"].values()):
             for name in ("source", "csv"):
                 if entry.get(name) is not None:
@@ -221,7 +227,7 @@ def _anchored(policy: Policy, folder: Path) -> Policy:
             "tables": tables,
             "hierarchies": hierarchies,
             "store": store,
-            "ledger": absolute(policy.ledger),
+            "ledger": anchored(policy.ledger, absolute),
         }
     )
 

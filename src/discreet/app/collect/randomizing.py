@@ -92,7 +92,9 @@ def randomize(
                 lambda _: b"",
                 {"file": path.name},
             )
-    return Randomized(description=description, clients=people, path=path, other=clients.other, entry=entry.id)
+    return Randomized(
+        description=description, clients=people, path=path, other=clients.other, entry=entry.number
+    )
 
 
 def _require_elsewhere(answers: Answers, publisher: DuckDBPublisher, path: Path) -> None:

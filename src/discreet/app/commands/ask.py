@@ -11,6 +11,7 @@ from typing import Annotated, TypedDict
 import typer
 
 from discreet.app import ask_view
+from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.commands.progress import spinner
 from discreet.app.curator import Curator
 from discreet.app.terminal import Console
@@ -51,6 +52,7 @@ def run_plan(
     policy: PolicyFile = POLICY,
     analyst: Analyst = None,
     engine: EngineAddress = None,
+    ledger: LedgerAddress = None,
     epsilon: Epsilon = None,
     share: Share = None,
     within: Within = None,
@@ -61,7 +63,7 @@ def run_plan(
     as_json: AsJson = False,
 ) -> None:
     """What a question would cost and how wrong its answer may be. Costs nothing."""
-    with _opened(policy, analyst, engine) as curator:
+    with _opened(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan(
             sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
         )
@@ -76,6 +78,7 @@ def run_ask(
     policy: PolicyFile = POLICY,
     analyst: Analyst = None,
     engine: EngineAddress = None,
+    ledger: LedgerAddress = None,
     epsilon: Epsilon = None,
     share: Share = None,
     within: Within = None,
@@ -88,7 +91,7 @@ def run_ask(
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
 ) -> None:
     """The answer to a question, with error bars, its cost, and what may now be believed."""
-    with _opened(policy, analyst, engine) as curator:
+    with _opened(policy, analyst, engine, ledger) as curator:
         answer = curator.ask(
             sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
         )
@@ -146,9 +149,9 @@ def _weight(text: str) -> tuple[str, float]:
 
 
 @contextmanager
-def _opened(policy: Path, analyst: str | None, engine: str | None) -> Iterator[Curator]:
+def _opened(policy: Path, analyst: str | None, engine: str | None, ledger: str | None) -> Iterator[Curator]:
     """The curator; preparing the store, which is done once, shows its progress."""
     with spinner() as tell:
-        curator = Curator.open(policy, analyst=analyst, engine=engine, progress=tell)
+        curator = Curator.open(policy, analyst=analyst, engine=engine, ledger=ledger, progress=tell)
     with curator:
         yield curator

@@ -14,6 +14,7 @@ from discreet.accounting.entries import Account, Entry, State
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.notation import amount
 from discreet.app.books import looked_into
+from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.ledger_object import accounts_of, as_object, size
 from discreet.app.policies import load
 from discreet.app.terminal import Console
@@ -27,6 +28,7 @@ STYLES = {State.RESERVED: "dim", State.SETTLED: "", State.FAULTED: "red", State.
 
 def run(
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy whose ledger it is.")] = POLICY,
+    address: LedgerAddress = None,
     analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked and may spend.")] = None,
     clear: Annotated[
         str | None, typer.Option(metavar="ANALYST", help="Let an analyst ask again after a fault.")
@@ -35,7 +37,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """What was spent, what is left, and what an attacker may now believe."""
-    with looked_into(load(policy, anywhere=True)) as ledger:
+    with looked_into(load(policy, ledger=address, anywhere=True)) as ledger:
         ledger.verify()
         if clear is not None:
             ledger.clear(clear)
@@ -60,7 +62,7 @@ def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
     """Entries, accounts, the sentence."""
     accounts, entries = accounts_of(ledger, analyst), ledger.entries(analyst)
     if entries:
-        console.print(_entries_table(entries, console.width))
+        console.print(_entries_table(entries, console.width, own=analyst is not None))
         if len(entries) > SHOWN:
             console.print(f"… after {len(entries) - SHOWN:,} earlier ones, which --json lists.", style="dim")
     else:
@@ -80,7 +82,7 @@ def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
     console.print(ledger.sentence(), markup=False, highlight=False)
 
 
-def _entries_table(entries: list[Entry], width: int) -> Table:
+def _entries_table(entries: list[Entry], width: int, *, own: bool) -> Table:
     shown = entries[-SHOWN:]
     others = 56 + max(len(each.analyst) for each in shown)
     unit = "epsilon" if isinstance(entries[-1].charge, PureDP) else "rho"
@@ -93,7 +95,7 @@ def _entries_table(entries: list[Entry], width: int) -> Table:
     table.add_column("state", no_wrap=True)
     for each in shown:
         table.add_row(
-            str(each.id),
+            str(each.number if own else each.id),
             f"{each.time:%Y-%m-%d %H:%M}",
             Text(each.analyst),
             Text(_shortened(each.question, max(24, width - others))),

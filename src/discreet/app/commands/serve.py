@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.commands.progress import spinner
 from discreet.app.policies import load
 from discreet.app.sample import write, write_policy
@@ -40,6 +41,7 @@ def run(
     ] = "127.0.0.1",
     http: Annotated[int, typer.Option(help="The port of the HTTP door; 0 for any.")] = 8000,
     postgres: Annotated[int, typer.Option(help="The port of the PostgreSQL door; 0 for any.")] = 5433,
+    ledger: LedgerAddress = None,
     catalog: Annotated[
         str | None,
         typer.Option(help="An empty PostgreSQL database for questions about the schema: postgresql://…."),
@@ -61,7 +63,7 @@ def run(
     require_positive("serve", "slack", slack)
     with spinner() as tell:
         place = policy or _sample(tell)
-        terms = load(place)
+        terms = load(place, ledger=ledger)
         deadlines = Deadlines(policy=terms, slack=slack) if padding else None
         curators = Curators.under(terms, deadlines=deadlines, progress=tell)
     with (

@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from discreet.app.books import asking
+from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.app.users import Role, UserBook, UserFile, beside
@@ -41,10 +42,11 @@ def run_add(
         bool, typer.Option("--password", help="Read the password from stdin; else one is drawn and printed.")
     ] = False,
     policy: PolicyFile = POLICY,
+    ledger: LedgerAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Let somebody in."""
-    with _users(policy) as (terms, users):
+    with _users(policy, ledger) as (terms, users):
         who = _asks_as(terms, name, role, analyst)
         told = users.add(name, role, who, sys.stdin.readline().rstrip("\n") if password else None)
     if as_json:
@@ -56,9 +58,9 @@ def run_add(
 
 
 @app.command("list")
-def run_list(policy: PolicyFile = POLICY, as_json: AsJson = False) -> None:
+def run_list(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False) -> None:
     """Everybody who may enter."""
-    with _users(policy) as (_, users):
+    with _users(policy, ledger) as (_, users):
         found = users.all()
     if as_json:
         each = [{"name": user.name, "role": user.role.value, "analyst": user.analyst} for user in found]
@@ -73,9 +75,11 @@ def run_list(policy: PolicyFile = POLICY, as_json: AsJson = False) -> None:
 
 
 @app.command("remove")
-def run_remove(name: Name, policy: PolicyFile = POLICY, as_json: AsJson = False) -> None:
+def run_remove(
+    name: Name, policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False
+) -> None:
     """Shut somebody out, at once; what they were charged stays."""
-    with _users(policy) as (_, users):
+    with _users(policy, ledger) as (_, users):
         users.remove(name)
     if as_json:
         print(json.dumps({"removed": name}))
@@ -84,8 +88,8 @@ def run_remove(name: Name, policy: PolicyFile = POLICY, as_json: AsJson = False)
 
 
 @contextmanager
-def _users(policy: Path) -> Iterator[tuple[Policy, UserBook]]:
-    terms = load(policy)
+def _users(policy: Path, ledger: str | None) -> Iterator[tuple[Policy, UserBook]]:
+    terms = load(policy, ledger=ledger)
     with UserFile(beside(terms.ledger)) as file:
         yield terms, UserBook(file)
 

@@ -61,11 +61,11 @@ def _facts(page: Page) -> dict[str, object]:
     book, caller = page.door.curators.ledger, _caller(page)
     own = caller.asks_as if caller.user.role is Role.ANALYST else None
     alone = None if own is None else page.door.curators.of(own).alone
-    entries = book.entries(own)
+    last = book.entries(own)[: -MOST_ENTRIES - 1 : -1]
     return {
         "sentence": book.sentence(analyst=alone),
         "picture": _picture(book) if alone is None else None,
-        "entries": [(each, size(each.charge)) for each in entries[: -MOST_ENTRIES - 1 : -1]],
+        "entries": [(each, each.id if own is None else each.number, size(each.charge)) for each in last],
         "accounts": [(each, size(each.spent), size(each.left)) for each in accounts_of(book, own)],
         "releases": book.releases(),
         "wishes": page.door.wishes.all(own),

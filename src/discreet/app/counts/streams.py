@@ -80,7 +80,7 @@ def open_stream(curator: Curator, wish: Wish) -> Stream:
         lambda engine, random: OnlineAnswerer.open(made, curator.policy, engine, random),
         lambda _: b"",
     )
-    return Stream(answerer=answerer, curator=curator, entry=entry.id)
+    return Stream(answerer=answerer, curator=curator, entry=entry.number)
 
 
 def job(curator: Curator, wish: Wish, texts: Sequence[str], told: Told = silent) -> Job:

@@ -97,7 +97,7 @@ class PrivateGeneralizer:
             mechanism=self.mechanism,
             classes=classes,
             rows=rows,
-            entry=None if entry is None else entry.id,
+            entry=None if entry is None else entry.number,
             sentence=sentence,
             seconds=time.perf_counter() - began,
         )

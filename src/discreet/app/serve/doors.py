@@ -19,6 +19,7 @@ from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.postgres import PostgresDoor
 from discreet.app.users import Users
+from discreet.app.users.throttle import Throttle
 from discreet.app.wire.channel import Channel, secure_channel
 from discreet.app.wire.server import Server
 from discreet.core.errors import RequestError
@@ -58,11 +59,12 @@ async def serve_postgres(
     bound: socket.socket,
     *,
     certificate: Certificate | None = None,
+    throttle: Throttle | None = None,
     ready: Callable[[], None] = lambda: None,
     stopped: asyncio.Event,
 ) -> None:
-    """Serve the PostgreSQL door on a bound socket until `stopped`."""
-    door = PostgresDoor(curators=curators, users=users, catalog=catalog)
+    """Serve the PostgreSQL door on a bound socket until `stopped`; `throttle` may be other doors', too."""
+    door = PostgresDoor(curators=curators, users=users, catalog=catalog, throttle=throttle or Throttle())
     channel = None if certificate is None else certificate.channel()
     async with Server(door, channel).listening(bound):
         ready()

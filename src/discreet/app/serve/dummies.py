@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.ledger_file import MEMORY
+from discreet.accounting.storage import MEMORY
 from discreet.app.answers import Answer
 from discreet.app.audits.neighbours import Draw, Rows, written
 from discreet.app.curator import Curator

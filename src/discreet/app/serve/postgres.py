@@ -23,6 +23,7 @@ from discreet.app.serve.curators import Curators
 from discreet.app.serve.notices import explained, notices
 from discreet.app.serve.settings import Settings, Spending, in_settings
 from discreet.app.users import Users
+from discreet.app.users.throttle import Throttle
 from discreet.app.wire.door import Column, Columns, Prepared, Result, Session, Values
 from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import Kind
@@ -89,12 +90,18 @@ class PostgresDoor:
     curators: Curators
     users: Users
     catalog: Catalog
-
+    throttle: Throttle = field(default_factory=Throttle)
     shapes: Shapes = field(default_factory=Shapes)
 
     def verifier(self, user: str) -> Verifier | None:
         found = self.users.find(user)
         return None if found is None else found.verifier
+
+    def wait(self, user: str, place: str) -> float:
+        return self.throttle.wait(user, place)
+
+    def tried(self, user: str, place: str, *, admitted: bool) -> None:
+        (self.throttle.succeeded if admitted else self.throttle.failed)(user, place)
 
     def enter(self, user: str) -> Session:
         found = self.users.find(user)

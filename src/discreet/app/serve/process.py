@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.app.serve.catalog import Catalog
@@ -14,6 +14,7 @@ from discreet.app.serve.curators import Curators
 from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.serve.jobs import Jobs
 from discreet.app.users import UserBook, UserFile
+from discreet.app.users.throttle import Throttle
 from discreet.core.errors import RequestError
 
 
@@ -26,6 +27,7 @@ class Served:
     catalog: Catalog
     certificate: Certificate | None = None
     policy_file: Path | None = None
+    throttle: Throttle = field(default_factory=Throttle)
 
     async def doors(
         self,
@@ -50,6 +52,7 @@ class Served:
             jobs=Jobs(self.file),
             secure=self.certificate is not None,
             policy_file=self.policy_file,
+            throttle=self.throttle,
         )
         with closing(door):
             async with asyncio.TaskGroup() as group:
@@ -63,6 +66,7 @@ class Served:
                         self.catalog,
                         wire,
                         certificate=self.certificate,
+                        throttle=self.throttle,
                         ready=opened[1].set,
                         stopped=stopped,
                     )

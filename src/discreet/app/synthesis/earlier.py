@@ -35,9 +35,8 @@ COUNT = Measure(function="count")
 
 def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["all"]) -> list[Entry]:
     """The entries that are named, or all that fit; refused where one of them does not."""
-    settled = {
-        each.id: each for each in curator.ledger.entries(curator.analyst) if each.state is State.SETTLED
-    }
+    entries = curator.ledger.entries(curator.analyst)
+    settled = {each.number: each for each in entries if each.state is State.SETTLED}
     if wanted == ALL:
         fitting = [each for each in settled.values() if _keys(curator, plan, each) is not None]
         if not fitting:
@@ -51,7 +50,7 @@ def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["al
         if number not in settled:
             raise RequestError(
                 f"synthesize: {curator.analyst} has no answer with the entry {number}.",
-                hint="`discreet ledger` lists them.",
+                hint=f"`discreet ledger --analyst {curator.analyst}` lists them.",
             )
         if _keys(curator, plan, settled[number]) is None:
             raise RequestError(

@@ -104,7 +104,7 @@ def _planned(curator: Curator, wish: Wish) -> tuple[Plan, tuple[Entry, ...]]:
 def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
     """The rows, charged before anything is read."""
     (made, earlier), epsilon = _planned(curator, wish), _cost(curator, wish)
-    agreed = {"earlier": [each.id for each in earlier]}
+    agreed = {"earlier": [each.number for each in earlier]}
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
         def told(share: float) -> None:

@@ -32,7 +32,7 @@ def as_object(
         "guarantee": repr(found.plan.guarantee),
         "variation": {"columns": comparison.mean(1), "pairs": comparison.mean(2)},
         "trial": attack_view.as_object(trial),
-        "earlier": [each.id for each in found.earlier],
+        "earlier": [each.number for each in found.earlier],
         "entry": found.entry,
         "repeated": found.repeated,
         "sentence": found.sentence,
@@ -73,7 +73,7 @@ def show(
 
 
 def _listed(found: Synthetic) -> str:
-    numbers = ", ".join(str(each.id) for each in found.earlier)
+    numbers = ", ".join(str(each.number) for each in found.earlier)
     return (
         f"the answer of entry {numbers}" if len(found.earlier) == 1 else f"the answers of entries {numbers}"
     )

@@ -15,17 +15,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from discreet.accounting.storage import MEMORY
+from discreet.app.ledger_addresses import file_beside
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 
 MARK = int.from_bytes(b"dscu")
 FORMAT = 2
 PATIENCE = 60.0
-MEMORY = ":memory:"
 SECRET_BYTES = 32
 SCHEMA = (
     "CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB NOT NULL)",
@@ -52,7 +52,7 @@ SINCE_2 = (
 
 def beside(ledger: str) -> str:
     """Where the users of a ledger are kept; in memory for one in memory."""
-    return MEMORY if ledger == MEMORY else str(Path(ledger).with_suffix(".users.db"))
+    return str(file_beside(ledger, ".users.db") or MEMORY)
 
 
 def now() -> str:

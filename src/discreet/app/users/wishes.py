@@ -16,7 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.accounting.shares import SLACK
-from discreet.app.users.user_file import MEMORY, UserFile, beside, now
+from discreet.accounting.storage import MEMORY
+from discreet.app.users.user_file import UserFile, beside, now
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 

@@ -78,6 +78,12 @@ class Door(Protocol):
     def verifier(self, user: str) -> Verifier | None:
         """What a login is checked against; None where there is no such user."""
 
+    def wait(self, user: str, place: str) -> float:
+        """For how many seconds no login of that name from that place is looked at."""
+
+    def tried(self, user: str, place: str, *, admitted: bool) -> None:
+        """Note how a login ended; whether there is such a user makes no difference."""
+
     def enter(self, user: str) -> Session:
         """The conversation of a user who has proven to be one."""
 

@@ -4,6 +4,7 @@
     CancelRequest → the conversation that holds the key is told; the asker hears nothing
     startup → SCRAM-SHA-256 → settings, key → conversation
 
+Guessing    After some logins that failed, by name and place, the next is not looked at for a while.
 Log         Nothing is logged of a client, of what it sends or of what it is sent.
 Plain text  before TLS is not taken for text after it: what arrives together with an SSLRequest is refused.
 """
@@ -11,6 +12,7 @@ Plain text  before TLS is not taken for text after it: what arrives together wit
 from __future__ import annotations
 
 import asyncio
+import math
 import shlex
 import socket
 import ssl
@@ -154,7 +156,14 @@ class Server:
         challenge = exchange.first(reader.text(), reader.value() or b"")
         reader.end()
         await line.tell(messages.authentication(SASL_CONTINUE, challenge))
-        proof = exchange.final(await line.password())
+        answer = await line.password()
+        # looked at now, and not when the login began: many of them may have been begun together
+        seconds = self.door.wait(user, line.place)
+        if seconds > 0:
+            hint = f"Try again in {math.ceil(seconds)} seconds."
+            raise WireError("28000", "Too many logins have failed.", hint=hint, fatal=True)
+        proof = exchange.final(answer)
+        self.door.tried(user, line.place, admitted=proof is not None and verifier is not None)
         if proof is None or verifier is None:
             raise WireError("28P01", "Name or password is wrong.", fatal=True)
         line.send(messages.authentication(SASL_FINAL, proof) + messages.authentication(OK))
@@ -222,6 +231,12 @@ class _Line:
     def __post_init__(self) -> None:
         # asyncio does so by itself only for sockets that name their protocol
         self.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @property
+    def place(self) -> str:
+        """Where the client is."""
+        peer = self.writer.get_extra_info("peername")
+        return str(peer[0]) if peer else ""
 
     async def startup(self) -> bytes:
         """A message that has no kind yet."""

@@ -1,0 +1,87 @@
+"""Where a ledger is kept: a file of SQLite, or a database of PostgreSQL that several servers share.
+
+    ledger.db, sqlite:///ledger.db    a file          :memory:    nothing that stays
+    postgresql://host/database        a database; `?options=-csearch_path%3Dname` names a schema of it
+
+Both keep what `Storage` says. Every failure is one sentence, and none of them holds a value from the data,
+nor the password of an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from discreet.core.errors import RequestError
+
+MEMORY = ":memory:"
+SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
+FORMAT = 2
+PATIENCE = 60.0
+T = TypeVar("T")
+
+DAMAGED = "is damaged", "Restore it from a backup; without one, treat the whole promise as spent."
+FOREIGN = "is not a ledger of discreet", "Name another place under ledger in the policy."
+UNWRITABLE = (
+    "cannot be written",
+    "Make it and its folder writable, or name another file under ledger in the policy.",
+)
+BUSY = "is kept busy by another process", "Try again when it is done."
+FULL = "cannot grow: the disk is full", "Make room; nothing was charged."
+
+
+class Found(Protocol):
+    """What a statement has found."""
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> Sequence[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Rows(Protocol):
+    """One transaction; statements are the same in every storage, with values by :name."""
+
+    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Found: ...
+
+
+class Storage(Protocol):
+    """What a ledger needs of the place where it is kept."""
+
+    place: str
+
+    def reading(self) -> AbstractContextManager[Rows]:
+        """Everything inside sees the same moment."""
+
+    def write(self, work: Callable[[Rows], T], *, after_data: bool = False) -> T:
+        """What `work` makes of rows that nobody else writes meanwhile; on the disk when this returns.
+
+        `after_data`: data has been read already, so that a failure is a fault and not a refusal.
+        """
+
+    def verify(self, rows: Rows) -> None:
+        """Refuse a place whose parts do not fit together, as far as it can tell by itself."""
+
+    def damaged(self, what: str) -> RequestError:
+        """The refusal of a ledger that contradicts itself."""
+
+    def close(self) -> None: ...
+
+
+def refused(place: str, what: str, hint: str) -> RequestError:
+    return RequestError(f"The ledger {place} {what}.", hint=hint)
+
+
+def newer(place: str, form: int) -> RequestError:
+    return refused(
+        place,
+        f"has format {form}; this version of discreet knows formats up to {FORMAT}",
+        "Open it with the version that wrote it, or a newer one.",
+    )
+
+
+def is_database(address: str) -> bool:
+    """Whether a ledger's address is that of a server."""
+    return address.startswith(POSTGRESQL)

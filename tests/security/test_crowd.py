@@ -1,0 +1,92 @@
+"""Sixty-four clients at once, over both doors: the ledger holds, and nobody meets anything but a refusal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.http.served import Server, both_doors
+from tests.wire.served import PASSWORD, write_data
+
+CLIENTS = 64
+QUESTIONS = 70
+EPSILON = 0.05
+NIGHT = pytest.mark.night
+
+
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgresql", marks=[NIGHT, pytest.mark.xdist_group("postgres")])]
+)
+def crowded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    write_data(tmp_path)
+    ledger = None if request.param == "sqlite" else request.getfixturevalue("postgres").schema()
+    with both_doors(tmp_path, ledger=ledger) as running:
+        yield running
+
+
+Ask = Callable[[str], str]
+
+
+def over_http(server: Server, user: str, stack: ExitStack) -> Ask:
+    client = stack.enter_context(server.client(user))
+    return lambda sql: str(client.post("/api/ask", json={"sql": sql, "epsilon": EPSILON}).status_code)
+
+
+def over_the_wire(server: Server, user: str, stack: ExitStack) -> Ask:
+    address = f"host=127.0.0.1 port={server.postgres} user={user} password='{PASSWORD}' dbname=discreet"
+    connection = stack.enter_context(psycopg.connect(address, autocommit=True))
+    connection.execute(f"SET discreet.epsilon = {EPSILON}")
+
+    def ask(sql: str) -> str:
+        try:
+            connection.execute(sql.encode())
+        except psycopg.Error as error:
+            return str(error.sqlstate)
+        return "200"
+
+    return ask
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=NIGHT)])
+def test_a_crowd_meets_nothing_but_refusals_and_spends_no_more_than_the_promise(
+    crowded: Server, seconds: int
+) -> None:
+    told: set[str] = set()
+    stop = threading.Event()
+
+    def ask_on(number: int) -> None:
+        """At least once each, however slow the machine; then until the time is up."""
+        user, door = ("alice", "bob")[number % 2], (over_http, over_the_wire)[number // 2 % 2]
+        try:
+            with ExitStack() as stack:
+                ask = door(crowded, user, stack)
+                for asked in count(number):
+                    told.add(ask(f"SELECT COUNT(*) FROM people WHERE age > {18 + asked % QUESTIONS}"))
+                    if stop.is_set():
+                        return
+        except Exception as error:
+            told.add(type(error).__name__)
+
+    threads = [threading.Thread(target=ask_on, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    stop.wait(seconds)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    book = crowded.curators.ledger
+    book.verify()
+    assert "200" in told
+    assert told <= {"200", "402", "429", "53400"}
+    assert book.belief().highest <= 0.05
+    for analyst in ("alice", "bob"):
+        entries = book.entries(analyst)
+        assert len(entries) == len({each.question_key for each in entries}) <= 16
+        assert {each.state.value for each in entries} == {"settled"}
+        assert [each.number for each in entries] == list(range(1, len(entries) + 1))

@@ -1,0 +1,59 @@
+"""Several servers, one promise: a ledger in PostgreSQL that all of them charge."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.engines.servers import PostgresServer
+from tests.http.served import COUNT, Server, both_doors
+from tests.wire.served import CANARY, write_data
+
+pytestmark = pytest.mark.xdist_group("postgres")
+
+
+def servers(stack: ExitStack, folder: Path, ledger: str) -> list[Server]:
+    """Two, each with its own copy of the data and its own users."""
+    found = []
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        write_data(folder / name)
+        found.append(stack.enter_context(both_doors(folder / name, ledger=ledger)))
+    return found
+
+
+def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    ledger = postgres.schema()
+    with ExitStack() as stack:
+        doors = servers(stack, tmp_path, ledger)
+        clients = [[stack.enter_context(door.client(name)) for name in ("alice", "bob")] for door in doors]
+        told = [alice.post("/api/ask", json={"sql": COUNT, "epsilon": 0.05}).json() for alice, _ in clients]
+        assert [each["repeated"] for each in told] == [False, True]
+        assert told[0]["rows"] == told[1]["rows"]
+        codes: list[int] = []
+
+        def ask(server: int, who: int) -> None:
+            for age in range(10):
+                sql = f"SELECT COUNT(*) FROM people WHERE age > {20 + 10 * server + age}"
+                body = {"sql": sql, "epsilon": 0.05}
+                codes.append(clients[server][who].post("/api/ask", json=body).status_code)
+
+        threads = [threading.Thread(target=ask, args=(server, who)) for server in (0, 1) for who in (0, 1)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        book = doors[0].curators.ledger
+        book.verify()
+        assert set(codes) == {200, 402}
+        assert [len(book.entries(name)) for name in ("alice", "bob")] == [16, 16]
+        assert book.belief().highest <= 0.05
+    with psycopg.connect(ledger) as connection:
+        held = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("entry", "account")]  # type: ignore[call-overload]
+    assert CANARY not in repr(held)
