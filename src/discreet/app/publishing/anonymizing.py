@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import typer
 
-from discreet.app.commands.progress import spinner
+from discreet.app.commands.progress import Tell, spinner
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.door import PRIVATE
 from discreet.app.publishing.exposure import warnings
 from discreet.app.publishing.options import Request, anonymizer, wanted
+from discreet.app.publishing.release import Release
 from discreet.app.publishing.releasing import publish, tried
 from discreet.app.publishing.report import write_report
 from discreet.app.publishing.subjects import Named, require_domains, resolve, source_of
 from discreet.app.publishing.wanted_models import Options, models_of
 from discreet.app.terminal import Console
 from discreet.app.trials import view as attack_view
+from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
 from discreet.engines.publishing import Target
 
-__all__ = ["Options", "Request", "run"]
+__all__ = ["Options", "Request", "published", "run"]
 
 
 def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_json: bool) -> None:
@@ -62,16 +65,21 @@ def _require_no_source(request: Request, named: Named) -> None:
         )
 
 
+def published(request: Request, named: Named, tell: Tell) -> tuple[Release, Trial, list[Path]]:
+    """Find the release, try it, and write it where it was asked for."""
+    release = anonymizer(request, named, tell).fit(named.name).release
+    tell("attacking it")
+    at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
+    trial = tried(release, at_most=at_most, others=request.others, force=request.force)
+    if request.output is None:
+        return release, trial, []
+    tell("writing")
+    return release, trial, publish(release, request.output, trial, at_most=at_most, forced=request.force)
+
+
 def _publish(request: Request, named: Named, *, as_json: bool) -> None:
     with spinner() as tell:
-        release = anonymizer(request, named, tell).fit(named.name).release
-        tell("attacking it")
-        at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
-        trial = tried(release, at_most=at_most, others=request.others, force=request.force)
-        written = []
-        if request.output is not None:
-            tell("writing")
-            written = publish(release, request.output, trial, at_most=at_most, forced=request.force)
+        release, trial, written = published(request, named, tell)
     _warn(release.warnings)
     if as_json:
         files = {"files": [str(path) for path in written]}
