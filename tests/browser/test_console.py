@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from discreet.app.http.entering import PROOF
 from discreet.app.users import Role
 from tests.http.served import Server, both_doors
 from tests.wire.served import PASSWORD, write_data
@@ -180,6 +181,16 @@ def test_a_question_can_be_asked_by_keyboard_alone(browser: Browser, server: Ser
         page.keyboard.press("Control+Enter")
         page.get_by_text("nothing was spent").wait_for()
         assert page.evaluate("() => document.activeElement.id") == "found"
+
+
+def test_true_values_are_shown_to_nobody_unless_the_policy_says_so(server: Server) -> None:
+    server.users.add("cora", Role.CUSTODIAN, "alice", PASSWORD)
+    with server.client("cora") as client:
+        assert "True values" not in client.get("/ask").text
+        fields = {"csrf": client.headers[PROOF], "sql": GROUPED, "do": "ask", "beside": "on"}
+        told = client.post("/ask", data=fields).text
+    assert "Male" in told
+    assert "true" not in told.partition("<table>")[2].partition("</table>")[0]
 
 
 def test_a_form_of_another_site_is_not_taken(server: Server) -> None:

@@ -46,6 +46,7 @@ LEAK = Fraction(1, 20)
 RATIO = 2**-0.25
 STEPS = 160
 FURTHEST = 500.0
+NEARLY_ALL = Fraction(999_999_999, 1_000_000_000)
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,15 @@ class Accountant:
             )
         rho, delta = Fraction(limit.rho) - self.rho, Fraction(limit.delta) - self.delta
         return self._stated(self.epsilon, max(Fraction(0), rho), max(Fraction(0), delta))
+
+    def equal_part(self, questions: int) -> Fraction:
+        """The epsilon of each of so many equal questions that use up the limit, but for a rounding."""
+        require_count(self, "questions", questions)
+        limit = self.limit
+        if isinstance(limit, PureDP):
+            return NEARLY_ALL * Fraction(limit.epsilon) / questions
+        # a question of epsilon costs at most rho = epsilon ** 2 / 2
+        return NEARLY_ALL * Fraction(float(2 * limit.rho / questions) ** 0.5)
 
     def cost(self, guarantee: Guarantee, *, times: int = 1) -> Cost:
         """What a release with this guarantee counts for under the promise."""

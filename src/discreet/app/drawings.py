@@ -58,15 +58,15 @@ def bars(
     parts = [*_legend(legend or {}, left), *_ruled(axis, top, bottom, title)]
     y = top
     for row, height in zip(rows, heights, strict=True):
-        parts.append(_text(left - GAP, y + height / 2, row.name, anchor="end"))
+        parts.append(label(left - GAP, y + height / 2, row.name, anchor="end"))
         for place, bar in enumerate(row.bars):
             parts += _bar(bar, axis, y + GAP / 2 + place * thick, thick)
         y += height
     if cap is not None:
         across = {"stroke": INK, "stroke-width": 1.5, "stroke-dasharray": "5 3"}
-        parts.append(_line(axis.at(cap), top, axis.at(cap), bottom, across))
+        parts.append(line(axis.at(cap), top, axis.at(cap), bottom, across))
     room = LETTER * max(len(bar.said) for row in rows for bar in row.bars)
-    return _svg(left + WIDTH + MARGIN + max(room, 3 * LETTER), bottom + 38, parts, title)
+    return framed(left + WIDTH + MARGIN + max(room, 3 * LETTER), bottom + 38, parts, title)
 
 
 Points = Sequence[tuple[float, float]]
@@ -80,17 +80,17 @@ def steps(curves: Sequence[tuple[str, Points]], *, over: str, title: str, height
     parts = []
     for share in FRACTIONS:
         y = top + height * (1 - share)
-        parts.append(_line(left, y, left + WIDTH, y, {"stroke": RULED}))
-        parts.append(_text(left - GAP, y, percent(share), anchor="end", colour=FAINT))
-    parts += [_text(x, top + height + 14, said, colour=FAINT) for x, said in across.ticks(sizes)]
-    parts.append(_text(left + WIDTH / 2, top + height + 32, over))
+        parts.append(line(left, y, left + WIDTH, y, {"stroke": RULED}))
+        parts.append(label(left - GAP, y, percent(share), anchor="end", colour=FAINT))
+    parts += [label(x, top + height + 14, said, colour=FAINT) for x, said in across.ticks(sizes)]
+    parts.append(label(left + WIDTH / 2, top + height + 32, over))
     for colour, points in curves:
         placed = [(across.at(size), top + height * (1 - share)) for size, share in points if size > 0]
         parts += _steps(placed, colour)
     middle = top + height / 2
     turned = f' transform="rotate(-90 12 {middle:.1f})"'
-    parts.append(_text(12, middle, title, more=turned))
-    return _svg(left + WIDTH + 3 * LETTER, top + height + 44, parts, f"{title} by {over}")
+    parts.append(label(12, middle, title, more=turned))
+    return framed(left + WIDTH + 3 * LETTER, top + height + 44, parts, f"{title} by {over}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +152,9 @@ def _short(size: float) -> str:
 
 def _ruled(axis: _Axis, top: float, bottom: float, title: str) -> Iterator[str]:
     for share in axis.ticks():
-        yield _line(axis.at(share), top, axis.at(share), bottom, {"stroke": RULED})
-        yield _text(axis.at(share), bottom + 12, percent(share), colour=FAINT)
-    yield _text(axis.start + axis.length / 2, bottom + 28, title)
+        yield line(axis.at(share), top, axis.at(share), bottom, {"stroke": RULED})
+        yield label(axis.at(share), bottom + 12, percent(share), colour=FAINT)
+    yield label(axis.start + axis.length / 2, bottom + 28, title)
 
 
 def _bar(bar: Bar, axis: _Axis, y: float, thick: float) -> Iterator[str]:
@@ -163,9 +163,9 @@ def _bar(bar: Bar, axis: _Axis, y: float, thick: float) -> Iterator[str]:
     told, middle = axis.at(bar.share), y + thick / 2
     if bar.reach is not None:
         low, told = (axis.at(share) for share in bar.reach)
-        yield _line(low, middle, told, middle, {"stroke": FAINT, "stroke-width": 2})
+        yield line(low, middle, told, middle, {"stroke": FAINT, "stroke-width": 2})
     if bar.said:
-        yield _text(told + 4, middle, bar.said, anchor="start")
+        yield label(told + 4, middle, bar.said, anchor="start")
 
 
 def _steps(placed: Sequence[tuple[float, float]], colour: str) -> Iterator[str]:
@@ -182,21 +182,21 @@ def _steps(placed: Sequence[tuple[float, float]], colour: str) -> Iterator[str]:
 def _legend(colours: Mapping[str, str], left: float) -> Iterator[str]:
     for name, colour in colours.items():
         yield f'<rect x="{left:.1f}" y="4" width="10" height="10" fill="{colour}"/>'
-        yield _text(left + 14, 9, name, anchor="start")
+        yield label(left + 14, 9, name, anchor="start")
         left += 14 + LETTER * len(name) + 2 * GAP
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, style: Mapping[str, object]) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, style: Mapping[str, object]) -> str:
     look = "".join(f' {name}="{value}"' for name, value in style.items())
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"{look}/>'
 
 
-def _text(x: float, y: float, said: str, *, anchor: str = "middle", colour: str = INK, more: str = "") -> str:
+def label(x: float, y: float, said: str, *, anchor: str = "middle", colour: str = INK, more: str = "") -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" dy=".35em" text-anchor="{anchor}" fill="{colour}"'
     return f"<text {place}{more}>{escape(said)}</text>"
 
 
-def _svg(width: float, height: float, parts: Sequence[str], title: str) -> str:
+def framed(width: float, height: float, parts: Sequence[str], title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" font-family="DejaVu Sans, Helvetica, Arial, '

@@ -298,6 +298,13 @@ class Table(Strict):
         return self.person not in ("row", "none")
 
 
+class TrueValues(StrEnum):
+    """Who may see what an answer would be without noise, in the console: nobody, or the custodian."""
+
+    NEVER = "never"
+    CUSTODIAN = "custodian"
+
+
 class Analyst(Strict):
     """Somebody who may ask, within a share of the budget."""
 
@@ -316,6 +323,7 @@ class Policy(Strict):
     data_version: str = "1"
     epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     engine: str = "duckdb"
+    true_values: TrueValues = TrueValues.NEVER
 
     @field_validator("engine")
     @classmethod

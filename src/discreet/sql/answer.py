@@ -58,7 +58,7 @@ def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterward
                 len(columns[output.column]), pa.float64()
             )
         else:
-            columns |= _measured(output, estimate(output, released, plan.confidence, raw=plan.raw))
+            columns |= _with_ends(output, estimate(output, released, plan.confidence, raw=plan.raw))
     return _split(afterwards(plan.after, {"released": pa.table(columns)}))
 
 
@@ -69,10 +69,10 @@ def shape(plan: Plan, afterwards: Afterwards) -> Release:
     columns: dict[str, Any] = {key.name: pa.array([], _key_type(key.type)) for key, _ in plan.question.keys}
     for output in plan.outputs:
         if output.column in plan.counted:
-            columns[output.column] = _shown_values(plan.counted[output.column], [])
+            columns[output.column] = shown_values(plan.counted[output.column], [])
             columns[f"{output.column}.low"] = columns[f"{output.column}.high"] = pa.array([], pa.float64())
         else:
-            columns |= _measured(output, estimate(output, released, plan.confidence, raw=plan.raw))
+            columns |= _with_ends(output, estimate(output, released, plan.confidence, raw=plan.raw))
     return _split(afterwards(plan.after, {"released": pa.table(columns)}))
 
 
@@ -99,16 +99,16 @@ def _key_type(kind: Type) -> pa.DataType:
     return pa.float64() if broken else KEYS[kind.family]
 
 
-def _measured(output: Output, found: Estimate) -> dict[str, pa.Array]:
+def _with_ends(output: Output, found: Estimate) -> dict[str, pa.Array]:
     return {
-        output.column: _array(found.values),
-        f"{output.column}.low": _array(found.low),
-        f"{output.column}.high": _array(found.high),
+        output.column: measured(found.values),
+        f"{output.column}.low": measured(found.low),
+        f"{output.column}.high": measured(found.high),
     }
 
 
-def _array(values: np.ndarray[Any, Any]) -> pa.Array:
-    """NaN, which is "cannot be told", becomes NULL."""
+def measured(values: np.ndarray[Any, Any]) -> pa.Array:
+    """Values of a measure. NaN, which is "cannot be told", becomes NULL."""
     return pa.array(values, from_pandas=True)
 
 
@@ -129,6 +129,11 @@ def _shown_groups(plan: Plan, counts: Exact[pa.Table], random: Randomness) -> In
 def _keys(plan: Plan, counts: Exact[pa.Table], places: Integers | None) -> dict[str, pa.ChunkedArray]:
     """The groups' keys: declared by the policy, or selected privately just now."""
     table = counts.secret if places is None else counts.secret.take(pa.array(places))
+    return keys_of(plan, table)
+
+
+def keys_of(plan: Plan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The columns of a counted table that are keys."""
     return {column.name: _plain(table[column.name]) for column, _ in plan.question.keys}
 
 
@@ -144,7 +149,7 @@ def _picked(
     values, counts = (table[name].to_numpy().astype(np.int64, copy=False) for name in ("v", "n"))
     names = [column.name for column, _ in plan.question.keys]
     if not names:
-        return _shown_values(counted, [counted.pick(values, counts, random)])
+        return shown_values(counted, [counted.pick(values, counts, random)])
     found: dict[tuple[Any, ...], list[int]] = {}
     for place, key in enumerate(zip(*(_plain(table[name]).to_pylist() for name in names), strict=True)):
         found.setdefault(key, []).append(place)
@@ -152,10 +157,11 @@ def _picked(
     for key in zip(*(keys[name].to_pylist() for name in names), strict=True):
         where = np.array(found.get(key, []), dtype=np.int64)
         picked.append(counted.pick(values[where], counts[where], random))
-    return _shown_values(counted, picked)
+    return shown_values(counted, picked)
 
 
-def _shown_values(counted: Counted, picked: list[int]) -> pa.Array:
+def shown_values(counted: Counted, picked: list[int]) -> pa.Array:
+    """Picked places as values: of the grid, or of the domain."""
     if counted.on is None:
         return pa.array([counted.domain[place] for place in picked], pa.array(counted.domain).type)
     if counted.on.step == 1:

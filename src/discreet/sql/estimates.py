@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,18 @@ class Estimate:
     high: NDArray[np.floating[Any]]
 
 
+class Uncertain(Protocol):
+    """How far numbers may be off."""
+
+    def half_width(self, confidence: float) -> int: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Released:
     """One primitive as it left: its numbers and the noise that is in them."""
 
     numbers: Integers
-    noise: Noise
+    noise: Uncertain
 
     def within(self, confidence: float) -> tuple[Floats, Floats]:
         """In floating point: wide noise goes beyond 64 bits."""

@@ -19,13 +19,17 @@ from discreet.app.http.questions import ASKING, asked, counted, planned
 from discreet.app.http.replies import Form, answered, sent
 from discreet.app.proposals import Proposal
 from discreet.app.users import Role
+from discreet.belief.wording import number
 from discreet.core.errors import DiscreetError, EngineFault, InvalidParameterError
 from discreet.core.numbers import parse_number
-from discreet.core.policy import Column, Policy
+from discreet.core.policy import Column, Policy, TrueValues
+from discreet.engines.faults import guarded
+from discreet.sql.truth import Truth, truth
 
 router = APIRouter(include_in_schema=False)
 MOST_ROWS = 200
 WAYS = ("epsilon", "within")
+FIELDS = ("sql", "way", "amount", "least_rows", "beside")
 Entered = Annotated[Page, Depends(entered)]
 
 
@@ -53,7 +57,13 @@ async def answer(page: Entered) -> Response:
     if form in [each.value for each in Form]:
         return sent(answered(found, Form(form)))
     dummy = fields.get("do") == "dummy"
-    return page.shown("ask.html", around | _shown(found) | {"dummy": dummy})
+    beside = None
+    if not dummy and fields.get("beside") == "on" and sees_true_values(page):
+        try:
+            beside = await to_thread.run_sync(lambda: _truth(page, analyst, question), limiter=ASKING)
+        except DiscreetError as error:
+            return page.refused("ask.html", error, around | _shown(found) | {"dummy": False})
+    return page.shown("ask.html", around | _shown(found, beside) | {"dummy": dummy})
 
 
 def _done(
@@ -71,6 +81,20 @@ def _done(
             return counted(door, lambda: asked(door, analyst, question))
 
     return ask
+
+
+def sees_true_values(page: Page) -> bool:
+    """Whether the policy lets whoever is logged in see what an answer would be without noise."""
+    policy, caller = page.door.curators.policy, page.caller
+    allowed = policy.true_values is TrueValues.CUSTODIAN
+    return allowed and caller is not None and caller.user.role is Role.CUSTODIAN
+
+
+def _truth(page: Page, analyst: str, question: Question) -> Truth:
+    """What was answered, without noise: counted apart from everybody's questions, and kept nowhere."""
+    made = planned(page.door, analyst, question).plan
+    with page.door.curators.engine() as engine:
+        return guarded(lambda: truth(made, engine))
 
 
 def _asker(page: Page) -> str:
@@ -100,20 +124,37 @@ def _around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
     policy = page.door.curators.policy
     return {
         "tables": _schema(policy),
-        "fields": {name: fields.get(name, "") for name in ("sql", "way", "amount", "least_rows")},
+        "fields": {name: fields.get(name, "") for name in FIELDS},
+        "may_see_truth": sees_true_values(page),
         "usual": policy.epsilon,
         "proposal": None,
         "answer": None,
     }
 
 
-def _shown(answer: Answer) -> dict[str, object]:
-    names = answer.table.column_names
+def _shown(answer: Answer, beside: Truth | None = None) -> dict[str, object]:
+    names, true = answer.table.column_names, {} if beside is None else beside.beside(answer.table)
     rows = [
-        [cell(answer, name, place, value) for name, value in zip(names, row, strict=True)]
+        [
+            (cell(answer, name, place, value), _plainly(true[name][place]) if name in true else None)
+            for name, value in zip(names, row, strict=True)
+        ]
         for place, row in enumerate(answer.rows[:MOST_ROWS])
     ]
-    return {"answer": answer, "rows": rows, "picture": _picture(answer)}
+    return {"answer": answer, "rows": rows, "picture": _picture(answer), "truths": sorted(true)}
+
+
+def _plainly(value: object) -> str:
+    """A true value; one that no row has is none."""
+    if value is None:
+        return "–"
+    return (
+        number(value, 6)
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else str(value)
+    )
 
 
 def _picture(answer: Answer) -> str | None:

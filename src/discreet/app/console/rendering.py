@@ -7,7 +7,7 @@ Forms       bring the session's proof in a hidden field. A login, which has no s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,10 +21,13 @@ from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import COOKIE, Caller, door_of
 from discreet.app.http.errors import ForbiddenError
 from discreet.app.http.replies import STATUS
+from discreet.app.users import Role
 from discreet.belief.wording import at_most, number, percent
 from discreet.core.errors import DiscreetError
 
-SCREENS = (("/promise", "Promise"), ("/ask", "Ask"), ("/ledger", "Ledger"))
+SCREENS = (("/promise", "Promise"), ("/tradeoff", "Trade-off"), ("/ask", "Ask"), ("/ledger", "Ledger"))
+CUSTODIANS = (("/attack", "Attack"), ("/publish", "Publish"))
+"""What is computed on real data is shown to the custodian alone."""
 STATIC = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -58,13 +61,23 @@ class Page:
     door: HttpDoor
     caller: Caller | None
 
+    @property
+    def user(self) -> str:
+        """Who is logged in."""
+        assert self.caller is not None
+        return self.caller.user.name
+
+    @property
+    def is_custodians(self) -> bool:
+        return self.caller is not None and self.caller.user.role is Role.CUSTODIAN
+
     def shown(
         self, template: str, facts: Mapping[str, object] | None = None, *, status: int = 200
     ) -> HTMLResponse:
         caller = self.caller
         session = None if caller is None else caller.session
         around = {
-            "screens": SCREENS,
+            "screens": (*SCREENS, *(CUSTODIANS if self.is_custodians else ())),
             "path": self.request.url.path,
             "user": None if caller is None else caller.user,
             "csrf": None if session is None else self.door.sessions.proof(session),
@@ -73,10 +86,15 @@ class Page:
         return HTMLResponse(templates().get_template(template).render(around | dict(facts or {})), status)
 
     def refused(
-        self, template: str, error: DiscreetError, facts: Mapping[str, object] | None = None
+        self,
+        template: str,
+        error: DiscreetError,
+        facts: Mapping[str, object] | None = None,
+        worded: Callable[[str], str] = str,
     ) -> HTMLResponse:
         """The same page with what is wrong above it."""
-        told = {**(facts or {}), "problem": error}
+        problem = {"message": worded(error.message), "hint": worded(error.hint)}
+        told = {**(facts or {}), "problem": problem}
         return self.shown(template, told, status=STATUS.get(error.code, 400))
 
     async def form(self) -> Mapping[str, str]:
@@ -106,4 +124,12 @@ def entered(request: Request) -> Page:
         raise ElsewhereError("/login")
     if page.caller.user.once:
         raise ElsewhereError("/password")
+    return page
+
+
+def decided(request: Request) -> Page:
+    """The custodian, who is logged in; nobody else."""
+    page = entered(request)
+    if not page.is_custodians:
+        raise ForbiddenError("This page is the custodian's.", hint="Log in as one.")
     return page

@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from discreet.app.console import asking, ledgers, promising
+from discreet.app.console import asking, attacking, ledgers, promising, publishing, tradeoffs
 from discreet.app.console import logins as pages
 from discreet.app.console.rendering import ElsewhereError
 from discreet.app.http import attacks, budget, jobs, logins, questions, reading, releases
@@ -18,7 +18,15 @@ from discreet.app.http.guard import Guard
 from discreet.app.http.replies import refusal, sent
 from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError
 
-PAGES = (pages.router, promising.router, asking.router, ledgers.router)
+PAGES = (
+    pages.router,
+    promising.router,
+    tradeoffs.router,
+    asking.router,
+    ledgers.router,
+    attacking.router,
+    publishing.router,
+)
 ROUTERS = (
     logins.router,
     questions.router,

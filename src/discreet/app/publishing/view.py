@@ -98,6 +98,13 @@ def _figures(release: Release) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold")
     grid.add_column()
+    for name, text in figures(release):
+        grid.add_row(name, Text(text))
+    return grid
+
+
+def figures(release: Release) -> list[tuple[str, str]]:
+    """What is published of a table, how, and what that costs."""
     rows, out = release.tuples.rows, release.suppressed
     unit = "rows" if release.subject.person is None else "people"
     classes = release.classes
@@ -123,9 +130,7 @@ def _figures(release: Release) -> Table:
         facts.append(
             ("search", f"{release.searched}; {found.checked:,} of {found.nodes:,} generalizations judged")
         )
-    for name, text in facts:
-        grid.add_row(name, Text(text))
-    return grid
+    return facts
 
 
 def _risks(release: Release) -> Table:

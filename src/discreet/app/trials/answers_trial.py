@@ -6,18 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from discreet.app.policies import load, promise_of
-from discreet.app.trials.bounds import Bound
+from discreet.app.trials.bounds import Bound, of_promise
 from discreet.app.trials.curator_attacks import ON_ANSWERS, PEOPLE, Asking, attack_curator
 from discreet.app.trials.request import Request
 from discreet.app.trials.trial import Trial, judged
 from discreet.app.trials.victims import table_to_attack, target
 from discreet.attacks import FloatingPoint
 from discreet.belief import Promise
-from discreet.belief.odds import highest
 from discreet.belief.wording import percent
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.engines.store import prepare
@@ -68,11 +66,9 @@ def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
 
 def _promised(promise: Promise) -> list[Bound]:
     """What the promise allows for the prior that each attack begins with."""
-    # a claim about a value, under a promise about presence, may move by twice the loss
-    loss = promise.loss * (2 if promise.secret is Relation.PRESENCE else 1)
     by = f"the promise {percent(promise.prior)} → {percent(promise.posterior)}"
     return [
-        Bound(attack=attack.name, most=min(1.0, highest(prior, loss) * ROUNDING), by=by)
+        Bound(attack=attack.name, most=min(1.0, of_promise(promise, prior) * ROUNDING), by=by)
         for attack in ON_ANSWERS
         for prior in [EVEN if attack is FloatingPoint else promise.prior]
     ]

@@ -29,7 +29,10 @@ from discreet.anonymity.models import (
 )
 from discreet.attacks import BackgroundKnowledge, ClassInference, Homogeneity, Linkage
 from discreet.attacks.attack import Findings
+from discreet.belief import Promise
+from discreet.belief.odds import highest
 from discreet.belief.wording import at_most
+from discreet.core.relations import Relation
 
 Shares = Mapping[str, float]
 OF_PEOPLE = (
@@ -146,6 +149,12 @@ def _beside_the_table(model: Model, shares: Shares) -> Iterable[Bound]:
     # sums and products of rounded numbers, which the exact judgement of a tie is not
     rounded = min(1.0, most * (1 + 1e-12))
     yield Bound(attack=ClassInference.name, column=model.column, most=rounded, by=model.name)
+
+
+def of_promise(promise: Promise, prior: float) -> float:
+    """The most that a claim about what a record says may come to be believed under a promise."""
+    # under a promise about presence such a claim may move by twice the loss
+    return highest(prior, promise.loss * (2 if promise.secret is Relation.PRESENCE else 1))
 
 
 def ruled_out(models: Iterable[Model]) -> dict[str, int]:

@@ -38,14 +38,12 @@ from discreet.attacks.attack import Findings
 from discreet.attacks.pairs import draws
 from discreet.belief import Promise
 from discreet.core.engine import Engine
-from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 
 REPEATS = 8
 QUESTIONS_OF_A_TRACKER = 5
 PEOPLE, PER_PERSON = 16, 6
-NEARLY_ALL = Fraction(999_999_999, 1_000_000_000)
 ANOTHER = Fraction(1, 10**7)
 ANALYST = "attacker"
 
@@ -67,11 +65,7 @@ class Asking:
 
     def epsilon(self, questions: int) -> Fraction:
         """What each of so many equal questions may cost."""
-        limit = self.curator().ledger.accountant().limit
-        if isinstance(limit, PureDP):
-            return NEARLY_ALL * Fraction(limit.epsilon) / questions
-        # a question of epsilon costs at most rho = epsilon ** 2 / 2
-        return NEARLY_ALL * Fraction(float(2 * limit.rho / questions) ** 0.5)
+        return self.curator().ledger.accountant().equal_part(questions)
 
     def noise(self, epsilon: Fraction) -> Noise:
         """What a count carries for that much."""

@@ -36,7 +36,7 @@ class Target:
 
 def table_to_attack(policy: Policy, wanted: str | None) -> str:
     """The table of which one row is one person."""
-    fitting = [name for name, each in policy.tables.items() if _one_row(each)]
+    fitting = [name for name, each in policy.tables.items() if is_one_row(each)]
     if wanted is not None and wanted not in policy.tables:
         raise RequestError(
             f"attack: the policy has no table {wanted}.", hint=f"It has {', '.join(policy.tables)}."
@@ -55,7 +55,8 @@ def table_to_attack(policy: Policy, wanted: str | None) -> str:
     return wanted or fitting[0]
 
 
-def _one_row(table: Table) -> bool:
+def is_one_row(table: Table) -> bool:
+    """Whether every person has one row."""
     return table.person == "row" or (table.person_column is not None and table.rows_per_person == 1)
 
 
@@ -81,8 +82,8 @@ def target(
     victims: tuple[Victim, ...] = ()
     for columns in rising:  # by as few columns as single out so many
         victims = _victims(engine, name, table, condition, columns, victim, number)
-        often = sum(each.truth for each in victims)
-        if min(often, len(victims) - often) >= number // 2:
+        true = sum(each.truth for each in victims)
+        if min(true, len(victims) - true) >= number // 2:
             break
     if not victims:
         whom = "is not exactly one row" if victim else "are nobody's alone"
@@ -93,7 +94,7 @@ def target(
     return Target(
         table=name,
         claim=condition.sql(dialect="duckdb"),
-        often=_often(engine, name, table, condition),
+        often=often(engine, name, table, said),
         victims=victims,
         trackers=_trackers(table, condition),
     )
@@ -167,7 +168,8 @@ def _stored(name: str, column: Column) -> exp.Expr:
     return exp.func("least", exp.func("greatest", whole, low), high)
 
 
-def _literal(value: object, column: Column) -> exp.Expr:
+def literal(value: object, column: Column) -> exp.Expr:
+    """A value as SQL compares it with a column."""
     return (
         exp.Literal.number(int(str(value))) if column.type is Kind.INTEGER else exp.Literal.string(str(value))
     )
@@ -193,7 +195,7 @@ def _victims(
     for place, each in enumerate(known):
         found = found.having(exp.column(f"c{place}").is_(exp.null()).not_())
         if victim is not None:
-            found = found.where(keys[f"c{place}"].copy().eq(_literal(victim[each], table.columns[each])))
+            found = found.where(keys[f"c{place}"].copy().eq(literal(victim[each], table.columns[each])))
     rows = engine.count(_balanced(found, list(keys), number).sql(dialect="duckdb")).secret.to_pylist()
     return tuple(_victim(row, known, table) for row in rows)
 
@@ -212,7 +214,7 @@ def _victim(row: Mapping[str, object], known: list[str], table: Table) -> Victim
     values = {name: row[f"c{place}"] for place, name in enumerate(known)}
     where = exp.and_(
         *(
-            exp.column(name, quoted=True).eq(_literal(value, table.columns[name]))
+            exp.column(name, quoted=True).eq(literal(value, table.columns[name]))
             for name, value in values.items()
         )
     )
@@ -237,11 +239,11 @@ def _typed(condition: exp.Expr, table: Table) -> exp.Expr:
     return condition.copy().transform(stored)
 
 
-def _often(engine: Publisher, name: str, table: Table, condition: exp.Expr) -> int:
+def often(engine: Publisher, name: str, table: Table, claim: str) -> int:
+    """How many rows meet a claim."""
     rows = exp.select(exp.Count(this=exp.Star()).as_(ROWS)).from_(exp.to_identifier(name, quoted=True))
-    return int(
-        engine.count(rows.where(_typed(condition, table)).sql(dialect="duckdb")).secret[ROWS][0].as_py()
-    )
+    met = rows.where(_typed(_condition(claim, name, table), table))
+    return int(engine.count(met.sql(dialect="duckdb")).secret[ROWS][0].as_py())
 
 
 def _likely_claim(engine: Publisher, name: str, table: Table) -> str:

@@ -15,10 +15,37 @@ if (form) {
   form.addEventListener("change", () => form.requestSubmit());
   form.querySelector("[data-quiet]").hidden = true;
 }
+// A point that moves along its curve; every place of it was computed with the page.
+const curve = document.querySelector("form[data-curve]");
+if (curve) {
+  const slider = curve.elements.at, point = document.getElementById("at-point");
+  const rows = document.querySelectorAll("tr[data-said]");
+  slider.addEventListener("input", () => {
+    const { x, y, cap, said } = rows[slider.value].dataset;
+    point.setAttribute("cx", x);
+    point.setAttribute("cy", y);
+    slider.setAttribute("aria-valuetext", cap);
+    curve.querySelector("output").textContent = cap;
+    document.getElementById("said").textContent = said;
+    rows.forEach((row, place) => { row.ariaCurrent = String(place === Number(slider.value)); });
+  });
+}
 const found = document.getElementById("found");
 if (found) {
   found.focus({ preventScroll: true });
   found.scrollIntoView({ block: "nearest" });
+}
+// The choice of a table opens its page; long work says that it goes on.
+const choice = document.querySelector("form[data-choice]");
+if (choice) {
+  choice.addEventListener("change", () => choice.requestSubmit());
+  choice.querySelector("[data-quiet]").hidden = true;
+}
+const slow = document.querySelector("form[data-slow]");
+if (slow) {
+  slow.addEventListener("submit", (event) => {
+    slow.querySelector("[data-working]").hidden = event.submitter.value === "show";
+  });
 }
 const editor = document.getElementById("sql");
 if (editor) {

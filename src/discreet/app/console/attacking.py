@@ -1,0 +1,148 @@
+"""The Attack screen: what is believed of one named record, before and after each way of publishing.
+
+Computed on real data, so it is the custodian's alone; no reply of this server is stored by a browser, and
+who was attacked is sent in a body, which no log and no history keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Query, Response
+
+from discreet.app.colours import OTHERS, SUSPECTED
+from discreet.app.console.rendering import Page, decided
+from discreet.app.drawings import Bar, BarRow, bars
+from discreet.app.trials.record_trial import (
+    Named,
+    RecordTrial,
+    Seen,
+    attack_record,
+    attackable,
+    known_of,
+    secrets_of,
+)
+from discreet.belief.wording import at_most, how_many, percent
+from discreet.core.errors import DiscreetError, RequestError
+from discreet.core.policy import Column, Kind, Policy, Role, Table
+from discreet.engines.faults import guarded
+
+router = APIRouter(include_in_schema=False)
+KNOWN = "known:"
+NOTICE = "Computed on real data: not for publication."
+Deciding = Annotated[Page, Depends(decided)]
+
+
+@router.get("/attack")
+def show(page: Deciding, table: Annotated[str | None, Query(max_length=200)] = None) -> Response:
+    return page.shown("attack.html", _around(page, {} if table is None else {"table": table}))
+
+
+@router.post("/attack")
+async def attack(page: Deciding) -> Response:
+    fields = await page.form()
+    around = _around(page, fields)
+    try:
+        named = _named(page.door.curators.policy, fields)
+        found = await to_thread.run_sync(lambda: _attacked(page, named))
+    except DiscreetError as error:
+        return page.refused("attack.html", error, around)
+    return page.shown("attack.html", around | _shown(found))
+
+
+def _attacked(page: Page, named: Named) -> RecordTrial:
+    curators = page.door.curators
+    with curators.engine() as engine:
+        return guarded(lambda: attack_record(curators.policy, engine, named))
+
+
+def _named(policy: Policy, fields: Mapping[str, str]) -> Named:
+    name = fields.get("table", "")
+    if name not in attackable(policy):
+        raise RequestError("attack: no such table can be attacked here.", hint="Choose one of those named.")
+    k = fields.get("k", "").strip() or "5"
+    if not (k.isascii() and k.isdigit() and 2 <= int(k[:9]) <= 10**6):
+        raise RequestError("attack: k is a whole number from 2.", hint="Write 5.")
+    columns = policy.tables[name].columns
+    known = {each: fields.get(KNOWN + each, "").strip() for each in columns}
+    return Named(
+        table=name,
+        person={each: value for each, value in known.items() if value},
+        column=fields.get("column", ""),
+        value=fields.get("value", "").strip() or None,
+        k=int(k),
+    )
+
+
+def _around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
+    policy = page.door.curators.policy
+    tables = attackable(policy)
+    chosen = fields.get("table", "")
+    name = chosen if chosen in tables else next(iter(tables), None)
+    table = None if name is None else policy.tables[name]
+    return {
+        "tables": tables,
+        "table": name,
+        "known": [] if table is None else [_field(each, table, fields) for each in known_of(table)],
+        "keys": [] if table is None else [_field(each, table, fields) for each in _keys_of(table)],
+        "secrets": [] if table is None else secrets_of(table),
+        "fields": {each: fields.get(each, "") for each in ("column", "value", "k")},
+        "notice": NOTICE,
+        "found": None,
+    }
+
+
+def _keys_of(table: Table) -> list[str]:
+    return [name for name, column in table.columns.items() if column.role is Role.IDENTIFIER]
+
+
+def _field(name: str, table: Table, fields: Mapping[str, str]) -> dict[str, object]:
+    """A column that a person can be named by, and what was said of it."""
+    return {
+        "name": KNOWN + name,
+        "column": name,
+        "value": fields.get(KNOWN + name, ""),
+        "choices": _choices(table.columns[name]),
+    }
+
+
+def _choices(column: Column) -> tuple[str, ...]:
+    return ("true", "false") if column.type is Kind.BOOLEAN else column.values or ()
+
+
+def _shown(found: RecordTrial) -> dict[str, object]:
+    return {"found": found, "picture": _picture(found), "lines": [_line(found, each) for each in found.seen]}
+
+
+def _line(found: RecordTrial, seen: Seen) -> tuple[str, str, str]:
+    """A way of publishing, what an attacker has of it, and what is then believed."""
+    if seen.rows is None:
+        told = f"a count that uses up the whole promise; whatever it had been, at most {at_most(found.cap)}"
+    elif seen.rows == 0:
+        told = "no row fits the person"
+    else:
+        fits = "fits" if seen.rows == 1 else "fit"
+        told = f"{how_many(seen.rows, 'row', 'rows')} {fits} the person, {seen.having:,} with the value"
+    return seen.what, told, f"{percent(found.prior)} → {percent(seen.posterior)}"
+
+
+def _picture(found: RecordTrial) -> str:
+    rows = [
+        BarRow(
+            name=each.what,
+            bars=(
+                Bar(share=found.prior, colour=OTHERS, said=percent(found.prior)),
+                Bar(share=each.posterior, colour=SUSPECTED, said=percent(each.posterior)),
+            ),
+        )
+        for each in found.seen
+    ]
+    return bars(
+        rows,
+        title=f"belief in the claim; the line is the promised cap of {at_most(found.cap)}",
+        thick=18,
+        cap=found.cap,
+        legend={"before": OTHERS, "after": SUSPECTED},
+    )

@@ -1,0 +1,166 @@
+"""The trade-off of a question: how wrong its answer may be under each cap on belief.
+
+Cap         the posterior that would be promised for the policy's prior; all else of the promise stays.
+Error       of the answer, if the question gets the whole budget of such a promise; or an equal part of it,
+            where so many questions like it are to be answered.
+
+Both follow from question and policy alone: no data is read, and nothing is charged.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from discreet.accounting.accountant import Accountant
+from discreet.app.proposals import Expected, expected
+from discreet.belief import Promise
+from discreet.belief.odds import logit, sigmoid
+from discreet.belief.wording import number, percent
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.sql.plan import CONFIDENCE, Plan, plan
+
+CAPS = 24
+LEAST_CHANGE = math.log(1.2)
+HIGHEST = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A cap, what one question may cost under it, and how wrong each of its measures may be."""
+
+    posterior: float
+    epsilon: float
+    measures: tuple[Expected, ...]
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tradeoff:
+    """Points by rising cap, of which `own` is the policy's; errors are of one measure, in `unit`."""
+
+    points: tuple[Point, ...]
+    own: int
+    prior: float
+    measure: str
+    unit: str
+    questions: int
+
+    def sentence(self, point: Point) -> str:
+        """What a cap costs."""
+        many = "" if self.questions == 1 else f" after {self.questions:,} questions like this one"
+        each = "" if self.questions == 1 else " each"
+        return (
+            f"To promise at most {percent(point.posterior)}{many} costs "
+            f"± {number(point.error)} {self.unit}{each}."
+        )
+
+
+def tradeoff(
+    sql: str,
+    policy: Policy,
+    promise: Promise,
+    *,
+    questions: int = 1,
+    least_rows: int | None = None,
+    confidence: float = CONFIDENCE,
+) -> Tradeoff:
+    """The curve of one question, or why there is none."""
+    posteriors = caps(promise.prior, promise.posterior)
+    made = [
+        _planned(
+            sql,
+            policy,
+            Promise(promise.prior, cap, secret=promise.secret, group=promise.group, tail=promise.tail),
+            questions=questions,
+            least_rows=least_rows,
+            confidence=confidence,
+        )
+        for cap in posteriors
+    ]
+    place = _drawn(made[0])
+    points = [
+        Point(
+            posterior=cap,
+            epsilon=float(each.epsilon),
+            measures=tuple(expected(each)),
+            error=_error(expected(each)[place]) or 0.0,
+        )
+        for cap, each in zip(posteriors, made, strict=True)
+    ]
+    return Tradeoff(
+        points=tuple(points),
+        own=posteriors.index(promise.posterior),
+        prior=promise.prior,
+        measure=points[0].measures[place].name,
+        unit=_unit(made[0], place),
+        questions=questions,
+    )
+
+
+def caps(prior: float, own: float) -> list[float]:
+    """Round caps above a prior, about evenly spaced in their log odds, and the one that is promised.
+
+    >>> [percent(each) for each in caps(0.01, 0.05)][:5]
+    ['1.2%', '1.5%', '1.7%', '2.1%', '2.5%']
+    """
+    start = logit(prior) + LEAST_CHANGE
+    end = max(logit(HIGHEST), start + 1, logit(own))
+    spaced = [start + (end - start) * place / (CAPS - 1) for place in range(CAPS)]
+    rounded = {_rounded(sigmoid(each)) for each in spaced}
+    return sorted({each for each in rounded if prior < each < 1} | {own})
+
+
+def _rounded(p: float) -> float:
+    """Two digits of the smaller of p and 1 - p."""
+    small = min(p, 1 - p)
+    places = 1 - math.floor(math.log10(small))
+    return round(p, places) if p <= 0.5 else round(1 - round(1 - p, places), places)
+
+
+def _planned(
+    sql: str,
+    policy: Policy,
+    promise: Promise,
+    *,
+    questions: int,
+    least_rows: int | None,
+    confidence: float,
+) -> Plan:
+    accountant = Accountant(promise)
+    return plan(
+        sql,
+        policy,
+        promise,
+        epsilon=accountant.equal_part(questions),
+        leak=getattr(accountant.limit, "delta", 0),
+        least_rows=least_rows,
+        confidence=confidence,
+    )
+
+
+def _drawn(made: Plan) -> int:
+    """The first measure of which the plan alone tells how wrong it may be."""
+    found = expected(made)
+    place = next((place for place, each in enumerate(found) if _error(each) is not None), None)
+    if place is None:
+        why = found[0].note if found else "there is no measure"
+        raise RequestError(
+            f"trade-off: how wrong the answer may be does not follow from the question alone: {why}.",
+            hint="Say how many rows every group has at least, or ask for COUNT or SUM.",
+        )
+    return place
+
+
+def _error(each: Expected) -> float | None:
+    return each.error95 if each.error95 is not None else each.rows95
+
+
+def _unit(made: Plan, place: int) -> str:
+    each, output = expected(made)[place], made.outputs[place]
+    if each.error95 is None:
+        return f"rows of the rank of {each.name}"
+    if output.measure.function == "count":
+        return "people" if output.measure.of_people else "rows"
+    return f"in {each.name}"

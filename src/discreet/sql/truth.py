@@ -1,0 +1,120 @@
+"""What a question's measures are without noise: the clamped and bounded quantities themselves.
+
+For the custodian's eyes, where the policy lets them see it; nothing of it may be released, kept or logged.
+
+Beside      Groups are found by their keys, so that a true value stands beside the released one of the same
+            group whatever HAVING, ORDER BY and LIMIT made of the released rows. Where an answer does not show
+            every key, or sums up groups, its rows are no groups, and nothing stands beside them.
+Picked      the true MEDIAN, QUANTILE, MIN and MAX is the row's value nearest to the rank that is asked for,
+            the true MODE the commonest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.engine import Engine
+from discreet.mechanisms.grouped import Grouped
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.sampling import Integers
+from discreet.sql.accuracy import traced
+from discreet.sql.answer import estimate, keys_of, measured, shown_values
+from discreet.sql.estimates import Released
+from discreet.sql.expressions import Column
+from discreet.sql.needs import Output
+from discreet.sql.plan import Plan
+from discreet.sql.values import Counted
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """True values of the columns of an answer that are measures, by the keys of their groups.
+
+    Printing one shows nothing.
+    """
+
+    keys: tuple[str, ...]
+    columns: Mapping[str, Mapping[Key, object]] = field(repr=False)
+
+    def beside(self, answer: pa.Table) -> dict[str, list[object]]:
+        """The true value of each row of an answer, by column; None where there is none."""
+        rows = answer.to_pylist()
+        return {
+            name: [values.get(tuple(row[key] for key in self.keys)) for row in rows]
+            for name, values in self.columns.items()
+        }
+
+
+def truth(plan: Plan, engine: Engine) -> Truth:
+    """Count, and add nothing."""
+    shown = _shown_keys(plan)
+    if shown is None:
+        return Truth(keys=(), columns={})
+    counts = engine.count(plan.statement).secret
+    groups = _groups(plan, counts)
+    exact = {
+        name: Released(numbers=counts[name].to_numpy().astype(np.int64, copy=False), noise=_Nothing())
+        for name in plan.vectors
+    }
+
+    def values(output: Output) -> list[object]:
+        if output.column in plan.counted:
+            return _picked(plan, plan.counted[output.column], engine, groups)
+        found: list[object] = measured(estimate(output, exact, plan.confidence, raw=True).values).to_pylist()
+        return found
+
+    columns = {name: dict(zip(groups, values(output), strict=True)) for name, output in traced(plan).items()}
+    return Truth(keys=shown, columns=columns)
+
+
+@dataclass(frozen=True)
+class _Nothing:
+    """No noise."""
+
+    def half_width(self, confidence: float) -> int:
+        return 0
+
+
+def _shown_keys(plan: Plan) -> tuple[str, ...] | None:
+    """How the answer calls the keys of its groups; None where it does not show them all."""
+    found = {column.name: column.name for column, _ in plan.question.keys}
+    for stage in plan.question.after:
+        if stage.totals or stage.keys:
+            return None
+        renamed = {
+            expression.name: name for name, expression in stage.outputs if isinstance(expression, Column)
+        }
+        if any(name not in renamed for name in found.values()):
+            return None
+        found = {key: renamed[name] for key, name in found.items()}
+    return tuple(found.values())
+
+
+def _groups(plan: Plan, table: pa.Table) -> list[Key]:
+    columns = [each.to_pylist() for each in keys_of(plan, table).values()]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def _picked(plan: Plan, counted: Counted, engine: Engine, groups: Sequence[Key]) -> list[object]:
+    table = engine.count(counted.statement).secret
+    values, counts = (table[name].to_numpy().astype(np.int64, copy=False) for name in ("v", "n"))
+    held: dict[Key, list[int]] = {}
+    for place, key in enumerate(_groups(plan, table)):
+        held.setdefault(key, []).append(place)
+    return [_true(counted, values[held[key]], counts[held[key]]) if key in held else None for key in groups]
+
+
+def _true(counted: Counted, values: Integers, counts: Integers) -> object:
+    if not isinstance(counted.mechanism, Quantile):
+        return shown_values(counted, [int(values[counts.argmax()])])[0].as_py()
+    wanted = replace(counted.mechanism, offset=0)
+    starts, _, distances = wanted.runs(Grouped(values, counts))
+    # every second run is a value that a row has; the others lie between two of them
+    nearest = int(starts[1::2][distances[1::2].argmin()])
+    return shown_values(counted, [nearest])[0].as_py()

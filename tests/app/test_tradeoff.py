@@ -1,0 +1,90 @@
+"""The trade-off: every cap on belief beside the error that it costs, from plan and policy alone."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.accounting.accountant import Accountant
+from discreet.app.proposals import expected
+from discreet.app.tradeoff import caps, tradeoff
+from discreet.app.tradeoff_drawing import HEIGHT, WIDTH, Plot, tradeoff_picture
+from discreet.belief import Promise
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import PureDP
+from discreet.sql.plan import plan
+from tests.sql.example import POLICY, PROMISE, TAILED
+
+COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+
+
+def test_less_belief_costs_more_error() -> None:
+    found = tradeoff(COUNT, POLICY, PROMISE)
+    assert all(
+        one.posterior < two.posterior and one.error >= two.error for one, two in pairwise(found.points)
+    )
+    assert found.points[0].error > 5 * found.points[-1].error
+
+
+def test_the_promised_cap_is_on_the_curve_with_the_error_of_its_plan() -> None:
+    found = tradeoff(COUNT, POLICY, PROMISE)
+    own = found.points[found.own]
+    assert own.posterior == PROMISE.posterior
+    made = plan(COUNT, POLICY, PROMISE, epsilon=Accountant(PROMISE).equal_part(1))
+    assert own.error == expected(made)[0].error95
+    assert found.sentence(own) == f"To promise at most 5% costs ± {own.error:g} rows."
+
+
+def test_questions_share_the_budget_of_a_cap() -> None:
+    one, many = (tradeoff(COUNT, POLICY, PROMISE, questions=number) for number in (1, 20))
+    assert many.points[many.own].epsilon == pytest.approx(one.points[one.own].epsilon / 20)
+    assert many.points[many.own].error > 10 * one.points[one.own].error
+    assert "after 20 questions like this one" in many.sentence(many.points[0])
+
+
+def test_an_error_that_hangs_on_the_rows_of_a_group_takes_their_least_number() -> None:
+    sql = "SELECT AVG(height) AS h FROM people"
+    with pytest.raises(RequestError, match="does not follow from the question alone"):
+        tradeoff(sql, POLICY, PROMISE)
+    found = tradeoff(sql, POLICY, PROMISE, least_rows=1_000)
+    assert found.unit == "in h"
+
+
+def test_a_rank_is_off_by_rows() -> None:
+    found = tradeoff("SELECT MEDIAN(age) AS m FROM people", POLICY, PROMISE)
+    assert found.unit == "rows of the rank of m"
+
+
+@pytest.mark.parametrize("promise", [PROMISE, TAILED], ids=["pure", "tailed"])
+@pytest.mark.parametrize("questions", [1, 7])
+def test_equal_parts_fit_together_and_leave_next_to_nothing(promise: Promise, questions: int) -> None:
+    accountant = Accountant(promise)
+    part = PureDP(epsilon=accountant.equal_part(questions), relation=promise.secret)
+    assert accountant.fits(part, times=questions)
+    more = PureDP(epsilon=part.epsilon * 2, relation=promise.secret)
+    assert not accountant.fits(more, times=questions)
+
+
+@given(prior=st.floats(1e-6, 0.99), share=st.floats(0.01, 0.99))
+def test_caps_rise_from_the_prior_and_hold_the_promised_one(prior: float, share: float) -> None:
+    own = prior + (1 - prior) * share
+    found = caps(prior, own)
+    assert own in found
+    assert all(one < two for one, two in pairwise(found))
+    assert prior < found[0]
+    assert found[-1] < 1
+    assert len(found) >= 5
+
+
+def test_the_point_is_drawn_on_the_curve() -> None:
+    found = tradeoff(COUNT, POLICY, PROMISE)
+    x, y = Plot(found=found).place(found.points[3])
+    assert f'cx="{x:.1f}" cy="{y:.1f}"' in tradeoff_picture(found, 3)
+    assert f"{x:.1f},{y:.1f}" in tradeoff_picture(found, 3)
+    for each in found.points:
+        left, top = Plot(found=found).place(each)
+        assert 0 < left < WIDTH
+        assert 0 < top < HEIGHT
