@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from discreet.app.sample import write, write_policy
 from discreet.core.randomness import Randomness
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=100)
@@ -24,6 +25,15 @@ def seeded(seed: int) -> Randomness:
 @pytest.fixture
 def random() -> Randomness:
     return seeded(20_240_229)
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample tables and their policy, made once; a test that asks them works on a copy."""
+    folder = tmp_path_factory.mktemp("samples")
+    write(folder)
+    write_policy(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
