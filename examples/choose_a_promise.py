@@ -22,7 +22,7 @@ def main() -> None:
 
     print("\nOther ways to arrive at an epsilon, each with what it allows:")
     ways = {
-        "a count within ±10, with 95%": choosing.accuracy_first(10, 0.05),
+        "a count within ±10, with 95%": choosing.accuracy_first(10, 0.05, noise="geometric"),
         "nobody of 1,000 is found with more than 5%": choosing.identifiability(1_000, 0.05),
     }
     for said, way in ways.items():

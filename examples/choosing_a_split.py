@@ -97,9 +97,9 @@ def figure(found: Integers) -> alt.Chart:
 def main() -> None:
     found = scores()
     print("The best attribute is chosen with probability")
-    print(f"{'':>45}{''.join(f'ε = {float(e):<7g}' for e in EPSILONS[1::6])}")
+    print(f"{'':>43}  {''.join(f'ε = {float(e):<7g}' for e in EPSILONS[1::6])}")
     for name in COLOURS:
-        print(f"{name:>45}{''.join(f'{best(found, e)[name]:<11.2f}' for e in EPSILONS[1::6])}")
+        print(f"{name:>43}  {''.join(f'{best(found, e)[name]:<11.2f}' for e in EPSILONS[1::6])}")
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "choosing.svg")
     save(figure(found), path)
     print(f"The figure is in {path}.")

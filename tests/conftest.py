@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from discreet.app.sample import write, write_policy
 from discreet.core.randomness import SYSTEM, Randomness
 from tests.engines import servers
 
@@ -63,6 +64,15 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 @pytest.fixture
 def random() -> Randomness:
     return seeded(20_240_229)
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample tables and their policy, made once; a test that asks them works on a copy."""
+    folder = tmp_path_factory.mktemp("samples")
+    write(folder)
+    write_policy(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 from discreet.app import reference
-from discreet.app.sample import write, write_policy
+from discreet.app.survey.survey_files import load_survey
 from tests.app.test_promise import discreet
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -47,11 +48,10 @@ def words(text: str) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(samples, tmp_path / "sample")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    write(tmp_path / "sample")
-    write_policy(tmp_path / "sample")
     return tmp_path
 
 
@@ -92,6 +92,12 @@ def test_every_link_of_a_page_leads_to_a_page(page: Path) -> None:
 def test_reference_pages_are_those_of_the_code(name: str, text: str) -> None:
     kept = (DOCS / "reference" / name).read_text()
     assert kept == text, "run python -m discreet.app.reference docs/reference"
+
+
+def test_the_survey_of_the_guide_is_one(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "how-to" / "run-a-survey.md").read_text(), re.DOTALL)
+    (tmp_path / "survey.yaml").write_text(text)
+    assert load_survey(tmp_path / "survey.yaml").promise.posterior == 0.05
 
 
 def test_every_page_is_in_the_navigation() -> None:

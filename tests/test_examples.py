@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from discreet.app.sample import write, write_policy
 from tests.test_docs import DOCS, words
 from tests.wire.served import served
 
@@ -37,17 +36,9 @@ ELSEWHERE = {
 }
 
 
-@pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("samples")
-    write(folder)
-    write_policy(folder)
-    return folder
-
-
 @pytest.fixture
-def folder(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(sample, tmp_path / "sample")
+def folder(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(samples, tmp_path / "sample")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -145,7 +145,7 @@ def _claim(promise: Promised) -> str:
 
 
 def _certain(promise: Promised) -> str:
-    before, after = percent(promise.prior), percent(promise.posterior)
+    before, after = percent(promise.prior), at_most(promise.posterior)
     return (
         f"Take any claim about {_claim(promise)}: if an attacker believes it with a probability of at most "
         f"{before} beforehand, nothing that is ever released under this promise can make that more than "
@@ -155,7 +155,7 @@ def _certain(promise: Promised) -> str:
 
 
 def _probable(promise: Promised) -> str:
-    before, after, rarely = percent(promise.prior), percent(promise.posterior), chance(promise.tail)
+    before, after, rarely = percent(promise.prior), at_most(promise.posterior), chance(promise.tail)
     return (
         f"Take any claim about {_claim(promise)}: if it is true, and an attacker believes it with a "
         f"probability of at most {before} beforehand, the chance that everything ever released under this "
