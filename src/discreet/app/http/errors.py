@@ -7,6 +7,7 @@ RequestError
 ├── MissingError     there is no such thing
 ├── MethodError      there is, and it is not asked that way
 ├── TooLongError     more was sent than any request needs
+├── UnclearError     it cannot be told where the request ends
 └── CrowdedError     too much is going on in one analyst's name
     └── ThrottledError   too many logins have failed
 InternalError        what nobody foresaw
@@ -41,6 +42,10 @@ class MethodError(RequestError):
 
 class TooLongError(RequestError):
     code = "too-long"
+
+
+class UnclearError(RequestError):
+    """One that is refused as any other is."""
 
 
 class CrowdedError(RequestError):

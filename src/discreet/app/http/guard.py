@@ -1,5 +1,7 @@
 """Around every request: headers, how long a body may be, counting, and what nobody foresaw.
 
+Two ends    A request that says twice where it ends, by a length and by chunks, is refused and the connection
+            closed: somebody between may have taken it for two.
 Unforeseen  errors become a constant text and an incident's number; the custodian's log has the rest. Nothing
             of them reaches the server's own log, which others may read.
 """
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.app.http.errors import InternalError, TooLongError
+from discreet.app.http.errors import InternalError, TooLongError, UnclearError
 from discreet.app.http.metrics import Metrics
 from discreet.app.http.replies import refusal, sent
 from discreet.app.users.attempts import Reply
@@ -55,9 +57,12 @@ class Guard:
             await send(message)
 
         try:
+            _require_one_end(scope)
             await self._app(scope, _replayed(await _read(receive), receive), sending)
-        except TooLongError as error:
-            await sent(refusal(error))(scope, receive, sending)
+        except (TooLongError, UnclearError) as error:
+            refused = sent(refusal(error))
+            refused.headers["Connection"] = "close"
+            await refused(scope, receive, sending)
         except Exception as error:
             if not begun:
                 await sent(_internal(error))(scope, receive, sending)
@@ -66,6 +71,11 @@ class Guard:
         route = getattr(scope.get("route"), "path", "other")
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
         self._metrics.count("discreet_requests_total", route=route, method=method, status=str(status))
+
+
+def _require_one_end(scope: Scope) -> None:
+    if {name for name, _ in scope["headers"]} >= {b"content-length", b"transfer-encoding"}:
+        raise UnclearError("The request says twice how long it is.", hint="Send one of the two headers.")
 
 
 async def _read(receive: Receive) -> Message:

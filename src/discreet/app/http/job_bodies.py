@@ -15,28 +15,31 @@ from discreet.app.http.bodies import LONGEST_SQL, Body, Part, Word
 Words = Annotated[tuple[Word, ...], Field(max_length=100)]
 Numbers = Annotated[tuple[int, ...], Field(max_length=100)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(ge=1e-6, allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 
 class Synthesize(Body):
-    """A synthetic table, charged to an analyst's share."""
+    """A synthetic table, charged to an analyst's share; fields are options of `discreet synthesize`."""
 
     kind: Literal["synthesize"]
     table: Word
     name: Annotated[Name | None, Field(description="What the file is called; else as the table.")] = None
     analyst: Word | None = None
-    epsilon: Amount | None = None
+    epsilon: Epsilon | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 0
     quality: Literal["lean", "best"] = "lean"
     columns: Words | None = None
     log: Words = ()
-    agree: Numbers | Literal["all"] = ()
+    agree: Annotated[
+        Numbers | Literal["all"], Field(alias="with", description="Answers to agree with, by their entries.")
+    ] = ()
 
 
 class Anonymize(Body):
     """A generalized table under models, entered in the ledger; or, by the method private, a charged one.
 
-    Models are written as on the command line: `l_diversity: ["disease:2:distinct"]`.
+    Fields are options of `discreet anonymize`, as in `l_diversity: ["disease:2:distinct"]`.
     """
 
     kind: Literal["anonymize"]
@@ -66,7 +69,9 @@ class Anonymize(Body):
     delta: Part | None = None
     analyst: Word | None = None
     at_most: Word | None = None
-    others: Annotated[Numbers, Field(description="Releases that attackers have, too, by number.")] = ()
+    others: Annotated[
+        Numbers, Field(alias="with", description="Releases that attackers have, too, by their numbers.")
+    ] = ()
     force: bool = False
 
 

@@ -19,16 +19,16 @@ router = APIRouter(prefix="/api", tags=["users"])
 
 def admitted(door: HttpDoor, name: str, password: str, place: str) -> User:
     """The user of a name and a password, unless too many have failed before."""
-    seconds = door.throttle.wait(name, place)
-    if seconds > 0:
-        door.metrics.count("discreet_logins_total", outcome="throttled")
-        raise ThrottledError(seconds)
-    user = door.users.admitted(name, password)
-    if user is None:
-        door.throttle.failed(name, place)
-        door.metrics.count("discreet_logins_total", outcome="refused")
-        raise LoginError("Name or password is wrong.")
-    door.throttle.succeeded(name, place)
+    with door.throttle.trying(name, place) as seconds:
+        if seconds > 0:
+            door.metrics.count("discreet_logins_total", outcome="throttled")
+            raise ThrottledError(seconds)
+        user = door.users.admitted(name, password)
+        if user is None:
+            door.throttle.failed(name, place)
+            door.metrics.count("discreet_logins_total", outcome="refused")
+            raise LoginError("Name or password is wrong.")
+        door.throttle.succeeded(name, place)
     door.metrics.count("discreet_logins_total", outcome="admitted")
     return user
 

@@ -32,7 +32,8 @@ T = TypeVar("T")
 async def plan(body: Question, caller: Asking, door: Door) -> dict[str, object]:
     """What a question would cost and how wrong its answer may be. Costs nothing, reads no data."""
     analyst = caller.asks_as
-    proposal = await to_thread.run_sync(lambda: planned(door, analyst, body))
+    with door.place(analyst):
+        proposal = await to_thread.run_sync(lambda: planned(door, analyst, body))
     return proposal.as_object()
 
 

@@ -40,6 +40,7 @@ STATUS = {
 
 
 OPTION = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
+COMMAND = "discreet "
 IN_PYTHON = re.compile(r", in Python [^.;]+")
 
 
@@ -71,11 +72,13 @@ def refusal(error: DiscreetError) -> Reply:
 
 def said(error: DiscreetError | Failure) -> dict[str, str]:
     """One sentence with the way out, which is one by fields of the request, not by options of a command."""
-    message, hint = (
-        OPTION.sub(lambda found: found[1].replace("-", "_"), IN_PYTHON.sub("", text))
-        for text in (error.message, error.hint)
-    )
+    message, hint = (_in_fields(IN_PYTHON.sub("", text)) for text in (error.message, error.hint))
     return {"error": message, "code": error.code, "hint": hint}
+
+
+def _in_fields(text: str) -> str:
+    """The same without the dashes of options, unless it tells a whole command."""
+    return text if COMMAND in text else OPTION.sub(lambda found: found[1].replace("-", "_"), text)
 
 
 def answered(answer: Answer, form: Form, *, dummy: bool = False) -> Reply:

@@ -6,7 +6,7 @@ What can be refused from request and policy is refused before a job is started.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from discreet.app.audits import auditing
@@ -19,13 +19,12 @@ from discreet.app.publishing import anonymizing, private_options, private_view
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.door import PRIVATE, require_known
 from discreet.app.publishing.options import anonymizer
-from discreet.app.publishing.subjects import Named
+from discreet.app.publishing.subjects import table_of_policy
 from discreet.app.serve.job import Outcome, Work
 from discreet.app.synthesis import publishing
 from discreet.app.synthesis import view as synthesis_view
 from discreet.app.synthesis.synthesizing import Wish, planned
 from discreet.app.trials import view as attack_view
-from discreet.core.errors import RequestError
 
 OF_SYNTHESIS = ("preparing", "synthesizing", "attacking", "comparing", "writing")
 OF_ANONYMIZATION = ("counting", "searching", "attacking", "writing")
@@ -34,8 +33,7 @@ OF_AUDITS = ("choosing", "running")
 
 
 def synthesis(door: HttpDoor, body: Synthesize) -> Work:
-    _require_table(door, body.table)
-    policy = door.curators.policy
+    policy = table_of_policy(door.curators.policy, body.table, None).policy
     analyst = asking(policy, body.analyst)
     wish = Wish(
         table=body.table,
@@ -51,7 +49,7 @@ def synthesis(door: HttpDoor, body: Synthesize) -> Work:
     def do(tell: Tell, folder: Path) -> Outcome:
         made = publishing.publish(policy, wish, _output(folder, body), analyst=analyst, tell=tell)
         found = synthesis_view.as_object(made.found, made.comparison, made.trial, made.written)
-        return _outcome(found, made.written[:2])
+        return _outcome(found, made.written)
 
     return Work(
         kind=body.kind,
@@ -63,11 +61,8 @@ def synthesis(door: HttpDoor, body: Synthesize) -> Work:
 
 
 def anonymization(door: HttpDoor, body: Anonymize) -> Work:
-    _require_table(door, body.table)
-    if body.population is not None:
-        _require_table(door, body.population)
+    named = table_of_policy(door.curators.policy, body.table, body.population)
     require_known(body.table, door.policy_file, method=body.method, objective=body.objective)
-    named = Named(name=body.table, policy=door.curators.policy, population=body.population)
     private = body.method == PRIVATE
     made = private_options.private if private else anonymizer
     made(_request(door, body), named, lambda _: None)  # refuses what it can
@@ -111,18 +106,12 @@ def audit(door: HttpDoor, body: Audit) -> Work:
     return Work(kind=body.kind, name="audit", stages=OF_AUDITS, do=do)
 
 
-def _require_table(door: HttpDoor, name: str) -> None:
-    tables = door.curators.policy.tables
-    if name not in tables:
-        raise RequestError(f"There is no table {name} in the policy.", hint=f"It has {', '.join(tables)}.")
-
-
 def _output(folder: Path, body: Synthesize | Anonymize) -> Path:
     return folder / f"{body.name or body.table}.parquet"
 
 
-def _outcome(found: Mapping[str, object], files: tuple[Path, ...] | list[Path]) -> Outcome:
-    rows, certificate = files[:2]
+def _outcome(found: Mapping[str, object], files: Sequence[Path | str]) -> Outcome:
+    rows, certificate = map(Path, files[:2])
     return Outcome(found=found, document=json.loads(certificate.read_text(encoding="utf-8")), file=rows)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import iglob
 from pathlib import Path
 
@@ -67,11 +67,23 @@ def resolve(wanted: Wanted) -> Named:
             schema_of(wanted.table), wanted.quasi, policy.hierarchies, wanted.centred
         )
     if wanted.population is None or wanted.population in policy.tables:
-        return Named(name=name, policy=policy, population=wanted.population, remarks=remarks)
+        return replace(table_of_policy(policy, name, wanted.population), remarks=remarks)
     people = table_of_file(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
     _require_columns(wanted.population, people, _quasi(policy.tables[name]))
     policy = policy.model_copy(update={"tables": {**policy.tables, "population": people}})
     return Named(name=name, policy=policy, population="population", remarks=remarks)
+
+
+def table_of_policy(policy: Policy, name: str, population: str | None) -> Named:
+    """A table of a policy, and another of it that has everybody."""
+    for each in (name, *([] if population is None else [population])):
+        if each not in policy.tables:
+            raise RequestError(
+                f"There is no table {each} in the policy.", hint=f"It has {', '.join(policy.tables)}."
+            )
+    if population is not None:
+        _require_columns(population, policy.tables[population], _quasi(policy.tables[name]))
+    return Named(name=name, policy=policy, population=population)
 
 
 def _refuse_options(wanted: Wanted) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from discreet.accounting.processes import is_alive, this_process
 from discreet.app.serve.job import Failure, Job, JobState, Outcome, StoppedError
-from discreet.app.users.user_file import MEMORY, UserFile
+from discreet.app.users.user_file import UserFile
 
 FIELDS = "id, user, kind, name, state, stage, share, begun, ended, failure, document, file"
 ENDING = ".users.db"
@@ -28,7 +28,7 @@ class JobBook:
 
     def folder(self, job: Job) -> Path:
         """Where a job writes: beside the users, for their owner alone; in passing, where these are, too."""
-        if self._file.path == MEMORY:
+        if not self._file.path.endswith(ENDING):
             return Path(tempfile.mkdtemp(prefix="discreet-release-"))
         folder = Path(f"{self._file.path.removesuffix(ENDING)}.releases").absolute()
         folder.mkdir(mode=0o700, exist_ok=True)

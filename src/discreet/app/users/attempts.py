@@ -6,6 +6,7 @@ Cut short   A server that was killed in between leaves a key that is begun and n
             charged, so it is not asked again under that key. The question itself, asked anew, is free if its
             answer was kept.
 Another     request under the same key is a mistake of the client's, and is refused.
+Bounded     Of each user the last thousand are kept: whoever draws keys without end fills no disk.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from discreet.app.users.user_file import UserFile
 from discreet.core.errors import RequestError
 
 LONGEST = 200
+MOST = 1_000
+OLD = (
+    "DELETE FROM attempt WHERE user = ? AND status IS NOT NULL AND rowid <= (SELECT rowid FROM attempt"
+    f" WHERE user = ? ORDER BY rowid DESC LIMIT 1 OFFSET {MOST})"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +90,7 @@ class Attempts:
         self._write(
             "UPDATE attempt SET status = ?, kind = ?, headers = ?, body = ? WHERE user = ? AND key = ?", kept
         )
+        self._write(OLD, (user, user))
         return reply
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:

@@ -2,17 +2,21 @@
 
 Counted by name and by where it comes from, so that a stranger elsewhere cannot lock somebody out, and by
 where it comes from alone, so that trying many names does not help. Whether a name exists makes no difference.
+While one is tried it counts as one that fails, so that trying many at once does not help either.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 FREE, FREE_OF_PLACE = 5, 50
 PAUSE, LONGEST = 15.0, 900.0
+MOMENT = 1.0
 FORGOTTEN = 3_600.0
 MOST = 10_000
 
@@ -29,6 +33,7 @@ class Throttle:
 
     clock: Callable[[], float] = time.monotonic
     _failed: dict[tuple[str, ...], _Failures] = field(default_factory=dict)
+    _trying: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def wait(self, name: str, place: str) -> float:
@@ -36,6 +41,20 @@ class Throttle:
         with self._guard:
             own = self._left((name, place), FREE)
             return max(own, self._left((place,), FREE_OF_PLACE))
+
+    @contextmanager
+    def trying(self, name: str, place: str) -> Iterator[float]:
+        """The same; where there is nothing to wait for, a login is tried within."""
+        keys = (name, place), (place,)
+        with self._guard:
+            seconds = max(self._left(keys[0], FREE), self._left(keys[1], FREE_OF_PLACE))
+            counted = Counter(keys if seconds == 0 else ())
+            self._trying += counted
+        try:
+            yield seconds
+        finally:
+            with self._guard:
+                self._trying -= counted
 
     def failed(self, name: str, place: str) -> None:
         with self._guard:
@@ -52,9 +71,9 @@ class Throttle:
             self._failed.pop((name, place), None)
 
     def _left(self, key: tuple[str, ...], free: int) -> float:
-        found = self._failed.get(key)
-        if found is None or found.count < free:
-            return 0.0
+        found = self._failed.get(key) or _Failures()
+        if found.count < free:
+            return MOMENT if found.count + self._trying[key] >= free else 0.0
         pause = min(LONGEST, PAUSE * 2.0 ** min(found.count - free, 20))
         return max(0.0, found.last + pause - self.clock())
 
