@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.belief.wording import chance, number, odds, percent
+from discreet.belief.wording import at_most, chance, number, odds, percent
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,14 @@ def test_a_small_chance_is_one_in_so_many(p: float) -> None:
     found = re.fullmatch(r"1 in ([\d,]+)", chance(p))
     assert found is not None
     assert 1 / float(found[1].replace(",", "")) == pytest.approx(p, rel=6e-3)
+
+
+@given(st.floats(5e-324, 1e-15, exclude_max=True))
+def test_a_tiny_chance_is_told_by_its_power_of_ten_and_never_understated(p: float) -> None:
+    found = re.fullmatch(r"1 in 10\^(\d+)", chance(p))
+    assert found is not None
+    assert p * (1 - 1e-9) <= float(f"1e-{found[1]}") <= 10.1 * p
+    assert at_most(p) == percent(p) == chance(p)
 
 
 def test_odds_are_against_the_smaller_side() -> None:

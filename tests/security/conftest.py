@@ -23,3 +23,12 @@ def web(tmp_path: Path) -> Iterator[Server]:
     write_data(tmp_path)
     with both_doors(tmp_path) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for whatever may be sent."""
+    folder = tmp_path_factory.mktemp("fuzzed")
+    write_data(folder)
+    with both_doors(folder) as running:
+        yield running

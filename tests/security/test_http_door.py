@@ -172,14 +172,6 @@ def test_a_fault_is_charged_once_under_a_key_and_suspends(web: Server) -> None:
         assert web.curators.ledger.account("alice").incident is None
 
 
-@pytest.fixture(scope="module")
-def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("fuzzed")
-    write_data(folder)
-    with both_doors(folder) as running:
-        yield running
-
-
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

@@ -55,5 +55,5 @@ def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
         assert [len(book.entries(name)) for name in ("alice", "bob")] == [16, 16]
         assert book.belief().highest <= 0.05
     with psycopg.connect(ledger) as connection:
-        held = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("entry", "account")]  # type: ignore[call-overload]
+        held = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("entry", "account")]
     assert CANARY not in repr(held)

@@ -13,6 +13,9 @@ CLAIMS = {
     Relation.PRESENCE: ("whether one person is in the data", "which of any {group} people are in the data"),
 }
 
+TINY = 1e-15
+"""Below it a chance is told by its power of ten alone."""
+
 GENERAL = (
     "What is true of people in general. If a study finds that smoking harms, everyone knows more about a "
     "smoker, whether or not the smoker took part."
@@ -77,7 +80,7 @@ def at_most(p: float) -> str:
     >>> at_most(0.047646), at_most(0.05000000000001), at_most(0.999877), at_most(1.0)
     ('4.77%', '5%', '99.988%', '100%')
     """
-    if not 0 < p < 1:
+    if not TINY <= p < 1:
         return percent(p)
     # a rounding error of the arithmetic before is none
     if p > 0.9:
@@ -88,13 +91,15 @@ def at_most(p: float) -> str:
 
 
 def chance(p: float) -> str:
-    """A small probability as one case in so many; a larger one as a percentage.
+    """A small probability as one case in so many, a tiny one rounded up; a larger one as a percentage.
 
-    >>> chance(1e-6), chance(0.05), chance(0.0003)
-    ('1 in 1,000,000', '5%', '1 in 3,330')
+    >>> chance(1e-6), chance(0.05), chance(0.0003), chance(5e-324)
+    ('1 in 1,000,000', '5%', '1 in 3,330', '1 in 10^323')
     """
     if p == 0 or p >= 0.001:
         return percent(p)
+    if p < TINY:
+        return f"1 in 10^{math.floor(-math.log10(p) + 1e-12)}"
     digits = math.floor(math.log10(1 / p))
     return f"1 in {round(1 / p, 2 - digits):,.0f}"
 
