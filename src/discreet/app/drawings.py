@@ -48,25 +48,28 @@ def bars(
     end: float = 1.0,
     cap: float | None = None,
     legend: Mapping[str, str] | None = None,
+    width: float = WIDTH,
 ) -> str:
     """Rows of bars over an axis that ends at a share; `cap` is a line across, `legend` names colours."""
     left = min(WIDEST_LABEL, LETTER * max(len(row.name) for row in rows)) + MARGIN + GAP
     top = 24.0 if legend else MARGIN
     heights = [thick * len(row.bars) + GAP for row in rows]
     bottom = top + sum(heights)
-    axis = _Axis(start=left, length=WIDTH, end=end)
-    parts = [*_legend(legend or {}, left), *_ruled(axis, top, bottom, title)]
+    axis = _Axis(start=left, length=width, end=end)
+    parts, said = [*_legend(legend or {}, left), *_ruled(axis, top, bottom, title)], []
     y = top
     for row, height in zip(rows, heights, strict=True):
-        parts.append(label(left - GAP, y + height / 2, row.name, anchor="end"))
+        said.append(label(left - GAP, y + height / 2, row.name, anchor="end"))
         for place, bar in enumerate(row.bars):
-            parts += _bar(bar, axis, y + GAP / 2 + place * thick, thick)
+            at = y + GAP / 2 + place * thick
+            parts += _bar(bar, axis, at, thick)
+            said += _said(bar, axis, at + thick / 2)
         y += height
     if cap is not None:
         across = {"stroke": INK, "stroke-width": 1.5, "stroke-dasharray": "5 3"}
         parts.append(line(axis.at(cap), top, axis.at(cap), bottom, across))
     room = LETTER * max(len(bar.said) for row in rows for bar in row.bars)
-    return framed(left + WIDTH + MARGIN + max(room, 3 * LETTER), bottom + 38, parts, title)
+    return framed(left + width + MARGIN + max(room, 3 * LETTER), bottom + 38, [*parts, *said], title)
 
 
 Points = Sequence[tuple[float, float]]
@@ -160,12 +163,16 @@ def _ruled(axis: _Axis, top: float, bottom: float, title: str) -> Iterator[str]:
 def _bar(bar: Bar, axis: _Axis, y: float, thick: float) -> Iterator[str]:
     size = f'width="{axis.at(bar.share) - axis.start:.1f}" height="{thick - 1:.1f}"'
     yield f'<rect x="{axis.start:.1f}" y="{y:.1f}" {size} rx="1.5" fill="{bar.colour}"/>'
-    told, middle = axis.at(bar.share), y + thick / 2
     if bar.reach is not None:
-        low, told = (axis.at(share) for share in bar.reach)
-        yield line(low, middle, told, middle, {"stroke": FAINT, "stroke-width": 2})
+        low, high = (axis.at(share) for share in bar.reach)
+        yield line(low, y + thick / 2, high, y + thick / 2, {"stroke": FAINT, "stroke-width": 2})
+
+
+def _said(bar: Bar, axis: _Axis, middle: float) -> Iterator[str]:
+    """What is said at the end of a bar, or where it reaches to."""
+    end = bar.share if bar.reach is None else bar.reach[1]
     if bar.said:
-        yield label(told + 4, middle, bar.said, anchor="start")
+        yield label(axis.at(end) + 4, middle, bar.said, anchor="start")
 
 
 def _steps(placed: Sequence[tuple[float, float]], colour: str) -> Iterator[str]:

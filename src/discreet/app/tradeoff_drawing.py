@@ -15,8 +15,8 @@ from discreet.app.tradeoff import Point, Tradeoff
 from discreet.belief.odds import logit
 from discreet.belief.wording import number, percent
 
-WIDTH, HEIGHT = 480.0, 280.0
-LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 26.0, 44.0
+WIDTH, HEIGHT = 380.0, 250.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 24.0, 42.0
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
 ROOM = 34.0
 MOST_TICKS = 6

@@ -149,7 +149,7 @@ def _plainly(value: object) -> str:
     if value is None:
         return "–"
     return (
-        number(value, 6)
+        number(value, 5)
         if isinstance(value, float)
         else f"{value:,}"
         if isinstance(value, int)

@@ -31,6 +31,8 @@ from discreet.engines.faults import guarded
 
 router = APIRouter(include_in_schema=False)
 KNOWN = "known:"
+NARROW = 220
+"""How wide bars are, so that they can be read on a phone."""
 NOTICE = "Computed on real data: not for publication."
 Deciding = Annotated[Page, Depends(decided)]
 
@@ -142,7 +144,8 @@ def _picture(found: RecordTrial) -> str:
     return bars(
         rows,
         title=f"belief in the claim; the line is the promised cap of {at_most(found.cap)}",
-        thick=18,
+        thick=14,
+        width=NARROW,
         cap=found.cap,
         legend={"before": OTHERS, "after": SUSPECTED},
     )

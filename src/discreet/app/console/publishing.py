@@ -51,10 +51,12 @@ from discreet.engines.publishing import Target
 
 router = APIRouter(include_in_schema=False)
 FOLDER = "releases"
+NARROW = 220
+"""How wide bars are, so that they can be read on a phone."""
 DRAWN = re.compile(r"[0-9a-f]{16}")
 PARTS = {"certificate": "certificate.json", "report": "report.html"}
 FIGURES = {
-    "prosecutor_highest": "highest risk, known to be in it",
+    "prosecutor_highest": "highest risk",
     "marketer": "average risk",
     "at_risk": "people above 20%",
 }
@@ -198,4 +200,4 @@ def _picture(release: Release) -> str:
         for figure, name in FIGURES.items()
     ]
     legend = {"before": OTHERS, "after": SUSPECTED}
-    return bars(rows, title="risk of being matched to a row", thick=16, legend=legend)
+    return bars(rows, title="risk of being matched to a row", thick=14, legend=legend, width=NARROW)
