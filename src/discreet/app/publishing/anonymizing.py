@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import typer
 
 from discreet.app.commands.progress import spinner
+from discreet.app.publishers import target_of
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
@@ -22,7 +24,6 @@ from discreet.app.terminal import Console
 from discreet.app.trials import view as attack_view
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
-from discreet.engines.publishing import Target
 
 __all__ = ["Options", "Request", "run"]
 
@@ -35,10 +36,10 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
         raise RequestError(
             f"--unit is row, or left out; got {request.unit}.", hint="Leave it out to count people."
         )
-    if request.output is not None:
-        require_own_certificate(Target.of(request.output))  # refused before the table is looked at
     asked = wanted(request)
     named = resolve(asked)
+    if request.output is not None:  # refused before the rows are looked at
+        require_own_certificate(target_of(named.policy, request.output))
     _require_no_source(request, named)
     if not check:  # which makes nothing coarser
         require_domains(asked, named.policy.hierarchies)
@@ -55,20 +56,29 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
 
 def _require_no_source(request: Request, named: Named) -> None:
     """Refuse to write over another table of the policy."""
-    lost = None if request.output is None else source_of(named.policy, str(request.output))
+    lost = None if request.output is None else source_of(named.policy, request.output)
     if lost not in (None, named.name):
         raise RequestError(
             f"anonymize: {request.output} is the table {lost} of the policy.", hint="Write to another file."
         )
 
 
+def _sources(named: Named) -> Sources:
+    policy = named.policy
+    tables = {named.name: policy.tables[named.name]}
+    return Sources(tables=tables, frames={}, engine=policy.engine, store=policy.store)
+
+
 def _publish(request: Request, named: Named, *, as_json: bool) -> None:
     with spinner() as tell:
+        target = None if request.output is None else target_of(named.policy, request.output)
+        if target is not None and target.kept:  # refused before a search
+            _sources(named).require_elsewhere(target)
         release = anonymizer(request, named, tell).fit(named.name).release
         tell("attacking it")
         at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
         trial = tried(release, at_most=at_most, others=request.others, force=request.force)
-        written = []
+        written: list[Path | str] = []
         if request.output is not None:
             tell("writing")
             written = publish(release, request.output, trial, at_most=at_most, forced=request.force)
@@ -88,8 +98,13 @@ def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None
             "anonymize: a private release is charged when it is made, so it must be kept.",
             hint="Name a file with -o.",
         )
-    target = Target.of(request.output)
-    Sources(tables={named.name: named.policy.tables[named.name]}, frames={}).require_elsewhere(target)
+    target = target_of(named.policy, request.output)
+    if target.kept:
+        raise RequestError(
+            "anonymize: a private release is made here, from counts, and goes to a file.",
+            hint="Name one that ends in .parquet, .csv or .duckdb.",
+        )
+    _sources(named).require_elsewhere(target)
     with spinner() as tell:
         release = private_options.private(request, named, tell).fit(named.name).release
         tell("writing")
@@ -97,7 +112,7 @@ def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None
         written = [
             request.output,
             write_certificate(private_view.certificate(release), target),
-            write_report(private_view.report(release), request.output),
+            write_report(private_view.report(release), target),
         ]
     _warn(warnings(release.table, release.as_they_are))
     if as_json:

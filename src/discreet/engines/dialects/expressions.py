@@ -564,6 +564,12 @@ class Expressions:
         text, pattern = (self.as_kind(each, kinds.TEXT) for each in pieces[:2])
         return Piece(text=self.dialect.like(text, pattern), kind=kinds.BOOLEAN)
 
+    def matched(self, node: Any, scope: Scope) -> Piece:
+        if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
+            unsupported(self.dialect.name, "a pattern that is no constant")
+        text = self._text(node.this, scope)
+        return Piece(text=self.dialect.matches(text, str(node.expression.this)), kind=kinds.BOOLEAN)
+
     def part(self, node: Any, scope: Scope) -> Piece:
         name, of = node.expressions
         moment = self.write(of, scope)
@@ -686,5 +692,6 @@ WRITERS: dict[type[Node], Writer] = {
     exp.FirstValue: Expressions.first_value,
     exp.Grouping: Expressions.grouping,
     exp.IsNan: Expressions.is_nan,
+    exp.RegexpFullMatch: Expressions.matched,
     exp.Anonymous: Expressions.call,
 }

@@ -28,6 +28,7 @@ SPECIAL = r"^[ \t\n\v\f\r]*[+-]?(inf|infinity|nan)[ \t\n\v\f\r]*$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
 CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})(\.[0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
 ORDER = ("+", "-")
+ALIKE = "(?i)"
 TOTALS = re.compile(
     r"\b(bit_or|bool_and|bool_or|count|dense_rank|first_value|grouping|max|min|row_number|sum)\s*\(|\bOVER\b",
     re.I,
@@ -132,6 +133,13 @@ class Postgres:
 
     def like(self, text: Piece, pattern: Piece) -> str:
         return f"({text.text} LIKE {pattern.text} ESCAPE '')"
+
+    def matches(self, text: Piece, pattern: str) -> str:
+        """What tells upper and lower case alike is said by the operator, and a word's end by \\y."""
+        alike = pattern.startswith(ALIKE)
+        words = f"substr({self.literal(pattern)}, {len(ALIKE) + 1 if alike else 1})"
+        whole = f"'^(?:' || replace({words}, '\\b', '\\y') || ')$'"
+        return f"({text.text} {'~*' if alike else '~'} ({whole}))"
 
     def lower(self, text: Piece) -> str:
         return f"(lower({text.text} COLLATE {ICU}) COLLATE {BYTES})"
@@ -451,4 +459,4 @@ CONSTANTS = frozenset(
     """Infinity NaN : - UTC year quarter month week day hour minute discreet.before discreet.after
     2000-01-01""".split()  # noqa: SIM905
 )
-CONSTANTS |= {"", "1 microsecond"}
+CONSTANTS |= {"", "1 microsecond", "^(?:", ")$", "\\b", "\\y"}
