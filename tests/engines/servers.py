@@ -36,6 +36,15 @@ SMALL = {  # to compile a statement takes seconds, and to run it on so few rows 
     "spark.driver.memory": "1g",
 }
 FORMER = Path("/usr/lib/postgresql")
+spark_by_night = pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param("postgres", marks=pytest.mark.xdist_group("postgres")),
+        pytest.param("spark", marks=[pytest.mark.xdist_group("spark"), pytest.mark.night]),
+    ],
+    indirect=True,
+)
+"""For what takes Spark more than a few seconds."""
 
 
 class Server(Protocol):

@@ -20,7 +20,7 @@ from discreet.belief import Promise
 from discreet.local.collecting import tallied
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
-from tests.engines.servers import PostgresServer, Server
+from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.test_asking import address
 
 OPERATORS = {
@@ -176,6 +176,7 @@ DECLARED = {
 }
 
 
+@spark_by_night
 def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
     server: Server, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,7 +23,7 @@ from discreet.core.policy import Policy
 from discreet.engines.patterns import matching_in
 from discreet.papers import lecture_tables as tables
 from tests.app.test_promise import discreet
-from tests.engines.servers import PostgresServer, Server, SparkServer
+from tests.engines.servers import PostgresServer, Server, SparkServer, spark_by_night
 from tests.engines.test_asking import address, store
 
 DISEASES = ("flu", "cancer", "HIV")
@@ -48,14 +48,6 @@ COLUMNS: dict[str, Any] = {
 HIERARCHIES = {"age": {"widths": [10, 50]}, "zip": {"mask": "right"}}
 MODELS = ("-k", "3", "--l-diversity", "disease:2:distinct", "--suppress", "30%")
 Rows = Counter[tuple[object, ...]]
-spark_by_night = pytest.mark.parametrize(
-    "server",
-    [
-        pytest.param("postgres", marks=pytest.mark.xdist_group("postgres")),
-        pytest.param("spark", marks=[pytest.mark.xdist_group("spark"), pytest.mark.night]),
-    ],
-    indirect=True,
-)
 
 
 def terms(folder: Path, source: str, **more: Any) -> Path:
@@ -121,6 +113,7 @@ def place_for(server: Server, tmp_path: Path, name: str) -> tuple[str, dict[str,
     return str(tmp_path / "kept" / name), {}
 
 
+@spark_by_night
 def test_a_release_may_stay_in_the_engine_and_be_attacked_there(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,18 +147,26 @@ LECTURES = {"four": tables.FOUR_ANONYMOUS, "three": tables.THREE_DIVERSE, "peopl
 ILLNESS = ("--quasi", "zip,age,nationality", "--sensitive", "disease")
 
 
+def test_an_attack_finds_on_every_engine_what_it_finds_on_files(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attacked(server, tmp_path, capsys, "four", "--knows", "people", "--victim", "name=Bob")
+
+
+@spark_by_night
 @pytest.mark.parametrize(
     "words",
-    [
-        ("four", "--knows", "people", "--victim", "name=Bob"),
-        ("four", "--knows", "people", "--with", "three"),
-        ("three", "--victim", "zip=13053,age=31"),
-    ],
-    ids=["bob", "two releases", "values"],
+    [("four", "--knows", "people", "--with", "three"), ("three", "--victim", "zip=13053,age=31")],
+    ids=["two releases", "values"],
 )
-def test_an_attack_finds_on_every_engine_what_it_finds_on_files(
+def test_two_releases_and_a_victims_values_are_attacked_alike(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
+    attacked(server, tmp_path, capsys, *words)
+
+
+def attacked(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> None:
+    """The lectures' tables as files and where the engine has them: the same is found."""
     for name, table in LECTURES.items():
         pq.write_table(table, tmp_path / f"{name}.parquet")
     sources = server.put(LECTURES)
@@ -229,6 +230,7 @@ def test_a_population_may_be_a_file_here(server: Server, tmp_path: Path) -> None
     assert (here.parent / "out.csv").read_text() == (there.parent / "out.csv").read_text()
 
 
+@spark_by_night
 def test_a_table_is_judged_and_released_privately_where_it_is(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,6 +245,7 @@ def test_a_table_is_judged_and_released_privately_where_it_is(
     assert anonymize(there, str(tmp_path / "private.csv"), *private) == 2  # codes of zip have no length
 
 
+@spark_by_night
 def test_what_looks_like_an_identifier_is_found_alike(server: Server, tmp_path: Path) -> None:
     from discreet.app.drafting.identifiers import PATTERNS
 
