@@ -39,6 +39,15 @@ SMALL = {  # to compile a statement takes seconds, and to run it on so few rows 
 FORMER = Path("/usr/lib/postgresql")
 OWNER = "discreet"
 ATTEMPTS = 5
+spark_by_night = pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param("postgres", marks=pytest.mark.xdist_group("postgres")),
+        pytest.param("spark", marks=[pytest.mark.xdist_group("spark"), pytest.mark.night]),
+    ],
+    indirect=True,
+)
+"""For what takes Spark more than a few seconds."""
 
 
 class Server(Protocol):

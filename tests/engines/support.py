@@ -41,7 +41,27 @@ SHOWN: dict[str, tuple[str, dict[str, str]]] = {
         "test_collecting.py::test_reports_are_counted_alike_wherever_they_stand",
         {},
     ),
-    "`anonymize`, `attack`, `collect randomize`, `collect mine`": (
+    "`anonymize`, to a file": (
+        "test_publishing.py::test_the_same_rows_and_certificate_are_published_on_every_engine",
+        {"Spark": "what fits in memory"},
+    ),
+    "`anonymize`, to a table of the engine": (
+        "test_publishing.py::test_a_release_may_stay_in_the_engine_and_be_attacked_there",
+        {"DuckDB": "of a `.duckdb` file", "PostgreSQL": "in the store's schema", "Spark": "or a folder"},
+    ),
+    "people, pseudonyms and chains of releases": (
+        "test_publishing.py::test_people_pseudonyms_and_chains_are_as_they_are_here",
+        {},
+    ),
+    "`attack` of a published table": (
+        "test_publishing.py::test_an_attack_finds_on_every_engine_what_it_finds_on_files",
+        {},
+    ),
+    "`collect randomize` of values and numbers": (
+        "test_collecting.py::test_answers_are_looked_up_alike_and_charged_wherever_they_stand",
+        {},
+    ),
+    "baskets, `collect mine`, `attack` of answers, ratings, genomes and synthetic tables": (
         "",
         {"PostgreSQL": "not yet", "Spark": "not yet"},
     ),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -19,8 +21,9 @@ from discreet.engines.dialects.checking import checked
 from discreet.engines.dialects.postgres import Postgres
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.dialects.statements import Written
+from discreet.engines.spark import WHOLE
 from tests.app.test_promise import discreet
-from tests.engines.servers import ADDRESS, PostgresServer, Server
+from tests.engines.servers import ADDRESS, PostgresServer, Server, SparkServer
 
 VISITS: dict[str, Any] = {
     "person": "who",
@@ -98,8 +101,7 @@ def test_what_reads_files_says_so_where_there_are_none(
         "tables": {"visits": {"source": "visits", **VISITS}},
     }
     (tmp_path / "privacy.yaml").write_text(yaml.safe_dump(policy))
-    command = ("anonymize", "visits", "-k", "2", "--policy", str(tmp_path / "privacy.yaml"))
-    assert discreet(*command, "-o", str(tmp_path / "out.csv")) == 2
+    assert discreet("attack", str(tmp_path / "privacy.yaml")) == 2
     assert "tables from files" in capsys.readouterr().err
 
 
@@ -143,6 +145,24 @@ def test_prepared_tables_are_written_once_for_a_version_of_the_data(postgres: Po
     assert found[2] != found[0]
 
 
+@pytest.mark.xdist_group("spark")
+def test_what_a_killed_run_left_of_a_store_is_not_taken_for_whole(spark: SparkServer, tmp_path: Path) -> None:
+    rows = pa.concat_tables([ROWS.slice(0, 3)] * 40)
+    tables = {"visits": {"source": spark.put({"visits": rows})["visits"], "columns": VISITS["columns"]}}
+    policy = Policy.model_validate({"tables": tables, "store": str(tmp_path / "store")})
+    counted = 'SELECT count(*) AS n FROM "visits"'
+    with spark.open(policy) as engine:
+        assert engine.count(counted).secret.to_pylist() == [{"n": 120}]
+    (place,) = [each for each in (tmp_path / "store").iterdir() if each.suffix != WHOLE]
+    # as it is between the first file that is moved and the last: some of the rows, and nothing that says so
+    pq.write_table(pq.read_table(place).slice(0, 50), place / "part-0.parquet")
+    for each in place.glob("part-0*-*"):
+        each.unlink()
+    shutil.rmtree(f"{place}{WHOLE}")
+    with spark.open(policy) as engine:
+        assert engine.count(counted).secret.to_pylist() == [{"n": 120}]
+
+
 def names(postgres: PostgresServer) -> list[str]:
     from adbc_driver_postgresql import dbapi
 
@@ -152,12 +172,12 @@ def names(postgres: PostgresServer) -> list[str]:
 
 
 def test_nothing_can_be_written_through_the_connection(postgres: PostgresServer) -> None:
-    from discreet.engines.postgres import PostgreSQL, _run
+    from discreet.engines.postgres import PostgreSQL, run
 
     engine = opened(postgres)
     assert isinstance(engine, PostgreSQL)
     with pytest.raises(Exception, match="read-only"):
-        _run(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
+        run(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
     engine._connection.rollback()
 
 

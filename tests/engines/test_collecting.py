@@ -9,14 +9,18 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 
+from discreet.app.collect.kinds import Asked, find_clients
 from discreet.app.collect.operators import load_operator
 from discreet.app.engines import opened_over
+from discreet.belief import Promise
 from discreet.local.collecting import tallied
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
-from tests.engines.servers import PostgresServer, Server
+from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.test_asking import address
 
 OPERATORS = {
@@ -156,3 +160,53 @@ def test_a_table_needs_its_operator_and_a_place(
     assert "no such table" in refused(capsys, "nowhere", "--engine", file, *operator)
     assert "no such file" in refused(capsys, "kary", "--engine", "duckdb:///gone.duckdb", *operator)
     assert "--engine must be" in refused(capsys, "kary", "--engine", "oracle://x", *operator)
+
+
+ANSWERS = pa.table(
+    {
+        "disease": ["flu", "flu", "none", None, "a cold", "none "],
+        "age": [" 30", "007", "31", None, "many", "1e400"],
+        "pay": [1.5, -2.0, float("nan"), None, 9e9, 7.25],
+    }
+)
+DECLARED = {
+    "disease": {"type": "category", "values": ["flu", "none", "gout"]},
+    "age": {"type": "integer", "low": 0, "high": 90},
+    "pay": {"type": "decimal", "low": 0, "high": 10, "resolution": 0.01},
+}
+
+
+@spark_by_night
+def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
+    server: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(ANSWERS, here / "answers.parquet")
+    places = {"duckdb": "answers.parquet", address(server): server.put({"answers": ANSWERS})["answers"]}
+    asked = ({"column": "disease"}, {"column": "age"}, {"column": "pay", "mean": True, "other": "0"})
+    found = []
+    for number, (engine, source) in enumerate(places.items()):
+        path = here / f"policy{number}.yaml"
+        tables = {"answers": {"source": source, "columns": DECLARED}}
+        terms = {"promise": {"prior": "1%", "posterior": "50%"}, "engine": engine, "tables": tables}
+        path.write_text(yaml.safe_dump({**terms, "ledger": f"{number}.db"}))
+        for each in asked:
+            clients = find_clients(Asked(table="answers", policy=path, **each), None)
+            operator = clients.chosen(Promise(0.01, 0.5))
+            with clients.answers.open(*clients.also) as opened:
+                found.append(clients.held(operator, opened).tolist())
+        words = ("collect", "randomize", "answers", "--column", "disease", "--policy", str(path), "--json")
+        assert discreet(*words, "-o", f"reports{number}.parquet") == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["clients"], told["entry"]) == (len(ANSWERS), 1)
+    assert found[:3] == found[3:]
+
+
+def test_baskets_are_refused_where_they_cannot_be_looked_up(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {"answers": {"source": "answers", "columns": DECLARED}}
+    terms = {"engine": "postgresql://nobody@127.0.0.1:1/x", "tables": tables}
+    (here / "privacy.yaml").write_text(yaml.safe_dump(terms))
+    words = ("collect", "randomize", "answers", "--column", "disease", "--size", "2", "-o", "out.parquet")
+    assert discreet(*words, "--promise", "1%:50%") == 2
+    assert "Baskets are randomized from files" in capsys.readouterr().err

@@ -80,11 +80,12 @@ def remembered(
         .join(exp.alias_(exp.to_table(RECODING), "r", table=True), on=matching(subject))
         .where(*rows_that_count(subject, "c"))
     ).sql(dialect="duckdb")
-    sql = (
-        f"WITH now AS ({now}) SELECT * FROM now UNION ALL "
-        f"SELECT {PERSON}, {SIGNATURE} FROM {SIGNATURES} "
-        f"WHERE {PERSON} NOT IN (SELECT {PERSON} FROM now) ORDER BY {PERSON}"
+    both = (
+        f"SELECT {PERSON}, {SIGNATURE}, 0 AS age FROM ({now}) AS n UNION ALL "
+        f"SELECT {PERSON}, {SIGNATURE}, 1 AS age FROM {SIGNATURES}"
     )
+    # the newest of each person
+    sql = f"SELECT DISTINCT ON ({PERSON}) {PERSON}, {SIGNATURE} FROM ({both}) AS b ORDER BY {PERSON}, age"
     return Statement(sql=sql, lent=lent)
 
 

@@ -113,9 +113,10 @@ def combine(engine: Publisher, subject: Subject) -> Combinations:
 
 
 def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hierarchy]) -> Tuples:
-    """The distinct tuples with their counts, sensitive values and population.
+    """The distinct tuples with their counts, sensitive values and population, in the order of their codes.
 
-    Rows with a value that its hierarchy leaves out, as a missing one may be, are no part of it.
+    So nothing that follows depends on the order in which an engine happens to count. Rows with a value that
+    its hierarchy leaves out, as a missing one may be, are no part of it.
     """
     subject = found.subject
     codes, counts, _ = _read(found.table, hierarchies)
@@ -123,6 +124,9 @@ def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hiera
     if found.population is not None:
         people = _read(found.population, hierarchies)
         codes, counts, population = _with_population(codes, counts, *people[:2])
+    else:
+        order = in_order(codes)
+        codes, counts = codes[order], counts[order]
     keys = _Keys(codes)
     sensitive = {
         name: keys.occurring(engine.count(counting(subject, (*subject.quasi, name))).secret, hierarchies)
@@ -206,11 +210,17 @@ def _with_population(
     return every, here, there
 
 
+def in_order(codes: Codes) -> Integers:
+    """The places of tuples in the order of their codes, column by column."""
+    found: Integers = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(len(codes))
+    return found
+
+
 class _Keys:
     """Finds tuples again by their codes."""
 
     def __init__(self, codes: Codes) -> None:
-        self._order = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(len(codes))
+        self._order = in_order(codes)
         self._sorted = _packed(codes[self._order])
 
     def places(self, codes: Codes) -> Integers:

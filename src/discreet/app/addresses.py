@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 Absolute = Callable[[str], str]
 PATHS = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".duckdb", ".db", ".ddb", ".data")
+HERE_ALONE = (".duckdb", ".db", ".ddb", ".data")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,19 @@ class EngineAddress:
         if self.text.startswith("duckdb:///") and not _is_path(text):
             return f"{absolute(self.text.removeprefix('duckdb:///'))}#{text}"
         return absolute(text) if self.scheme == "duckdb" or _is_path(text) else text
+
+    def reads(self, source: str) -> bool:
+        """Whether the engine reads a source itself; others are files here, by their absolute paths."""
+        if self.scheme == "duckdb":
+            return True
+        file = source.partition("#")[0]
+        here = PATHS if self.scheme == "postgresql" else HERE_ALONE
+        return not (os.path.isabs(file) and Path(file).suffix.lower() in here)
+
+    def named(self, text: str) -> str:
+        """The source that somebody names in passing: a file by its absolute path, or what the engine has."""
+        is_file = self.scheme == "postgresql" and Path(text.partition("#")[0]).suffix.lower() in PATHS
+        return os.path.abspath(text) if is_file else self.source(text, os.path.abspath)
 
     def store(self, text: str, absolute: Absolute) -> str:
         """Where prepared tables may be written: a schema, or a path."""

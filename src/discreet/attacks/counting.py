@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from discreet.anonymity.classes import Codes, Integers, Sensitive, Tuples
-from discreet.anonymity.compression import COUNT, natural, text_of
+from discreet.anonymity.compression import COUNT, in_order, natural, text_of
 from discreet.anonymity.grouping import grouped
 from discreet.anonymity.numbering import numbered
 from discreet.core.engine import Publisher
@@ -57,16 +57,16 @@ def counted(
     if person is not None:
         return _of_people(engine, table, columns, sensitive, where or {}, person)
     found = engine.count(_statement(table, [*columns, *sensitive], where or {})).secret
-    coded = [_coded(found.column(place)) for place in range(len(columns))]
+    values, codes, found = _ordered(found, len(columns))
     counts: Integers = found.column(COUNT).to_numpy().astype(np.int64)
     rows = Tuples(
-        codes=_stacked([codes for _, codes in coded], len(counts)),
+        codes=codes,
         counts=counts,
         sensitive={
             name: _each(found.column(len(columns) + place), counts) for place, name in enumerate(sensitive)
         },
     )
-    return tuple(values for values, _ in coded), _distinct(rows, [len(values) for values, _ in coded])
+    return values, _distinct(rows, [len(each) for each in values])
 
 
 def _of_people(
@@ -80,15 +80,14 @@ def _of_people(
     def count(*names: str) -> pa.Table:
         return engine.count(_statement(table, names, where, person)).secret
 
-    found, everybody = count(*columns), int(count().column(COUNT)[0].as_py())
+    everybody = int(count().column(COUNT)[0].as_py())
+    values, codes, found = _ordered(count(*columns), len(columns))
     counts: Integers = found.column(COUNT).to_numpy().astype(np.int64)
     if int(counts.sum()) != everybody:
         raise DataError(
             f"attack: rows of {table} that are one person's by {person} differ in what is known of people.",
             hint="Leave out the columns that change, or count rows without --person.",
         )
-    coded = [_coded(found.column(place)) for place in range(len(columns))]
-    codes, values = _stacked([each for _, each in coded], len(counts)), tuple(each for each, _ in coded)
     having = {name: _having(count(*columns, name), values, codes) for name in sensitive}
     return values, Tuples(codes=codes, counts=counts, sensitive=having)
 
@@ -132,10 +131,26 @@ def _statement(
     return (select.group_by(*by) if by else select).sql(dialect="duckdb")
 
 
+def _ordered(found: pa.Table, columns: int) -> tuple[Values, Codes, pa.Table]:
+    """The values of the first columns, their codes, and the table in the order of these.
+
+    So nothing that follows depends on the order in which an engine happens to count.
+    """
+    coded = [_coded(found.column(place)) for place in range(columns)]
+    codes = _stacked([each for _, each in coded], found.num_rows)
+    order = in_order(codes)
+    return tuple(values for values, _ in coded), codes[order], found.take(order)
+
+
 def _coded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Codes]:
+    """The texts in their order, and the place of each row's among them."""
     encoded = column.combine_chunks().dictionary_encode()
-    codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    return tuple(encoded.dictionary.to_pylist()), codes
+    texts = encoded.dictionary.to_pylist()
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = np.empty(len(texts), np.int32)
+    rank[order] = np.arange(len(texts), dtype=np.int32)
+    places = encoded.indices.to_numpy(zero_copy_only=False)
+    return tuple(texts[place] for place in order), rank[places] if texts else places.astype(np.int32)
 
 
 def _stacked(columns: Sequence[Codes], rows: int) -> Codes:

@@ -41,8 +41,11 @@ class Foreseeing(Protocol):
         """Refuse a statement that it cannot run; reads no data."""
 
 
-class Publisher(Protocol):
-    """Counts the rows of a custodian's table as they are, and writes what is published of them.
+State = list[tuple[object, ...]]
+
+
+class Publisher(Engine, Protocol):
+    """Counts the rows of a custodian's tables as they are, and writes what is published of them.
 
     `lent` are small tables that a statement may join, such as what each value becomes.
     """
@@ -52,3 +55,21 @@ class Publisher(Protocol):
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
         """The rows of one SELECT as a file, whole or not at all."""
+
+    def is_read(self, file: Path, table: str = "") -> bool:
+        """Whether writing there would overwrite what is read here."""
+
+    @property
+    def state(self) -> State:
+        """What changes when the data does."""
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """A publisher whose engine can keep what is published, as a new table or folder of its own."""
+
+    def require_new(self, name: str) -> None:
+        """Refuse a name that is taken, or where nothing may be written; reads no row."""
+
+    def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
+        """The rows of one SELECT under a name, whole or not at all."""

@@ -10,6 +10,7 @@ from contextlib import closing
 
 import duckdb
 
+from discreet.core.engine import Engine
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.schema import Schema
 from discreet.engines.sources import DATABASE, PARQUET
@@ -26,17 +27,25 @@ def matching(
     with closing(connect()) as connection:
         try:
             relation = _relation(connection, schema)
-            row = connection.execute(counting(relation, columns, patterns)).fetchone()
+            row = connection.execute(_counting(relation, columns, patterns)).fetchone()
         except (duckdb.Error, OSError, UnicodeError):
             return {}
     assert row is not None
-    return shares(row, columns, patterns)
+    return _shares(row, columns, patterns)
 
 
-def shares(
+def matching_in(
+    engine: Engine, table: str, columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """The same of a table that an engine has under a name."""
+    found = engine.count(_counting(quoted(table), columns, patterns)).secret.to_pylist()[0]
+    return _shares(list(found.values()), columns, patterns)
+
+
+def _shares(
     row: Sequence[int], columns: Sequence[str], patterns: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
-    """What the one row of `counting` says."""
+    """What the one row of `_counting` says."""
     counts = iter(row)
     found: dict[str, dict[str, float]] = {}
     for column in columns:
@@ -45,7 +54,7 @@ def shares(
     return found
 
 
-def counting(relation: str, columns: Sequence[str], patterns: Mapping[str, str]) -> str:
+def _counting(relation: str, columns: Sequence[str], patterns: Mapping[str, str]) -> str:
     """How many values each column has among the first rows, and how many of them each pattern matches."""
     counts: list[str] = []
     for column in columns:

@@ -12,8 +12,6 @@ Key         kept beside the ledger; the server is told it as a setting of the se
 
 from __future__ import annotations
 
-import hmac
-import json
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
@@ -89,7 +87,7 @@ class PostgreSQL:
             tables = relations.tables(policy, origins, DIALECT)
             if policy.store:
                 tables = _prepared(connection, policy, tables, key)
-            guarded(lambda: _run(connection, READ_ONLY))
+            guarded(lambda: run(connection, READ_ONLY))
         except BaseException:
             connection.close()
             raise
@@ -101,7 +99,7 @@ class PostgreSQL:
         connection = connected(address)
         try:
             origins = {name: origin(connection, name, source) for name, source in sources.items()}
-            guarded(lambda: _run(connection, READ_ONLY))
+            guarded(lambda: run(connection, READ_ONLY))
         except BaseException:
             connection.close()
             raise
@@ -115,7 +113,7 @@ class PostgreSQL:
         """The rows of one SELECT."""
         statement = self._statements(sql)
         text = _defined(statement.text, statement, self._tables)
-        return guarded(lambda: Exact(_selected(self._connection, text, statement)))
+        return guarded(lambda: Exact(selected(self._connection, text, statement)))
 
     def close(self) -> None:
         self._connection.close()
@@ -129,7 +127,7 @@ class PostgreSQL:
         self.close()
 
 
-def connected(address: str) -> Any:
+def connected(address: str, *, autocommit: bool = False) -> Any:
     """A connection in UTC with limits; what is wrong with it is told without its password."""
     if find_spec("adbc_driver_postgresql") is None:
         raise RequestError(
@@ -140,14 +138,14 @@ def connected(address: str) -> Any:
 
     connection = None
     with suppress(dbapi.Error):
-        connection = dbapi.connect(address)
+        connection = dbapi.connect(address, autocommit=autocommit)
     if connection is None:
         raise RequestError(
             f"PostgreSQL: no connection to {urlsplit(address).hostname or 'the server'}.",
             hint="Check the address, the user and that the server takes connections.",
         )
     for setting in SETTINGS:
-        guarded(lambda setting=setting: _run(connection, setting))  # type: ignore[misc]
+        guarded(lambda setting=setting: run(connection, setting))  # type: ignore[misc]
     return connection
 
 
@@ -171,7 +169,7 @@ def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, str], t
         places = [("public", *place) for place in places]
     for place in dict.fromkeys(places):
         table = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
-        rows = guarded(lambda table=table: _fetched(connection, COLUMNS.format(table=table)))  # type: ignore[misc]
+        rows = guarded(lambda table=table: fetched(connection, COLUMNS.format(table=table)))  # type: ignore[misc]
         if rows.num_rows:
             return dict(zip(rows["name"].to_pylist(), rows["type"].to_pylist(), strict=True)), place
     raise RequestError(
@@ -201,7 +199,7 @@ def _defined(text: str, statement: Written, tables: Tables) -> str:
 def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Tables:
     """The same tables, written once to the schema that the policy names; what is older is dropped."""
     schema = policy.store or ""
-    version = _version(policy, tables, key)
+    version = relations.version(policy, tables, key)
     found = {}
     for name, relation in tables.relations.items():
         (called,) = relation.tables
@@ -215,14 +213,6 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
         )
     guarded(lambda: _drop_older(connection, schema, version))
     return Tables(relations=found, definitions={})
-
-
-def _version(policy: Policy, tables: Tables, key: bytes) -> str:
-    state = {
-        "data": policy.data_version,
-        "tables": {name: each.text for name, each in tables.definitions.items()},
-    }
-    return hmac.digest(key, json.dumps(state, sort_keys=True).encode(), "sha256").hex()[:16]
 
 
 def _make(connection: Any, place: tuple[str, str], text: str) -> None:
@@ -244,9 +234,9 @@ def _drop_older(connection: Any, schema: str, version: str) -> None:
         "SELECT tablename FROM pg_catalog.pg_tables WHERE tableowner = current_user "
         f"AND schemaname = {DIALECT.literal(schema)} AND tablename LIKE 'discreet\\_________________\\_%'"
     )
-    for name in _fetched(connection, text)["tablename"].to_pylist():
+    for name in fetched(connection, text)["tablename"].to_pylist():
         if not name.startswith(f"discreet_{version}_"):
-            _run(connection, f"DROP TABLE {DIALECT.quoted(schema)}.{DIALECT.quoted(name)}")
+            run(connection, f"DROP TABLE {DIALECT.quoted(schema)}.{DIALECT.quoted(name)}")
 
 
 # -- The driver ---------------------------------------------------------------------------------------------
@@ -261,13 +251,13 @@ def _tell_key(connection: Any, key: bytes) -> None:
     connection.commit()
 
 
-def _run(connection: Any, text: str) -> None:
+def run(connection: Any, text: str) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute(text)
     connection.commit()
 
 
-def _fetched(connection: Any, text: str) -> pa.Table:
+def fetched(connection: Any, text: str) -> pa.Table:
     """What a statement finds; its transaction ends, whatever becomes of it."""
     try:
         with closing(connection.cursor()) as cursor:
@@ -277,8 +267,8 @@ def _fetched(connection: Any, text: str) -> pa.Table:
         connection.rollback()
 
 
-def _selected(connection: Any, text: str, statement: Written) -> pa.Table:
-    table = _fetched(connection, text)
+def selected(connection: Any, text: str, statement: Written) -> pa.Table:
+    table = fetched(connection, text)
     for place, (name, kind) in enumerate(statement.columns.items()):
         if kind.family is Family.WIDE:
             table = table.set_column(place, name, _whole(table.column(place)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,11 @@ from typing import Self
 import duckdb
 import pyarrow as pa
 
+from discreet.core.engine import State
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.core.values import Exact
-from discreet.engines import patterns, sources
+from discreet.engines import sources
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.faults import guarded
 
@@ -38,7 +39,9 @@ ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where a release goes: a file, or a table of a DuckDB file, `shop.duckdb#visits`.
+    """Where a release goes: a file, a table of a DuckDB file, `shop.duckdb#visits`, or an engine elsewhere.
+
+    That keeps it under the name `kept`, a table or a folder; files that go with it are here, under that name.
 
     >>> Target.of("shop.duckdb#visits").beside("certificate.json").name
     'shop.visits.certificate.json'
@@ -46,12 +49,17 @@ class Target:
 
     file: Path
     table: str = ""
+    kept: str = ""
 
     @staticmethod
-    def of(text: str | Path) -> Target:
+    def of(text: str | Path, *, elsewhere: bool = False) -> Target:
+        """What a name means; `elsewhere`, what has no file's ending is what an engine keeps."""
         file, inner = sources.split(str(text))
         path = Path(file)
-        if path.suffix.lower() not in (*FORMATS, *DATABASES):
+        known = path.suffix.lower() in (*FORMATS, *DATABASES)
+        if elsewhere and not known:
+            return Target(file=Path(path.name) if "://" in file else path, kept=str(text))
+        if not known:
             raise RequestError(
                 f"{path.name} is no kind of file that a table is written to.",
                 hint=f"Name one that ends in {', '.join((*FORMATS, *DATABASES))}.",
@@ -63,10 +71,22 @@ class Target:
     @property
     def name(self) -> str:
         """What a ledger calls it."""
+        if self.kept:
+            return self.kept
         return self.file.name if self.table in ("", self.file.stem) else f"{self.file.name}#{self.table}"
+
+    @property
+    def described(self) -> dict[str, object]:
+        """How a certificate names it."""
+        if self.kept:
+            return {"kept_as": self.kept}
+        named: dict[str, object] = {"file": self.file.name}
+        return named | ({"table_of_file": self.table} if self.table else {})
 
     def beside(self, ending: str) -> Path:
         """A file that goes with it."""
+        if self.kept:
+            return self.file.with_name(f"{self.file.name}.{ending}")
         stem = self.file.stem if self.table in ("", self.file.stem) else f"{self.file.stem}.{self.table}"
         return self.file.with_name(f"{stem}.{ending}")
 
@@ -76,6 +96,7 @@ class DuckDBPublisher:
 
     def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
         self._sources: list[sources.Source] = []
+        self._names = {*tables, *(frames or {})}
         self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
         self._connection = guarded(lambda: connect(spill=self._spill.name))
         try:
@@ -95,30 +116,25 @@ class DuckDBPublisher:
         return guarded(work)
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with self._lending(lent or {}):
-                guarded(lambda: self._copy(sql, draft, path))
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
+        with self._lending(lent or {}), _drafted(path) as draft:
+            guarded(lambda: self._copy(sql, draft, path))
 
-    def matching(
-        self, table: str, columns: Sequence[str], wanted: Mapping[str, str]
-    ) -> dict[str, dict[str, float]]:
-        """As `patterns.matching`, of a table that is read here."""
-        found = self.count(patterns.counting(quoted(table), columns, wanted)).secret.to_pylist()[0]
-        return patterns.shares(list(found.values()), columns, wanted)
+    def receive(self, rows: pa.RecordBatchReader, path: Path) -> None:
+        """Rows that come from elsewhere as a file, batch by batch."""
+        self._connection.register(ARRIVING, rows)
+        with _drafted(path) as draft:
+            guarded(lambda: self._copy(f"SELECT * FROM {ARRIVING}", draft, path))
 
-    def is_read(self, target: Target) -> bool:
+    def has(self, name: str) -> bool:
+        """Whether a table or frame is read under a name."""
+        return name in self._names
+
+    def is_read(self, file: Path, table: str = "") -> bool:
         """Whether writing there would overwrite what is read here."""
-        return any(
-            target.file.resolve() in source.files and target.table in ("", source.inner)
-            for source in self._sources
-        )
+        return any(file.resolve() in source.files and table in ("", source.inner) for source in self._sources)
 
     @property
-    def state(self) -> list[tuple[str, int, int]]:
+    def state(self) -> State:
         """What changes when a file does."""
         return [each for source in self._sources for each in source.state]
 
@@ -138,7 +154,7 @@ class DuckDBPublisher:
         source = sources.locate(name, table)
         self._sources.append(source)
         reading = guarded(lambda: sources.read(source, self._connection))
-        columns = ", ".join(_with_one_zero_in(each, reading.types.get(each, "")) for each in table.columns)
+        columns = ", ".join(with_one_zero(each, reading.types.get(each, "")) for each in table.columns)
         text = f"CREATE TEMP VIEW {quoted(name)} AS SELECT {columns} FROM {reading.relation}"
         guarded(lambda: self._connection.execute(text))
 
@@ -169,6 +185,17 @@ class DuckDBPublisher:
         finally:
             for name in lent:
                 self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+
+@contextmanager
+def _drafted(path: Path) -> Iterator[Path]:
+    """A file to write, which takes the place of another once it is whole."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -208,7 +235,7 @@ def _put(draft: Path, target: Target) -> None:
         )
 
 
-def _with_one_zero_in(column: str, kind: str) -> str:
+def with_one_zero(column: str, kind: str) -> str:
     """A column to select; floats without -0.0, which equals 0.0 but reads otherwise: one value, not two."""
     name = quoted(column)
     return f"CASE WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}" if kind in FLOATS else name

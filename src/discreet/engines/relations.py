@@ -7,8 +7,12 @@ table in every statement, or is written once to where the policy allows it.
 
 from __future__ import annotations
 
+import hmac
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
@@ -19,6 +23,7 @@ from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.kinds import Kind
 from discreet.engines.dialects.statements import Relation, Written
+from discreet.engines.publishing import with_one_zero
 from discreet.engines.sources import Reading
 
 SOURCE, TABLE = "_discreet_source", "_discreet_table"
@@ -112,6 +117,43 @@ def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> T
                 text=f"({owners.meant})", columns=owners.columns, tables=owners.tables
             )
     return Tables(relations=found, definitions=definitions)
+
+
+def published(origins: Mapping[str, Origin], dialect: Dialect) -> dict[str, Relation]:
+    """The engine's own tables for whoever publishes them: as they are, but for -0.0, which reads as 0.0."""
+    known = {_source(name): origin.relation for name, origin in origins.items()}
+    written = Statements(dialect=dialect, relations=known)
+    found = {}
+    for name, origin in origins.items():
+        columns = ", ".join(with_one_zero(column, kind) for column, kind in origin.types.items())
+        statement = written(f"SELECT {columns} FROM {quoted(_source(name))}")
+        found[name] = Relation(
+            text=f"({statement.meant})", columns=statement.columns, tables=statement.tables
+        )
+    return found
+
+
+def in_order(text: str, columns: int) -> str:
+    """The rows of a statement in the order of their values, by which no row tells where it came from."""
+    places = ", ".join(f"{place + 1} NULLS LAST" for place in range(columns))
+    return f"SELECT * FROM ({text}) AS o ORDER BY {places}"
+
+
+def plain_texts(table: pa.Table) -> pa.Table:
+    """The same table with texts where it has dictionaries, which engines do not take."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    return table
+
+
+def version(policy: Policy, tables: Tables, key: bytes) -> str:
+    """A name for what is prepared: it changes with the data's version, and with what is made of them."""
+    state = {
+        "data": policy.data_version,
+        "tables": {name: each.text for name, each in tables.definitions.items()},
+    }
+    return hmac.digest(key, json.dumps(state, sort_keys=True).encode(), "sha256").hex()[:16]
 
 
 def _called(name: str, statement: Written, dialect: Dialect) -> Relation:

@@ -13,8 +13,6 @@ Key         kept beside the ledger, and handed over as a parameter, never in a s
 
 from __future__ import annotations
 
-import hmac
-import json
 import os
 import shutil
 import tempfile
@@ -37,7 +35,6 @@ from discreet.engines import relations
 from discreet.engines.dialects import marks
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.spark import SparkSql
-from discreet.engines.dialects.statements import Written
 from discreet.engines.faults import guarded
 from discreet.engines.ranking import KEYS
 from discreet.engines.relations import Origin, Tables
@@ -72,6 +69,7 @@ TYPES = {
     "timestamp": ("{0}", "TIMESTAMP"),
     "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
 }
+WHOLE = ".whole"
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 
@@ -111,7 +109,7 @@ class Spark:
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
         text = self._statements(sql).text
-        return guarded(lambda: Exact(_selected(self._session, text)))
+        return guarded(lambda: Exact(selected(self._session, text)))
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""
@@ -175,7 +173,11 @@ def origin(session: Any, name: str, source: str, declared: list[str] | None = No
 
     Where none are declared, all of them, and of which types those of a CSV file are is read off its rows.
     """
-    frame = _frame(session, name, source, infer=declared is None)
+    return viewed(session, name, _frame(session, name, source, infer=declared is None), declared)
+
+
+def viewed(session: Any, name: str, frame: Any, declared: list[str] | None = None) -> Origin:
+    """A frame as a view of the session, and how its columns are read."""
     forms = {column: _read_as(kind) for column, kind in frame.dtypes}
     read = relations.columns(name, "its source", forms, declared, DIALECT)
     view = f"_discreet_origin {name}"
@@ -218,31 +220,34 @@ def _frame(session: Any, name: str, source: str, *, infer: bool) -> Any:
 
 def _define(session: Any, policy: Policy, tables: Tables, halves: Mapping[str, str], key: bytes) -> None:
     """A view for each table: of its rows as they are, or of those that were prepared."""
+    version = relations.version(policy, tables, key)
     for name, statement in tables.definitions.items():
         frame = session.sql(statement.text, args=halves)
         if policy.store:
-            place = os.path.join(policy.store, f"discreet-{_version(policy, statement, key)}")
+            called = name.removeprefix(relations.TABLE).strip()
+            place = os.path.join(policy.store, f"discreet-{version}-{called}")
             frame = _prepared(session, frame, place)
         frame.createOrReplaceTempView(DIALECT.quoted(name))
 
 
-def _version(policy: Policy, statement: Written, key: bytes) -> str:
-    state = {"data": policy.data_version, "table": statement.text}
-    return hmac.digest(key, json.dumps(state, sort_keys=True).encode(), "sha256").hex()[:16]
-
-
 def _prepared(session: Any, frame: Any, place: str) -> Any:
-    """Written whole or not at all: a write that did not end leaves no file that says so."""
+    """What was prepared there, and now if it was not.
+
+    Spark moves its files one by one, so a run that is killed may leave some of them. What is whole is said by
+    a mark, a file of its own that is written last.
+    """
     from pyspark.errors import PySparkException
 
+    mark = f"{place}{WHOLE}"
     try:
-        return session.read.parquet(place)
+        session.read.parquet(mark)
     except PySparkException:
         frame.write.mode("overwrite").parquet(place)
-        return session.read.parquet(place)
+        session.range(1).coalesce(1).write.mode("overwrite").parquet(mark)
+    return session.read.parquet(place)
 
 
-def _selected(session: Any, text: str) -> pa.Table:
+def selected(session: Any, text: str) -> pa.Table:
     """What a statement finds, if it does so in time."""
     tag = f"discreet-{uuid4().hex}"
     session.addTag(tag)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from discreet.app.addresses import engine_of
 from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers, having, require_one_row_each
 from discreet.belief import Promise
+from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.engines.connection import quoted
-from discreet.engines.publishing import DuckDBPublisher
 from discreet.local import BASKETS
 from discreet.local.baskets import design_baskets, packed
 from discreet.local.operator import Operator
@@ -57,7 +58,7 @@ class BasketRows:
             raise RequestError(f"The operator is for baskets of {operator.size}; --size is {self.size}.")
         operator.variance(1, 1)  # raises where nothing can be learned
 
-    def held(self, operator: Operator, publisher: DuckDBPublisher) -> Words:
+    def held(self, operator: Operator, publisher: Publisher) -> Words:
         """A row of bits for every basket."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
         found = publisher.count(self._sql(), {DOMAIN: codes}).secret
@@ -107,6 +108,11 @@ def find_baskets(
     answers: Answers, values: tuple[str, ...], size: int, basket: str | None, other: str | None
 ) -> BasketRows:
     """The baskets that a command line names."""
+    if engine_of(answers.engine).scheme != "duckdb":
+        raise RequestError(
+            f"Baskets are randomized from files, and {answers.name} is elsewhere.",
+            hint="Give it an extract: a policy with engine: duckdb, and a file as source.",
+        )
     if basket is None:
         require_one_row_each(answers)
         _require_lists(answers)

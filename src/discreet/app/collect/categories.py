@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from discreet.app.collect.clients import ANSWERS, DOMAIN, MISSING, Answers
 from discreet.belief import Promise
+from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.engines.connection import quoted
-from discreet.engines.publishing import DuckDBPublisher
 from discreet.local.design import design
 from discreet.local.operator import Frequencies, Operator
 from discreet.mechanisms.sampling import Integers
@@ -47,7 +47,7 @@ class Categories:
     def _extra(self) -> str:
         return ", the missing one among them" if self.answers.policy and self.other == MISSING else ""
 
-    def held(self, operator: Operator, publisher: DuckDBPublisher) -> Integers:
+    def held(self, operator: Operator, publisher: Publisher) -> Integers:
         """The code of every answer, in the order of codes: nothing of the order of rows gets through."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
         found = publisher.count(

@@ -21,12 +21,13 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from discreet.app.policies import load
+from discreet.app.publishers import publisher
 from discreet.app.publishing.subjects import schema_of, source_of
 from discreet.belief import Promise
+from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, Column, Kind, Policy, Table
 from discreet.engines.connection import quoted
-from discreet.engines.publishing import DuckDBPublisher
 from discreet.engines.sources import CSV, header, split
 from discreet.local.operator import Operator
 from discreet.local.thresholds import LARGEST_DOMAIN
@@ -71,11 +72,16 @@ class Answers:
             value = f"CASE WHEN {value} IS NOT NULL THEN greatest({low}, least({high}, {value})) END"
         return f"CAST({value} AS VARCHAR)"
 
-    def open(self, *also: str) -> DuckDBPublisher:
+    @property
+    def engine(self) -> str:
+        """The address of where they are."""
+        return "duckdb" if self.policy is None else self.policy.engine
+
+    def open(self, *also: str) -> Publisher:
         """The column, and columns that are named `also`, to be counted; of rows nothing is read yet."""
         facts = {name: self.source.columns.get(name, Column()) for name in (self.column, *also)}
         table = self.source.model_copy(update={"columns": facts, "links": {}, "person": "row"})
-        return DuckDBPublisher({ANSWERS: table})
+        return publisher(self.engine, {ANSWERS: table})
 
 
 class Clients(Protocol):
@@ -103,16 +109,17 @@ class Clients(Protocol):
     def require_fit(self, operator: Operator) -> None:
         """Refuse an operator that is for others, or from whose reports nothing can be learned."""
 
-    def held(self, operator: Operator, publisher: DuckDBPublisher) -> NDArray[Any]:
+    def held(self, operator: Operator, publisher: Publisher) -> NDArray[Any]:
         """What each client holds, as the operator takes it.
 
         A plain file is refused where that is outside of the domain; a policy's table never is.
         """
 
 
-def find_answers(table: str, column: str, policy: Path | None) -> Answers:
+def find_answers(table: str, column: str, policy: Path | None, engine: str | None = None) -> Answers:
     """The answers that a command line names."""
-    declared = load(policy) if policy is not None else load(POLICY) if POLICY.is_file() else None
+    place = policy or (POLICY if POLICY.is_file() else None)
+    declared = None if place is None else load(place, engine=engine, anywhere=True)
     name = _in_policy(table, declared)
     if name is not None and declared is not None:
         return _of_policy(declared, name, column)

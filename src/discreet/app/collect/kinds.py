@@ -34,13 +34,14 @@ class Asked:
     mean: bool = False
     size: int | None = None
     basket: str | None = None
+    engine: str | None = None
 
 
 def find_clients(asked: Asked, operator: Operator | None) -> Clients:
     """The clients; an operator of means or of baskets says by itself what they are."""
     if asked.size is not None or asked.basket is not None or isinstance(operator, BASKETS):
         return _baskets(asked, operator)
-    answers = find_answers(asked.table, asked.column, asked.policy)
+    answers = find_answers(asked.table, asked.column, asked.policy, asked.engine)
     require_one_row_each(answers)
     if asked.mean or isinstance(operator, MEANS):
         if asked.values_from is not None:
@@ -62,7 +63,7 @@ def _baskets(asked: Asked, operator: Operator | None) -> BasketRows:
             "Nothing says how many items of a basket are used.",
             hint="Give --size 5: the fewer, the more is learned of each.",
         )
-    answers = find_answers(asked.table, asked.column, asked.policy)
+    answers = find_answers(asked.table, asked.column, asked.policy, asked.engine)
     values = domain_of(answers, asked.values, asked.values_from)
     require_among(values, asked.other)
     return find_baskets(answers, values, size, asked.basket, asked.other)

@@ -16,10 +16,10 @@ import numpy as np
 
 from discreet.app.collect.clients import ANSWERS, Answers
 from discreet.belief import Promise
+from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.numbers import parse_number
 from discreet.engines.connection import quoted
-from discreet.engines.publishing import DuckDBPublisher
 from discreet.local import MEANS
 from discreet.local.design import design_mean
 from discreet.local.grids import POINTS
@@ -57,7 +57,7 @@ class Numbers:
                 f"{self.answers.column} goes from {self.low:g} to {self.high:g}."
             )
 
-    def held(self, operator: Operator, publisher: DuckDBPublisher) -> Integers:
+    def held(self, operator: Operator, publisher: Publisher) -> Integers:
         """The code of every number, in the order of codes."""
         typed = f"TRY_CAST(trim(CAST(a.{quoted(self.answers.column)} AS VARCHAR)) AS DOUBLE)"
         rest = "NULL" if self.other is None else f"CAST({self.other!r} AS DOUBLE)"

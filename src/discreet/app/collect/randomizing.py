@@ -21,9 +21,9 @@ from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
 from discreet.app.publishing.subjects import source_of
 from discreet.belief import Promise
+from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
-from discreet.engines.publishing import DuckDBPublisher, Target
 from discreet.local import BASKETS
 from discreet.local.design import require_kept
 from discreet.local.forms import Reports
@@ -97,9 +97,9 @@ def randomize(
     )
 
 
-def _require_elsewhere(answers: Answers, publisher: DuckDBPublisher, path: Path) -> None:
+def _require_elsewhere(answers: Answers, publisher: Publisher, path: Path) -> None:
     """Refuse to write over what is read, or over another table of the policy."""
-    if publisher.is_read(Target(file=path)):
+    if publisher.is_read(path):
         raise RequestError(f"{path} is what is to be randomized.", hint="Write to another file.")
     lost = None if answers.beside is None else source_of(answers.beside, str(path))
     if lost is not None:

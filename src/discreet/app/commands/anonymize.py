@@ -72,13 +72,20 @@ def run(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the table as it is.")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help=".parquet, .csv, .duckdb or FILE.duckdb#TABLE.")
+        str | None,
+        typer.Option(
+            "-o", "--output", help=".parquet, .csv, .duckdb, FILE.duckdb#TABLE, or a table of --engine."
+        ),
     ] = None,
     at_most: Annotated[
         str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
     ] = None,
     others: Annotated[
-        list[Path] | None, typer.Option("--with", help="Another release, which attackers have, too.")
+        Texts, typer.Option("--with", help="Another release, which attackers have, too.")
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="Where the rows are, instead of the policy's: postgresql://…, spark:local."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Publish whatever attacks find; the certificate says so.")
@@ -87,7 +94,9 @@ def run(
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
     policy = policy or (POLICY if POLICY.is_file() else None)
-    require_known(table, policy, method=method, objective=objective, hierarchies=hierarchy or ())
+    require_known(
+        table, policy, method=method, objective=objective, hierarchies=hierarchy or (), engine=engine
+    )
     from discreet.app.publishing import anonymizing  # what it needs takes seconds to load
 
     anonymizing.run(
@@ -130,6 +139,7 @@ def run(
             at_most=at_most,
             others=others or (),
             force=force,
+            engine=engine,
         ),
         check=check,
         minimal=minimal,

@@ -20,8 +20,8 @@ def run(
     release: Annotated[
         str,
         typer.Argument(
-            help="A published .parquet, .csv or .duckdb file (FILE.duckdb#TABLE); or a policy.yaml, whose "
-            "answers are attacked."
+            help="A published .parquet, .csv or .duckdb file (FILE.duckdb#TABLE), or a table of --engine; or "
+            "a policy.yaml, whose answers are attacked."
         ),
     ],
     policy: Annotated[
@@ -51,6 +51,14 @@ def run(
             metavar="FILE",
             help="A register, such as a voter list; else everybody is known. Of ratings: what is known of "
             "whom.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where tables are, instead of the policy's: postgresql://…, spark:local.",
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -208,6 +216,7 @@ def run(
             epsilon=epsilon,
             original=original,
             panel=panel,
+            engine=engine,
         ),
         report=report,
         as_json=as_json,

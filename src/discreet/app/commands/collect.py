@@ -50,6 +50,9 @@ def run_randomize(
         Path | None, typer.Option(help="An OPERATOR.yaml, instead of the best for the promise.")
     ] = None,
     analyst: Annotated[Typed, typer.Option(help="Whose share of the policy's promise is charged.")] = None,
+    engine: Annotated[
+        Typed, typer.Option(help="Where the table is, instead of the policy's: postgresql://…, spark:local.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Randomize one column: a file of reports that keep the promise by themselves."""
@@ -67,6 +70,7 @@ def run_randomize(
         mean=mean,
         size=size,
         basket=basket,
+        engine=engine,
     )
     found = kinds.find_clients(asked, given)
     description = randomizing.described(found, given, wanted or stated)

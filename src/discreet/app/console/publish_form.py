@@ -156,7 +156,7 @@ class Chosen:
             objective=self._one_of("objective", OBJECTIVES),
             method=self._one_of("method", RECODINGS),
             at_most=self.said("at_most") or None,
-            output=output,
+            output=None if output is None else str(output),
             force=self.said("force") == "on",
         )
 

@@ -144,9 +144,9 @@ def _request(door: HttpDoor, body: Anonymize, output: Path | None = None) -> ano
         analyst=body.analyst,
         unit=body.unit,
         seconds=body.seconds,
-        output=output,
+        output=None if output is None else str(output),
         at_most=body.at_most,
-        others=[Path(release_file(door, each)) for each in body.others],
+        others=[release_file(door, each) for each in body.others],
         force=body.force,
     )
 

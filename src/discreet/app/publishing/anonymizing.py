@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from discreet.app.commands.progress import Tell, spinner
+from discreet.app.publishers import target_of
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
@@ -26,7 +27,6 @@ from discreet.app.trials import view as attack_view
 from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError, UnmetError
 from discreet.core.numbers import parse_probability
-from discreet.engines.publishing import Target
 
 __all__ = ["Options", "Request", "published", "published_privately", "run"]
 
@@ -39,10 +39,10 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
         raise RequestError(
             f"--unit is row, or left out; got {request.unit}.", hint="Leave it out to count people."
         )
-    if request.output is not None:
-        require_own_certificate(Target.of(request.output))  # refused before the table is looked at
     asked = wanted(request)
     named = resolve(asked)
+    if request.output is not None:  # refused before the rows are looked at
+        require_own_certificate(target_of(named.policy, request.output))
     _require_no_source(request, named)
     if not check:  # which makes nothing coarser
         require_domains(asked, named.policy.hierarchies)
@@ -59,15 +59,24 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
 
 def _require_no_source(request: Request, named: Named) -> None:
     """Refuse to write over another table of the policy."""
-    lost = None if request.output is None else source_of(named.policy, str(request.output))
+    lost = None if request.output is None else source_of(named.policy, request.output)
     if lost not in (None, named.name):
         raise RequestError(
             f"anonymize: {request.output} is the table {lost} of the policy.", hint="Write to another file."
         )
 
 
-def published(request: Request, named: Named, tell: Tell) -> tuple[Release, Trial, list[Path]]:
+def _sources(named: Named) -> Sources:
+    policy = named.policy
+    tables = {named.name: policy.tables[named.name]}
+    return Sources(tables=tables, frames={}, engine=policy.engine, store=policy.store)
+
+
+def published(request: Request, named: Named, tell: Tell) -> tuple[Release, Trial, list[Path | str]]:
     """Find the release, try it, and write it where it was asked for."""
+    target = None if request.output is None else target_of(named.policy, request.output)
+    if target is not None and target.kept:  # refused before a search
+        _sources(named).require_elsewhere(target)
     release = anonymizer(request, named, tell).fit(named.name).release
     tell("attacking it")
     at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
@@ -89,7 +98,9 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
         anonymize_view.show(Console(), release, written, trial)
 
 
-def published_privately(request: Request, named: Named, tell: Tell) -> tuple[PrivateRelease, list[Path]]:
+def published_privately(
+    request: Request, named: Named, tell: Tell
+) -> tuple[PrivateRelease, list[Path | str]]:
     """Charge, sample and write; what is told first comes before the charge."""
     from discreet.app.publishing import private_options, private_view  # nothing else here needs them
 
@@ -98,15 +109,20 @@ def published_privately(request: Request, named: Named, tell: Tell) -> tuple[Pri
             "anonymize: a private release is charged when it is made, so it must be kept.",
             hint="Name a file with -o.",
         )
-    target = Target.of(request.output)
-    Sources(tables={named.name: named.policy.tables[named.name]}, frames={}).require_elsewhere(target)
+    target = target_of(named.policy, request.output)
+    if target.kept:
+        raise RequestError(
+            "anonymize: a private release is made here, from counts, and goes to a file.",
+            hint="Name one that ends in .parquet, .csv or .duckdb.",
+        )
+    _sources(named).require_elsewhere(target)
     private = private_options.private(request, named, tell)
     tell("counting")
     release = private.fit(named.name).release
     tell("writing")
     release.write(request.output)
     certificate = write_certificate(private_view.certificate(release), target)
-    return release, [request.output, certificate, write_report(private_view.report(release), request.output)]
+    return release, [request.output, certificate, write_report(private_view.report(release), target)]
 
 
 def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None:

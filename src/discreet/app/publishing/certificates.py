@@ -66,12 +66,13 @@ def certificate(
 
 
 def write_certificate(content: dict[str, object], target: Target) -> Path:
-    """Beside the published file, whose digest it carries; a table among others has none of its own."""
+    """Beside the published file, whose digest it carries; a table among others has none of its own.
+
+    That of an engine's table is here, under the table's name.
+    """
     path = target.beside("certificate.json")
-    where: dict[str, object] = {"file": target.file.name}
-    if target.table:
-        where["table_of_file"] = target.table
-    else:
+    where = target.described
+    if not (target.table or target.kept):
         with target.file.open("rb") as file:
             where["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     path.write_text(json.dumps(content | where, indent=2) + "\n")
@@ -86,8 +87,9 @@ def require_own_certificate(target: Target) -> None:
     told: object = None
     with suppress(OSError, ValueError):
         told = json.loads(path.read_text(encoding="utf-8"))
-    certified = (told.get("file"), told.get("table_of_file", "")) if isinstance(told, dict) else None
-    if certified != (target.file.name, target.table):
+    names = ("file", "table_of_file", "kept_as")
+    certified = {name: told[name] for name in names if name in told} if isinstance(told, dict) else None
+    if certified != target.described:
         raise RequestError(
             f"{path.name} is the certificate of another release than {target.name}, and would be lost.",
             hint="Write to a file of another name, or move that certificate away.",

@@ -19,10 +19,10 @@ from discreet.anonymity.compression import combine, compress
 from discreet.anonymity.grouping import grouped
 from discreet.anonymity.hierarchies import MISSING, Flat, Hierarchy, spec_of
 from discreet.anonymity.models import Measured, Worst, strongest, worst
+from discreet.app.publishers import publisher
 from discreet.app.publishing.counted import subject_of
 from discreet.app.publishing.subjects import Named
 from discreet.belief.wording import how_many, number
-from discreet.engines.publishing import DuckDBPublisher
 
 PER_COLUMN = ("distinct", "probabilistic", "entropy", "equal", "ordered", "alpha", "disclosure", "likeness")
 MEANING = {
@@ -109,7 +109,7 @@ def check(named: Named, models: Sequence[Measured], *, unit: str | None = None) 
     table = named.policy.tables[named.name]
     subject = subject_of(named.name, table, models, unit=unit, population=named.population)
     tables = {name: named.policy.tables[name] for name in (named.name, named.population) if name}
-    with DuckDBPublisher(tables) as engine:
+    with publisher(named.policy.engine, tables) as engine:
         combinations = combine(engine, subject)
         flat = [Flat(name=name, values=()).over(each) for name, each in combinations.values().items()]
         tuples = compress(engine, combinations, flat)

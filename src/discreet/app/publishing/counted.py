@@ -14,12 +14,14 @@ from discreet.anonymity.hierarchies import MISSING, Hierarchy, Spec, over_column
 from discreet.anonymity.hierarchies.labels import number
 from discreet.anonymity.models import MInvariance, Model
 from discreet.anonymity.writing import repeated
+from discreet.app.publishers import publisher
 from discreet.app.publishing.exposure import require_harmless
 from discreet.app.publishing.goals import Goal, Method
+from discreet.core.engine import Keeping, Publisher, State
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchies import Missing
 from discreet.core.policy import Kind, Policy, Role, Table
-from discreet.engines.publishing import DuckDBPublisher, Target
+from discreet.engines.publishing import Target
 
 NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 Tell = Callable[[str], None]
@@ -31,14 +33,18 @@ class Sources:
 
     tables: dict[str, Table]
     frames: dict[str, pa.Table]
+    engine: str = "duckdb"
+    store: str | None = None
 
-    def open(self) -> DuckDBPublisher:
-        return DuckDBPublisher(self.tables, self.frames)
+    def open(self) -> Publisher:
+        return publisher(self.engine, self.tables, self.frames, store=self.store)
 
     def require_elsewhere(self, target: Target) -> None:
-        """Refuse to overwrite what is read."""
+        """Refuse to overwrite what is read, or what an engine has under the same name."""
         with self.open() as engine:
-            if engine.is_read(target):
+            if target.kept:
+                keeping(engine).require_new(target.kept)
+            if engine.is_read(target.file, target.table):
                 raise RequestError(
                     f"{target.name} is what is being published.", hint="Write to another file."
                 )
@@ -59,13 +65,23 @@ class Counted:
     tuples: Tuples
     hierarchies: tuple[Hierarchy, ...]
     sources: Sources
-    state: list[tuple[str, int, int]]
+    state: State
     missing: int = 0
 
     @property
     def numeric(self) -> frozenset[str]:
         """The quasi-identifiers that are declared to be numbers or times."""
         return frozenset(name for name in self.subject.quasi if self.table.columns[name].type in NUMBERS)
+
+
+def keeping(engine: Publisher) -> Keeping:
+    """A publisher whose engine keeps tables; that of a frame, or of a file, has none."""
+    if not isinstance(engine, Keeping):
+        raise RequestError(
+            "anonymize: what is published is here, and no engine has a table of it.",
+            hint="Write to a file that ends in .parquet, .csv or .duckdb.",
+        )
+    return engine
 
 
 def counted(
@@ -87,7 +103,12 @@ def counted(
     for each, frame in frames.items():
         require_columns(policy.tables[each], frame)
     others = [each for each in (name, population) if each and each not in frames]
-    sources = Sources(tables={each: policy.tables[each] for each in others}, frames=frames)
+    sources = Sources(
+        tables={each: policy.tables[each] for each in others},
+        frames=frames,
+        engine=policy.engine,
+        store=policy.store,
+    )
     tell("counting distinct combinations")
     with sources.open() as engine:
         state = engine.state
@@ -227,7 +248,7 @@ def _require_people(subject: Subject, goal: Goal) -> None:
         )
 
 
-def _require_rows_apart(engine: DuckDBPublisher, subject: Subject, goal: Goal) -> None:
+def _require_rows_apart(engine: Publisher, subject: Subject, goal: Goal) -> None:
     """Refuse pseudonyms that show which rows are one person's where rows are counted for people."""
     for each in goal.pseudonyms if subject.person is None else ():
         if engine.count(repeated(subject, each.column)).secret.num_rows:

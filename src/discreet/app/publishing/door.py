@@ -17,7 +17,13 @@ OBJECTIVES = ("loss", "class-size", "discernibility", "precision", "entropy", "a
 
 
 def require_known(
-    table: str, policy: Path | None, *, method: str, objective: str, hierarchies: Sequence[str] = ()
+    table: str,
+    policy: Path | None,
+    *,
+    method: str,
+    objective: str,
+    hierarchies: Sequence[str] = (),
+    engine: str | None = None,
 ) -> None:
     """Refuse a method, an objective, a table or a file that there is not."""
     _require_one_of("method", method, METHODS)
@@ -29,7 +35,7 @@ def require_known(
                 f"The hierarchy of {name} is the file {file}, which is not there.",
                 hint="Correct its path in --hierarchy.",
             )
-    if policy is not None and table in _tables(policy):
+    if _is_known(table, policy, engine):
         return
     named = Path(table)
     if named.suffix and not named.exists() and not Path(table.rpartition("#")[0] or table).exists():
@@ -41,7 +47,14 @@ def _require_one_of(what: str, name: str, known: Sequence[str]) -> None:
         raise RequestError(f"There is no {what} {name}.", hint=f"There are {', '.join(known)}.")
 
 
-def _tables(policy: Path) -> Sequence[str]:
-    from discreet.app.policies import load  # not needed for a file without a policy
+def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
+    """Whether it is a table of the policy, or one that only its engine can know."""
+    if policy is None and engine is None:
+        return False
+    from discreet.app.addresses import engine_of  # not needed for a file without a policy
+    from discreet.app.policies import engine_address, load
 
-    return tuple(load(policy).tables)
+    if policy is None:
+        return engine_of(engine_address(engine or "")).scheme != "duckdb"
+    terms = load(policy, engine=engine, anywhere=True)
+    return table in terms.tables or engine_of(terms.engine).scheme != "duckdb"

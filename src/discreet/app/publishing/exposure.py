@@ -19,9 +19,10 @@ from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiver
 from discreet.anonymity.recoding import Recoding
 from discreet.app.drafting.identifiers import PATTERNS, by_content
 from discreet.app.drafting.roles import likely_role
+from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Kind, Role, Table
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.patterns import matching_in
 
 TEXTS = (Kind.TEXT, Kind.CATEGORY)
 
@@ -37,12 +38,12 @@ def require_declared(name: str, table: Table, columns: Sequence[str]) -> None:
             )
 
 
-def require_harmless(engine: DuckDBPublisher, name: str, table: Table, columns: Sequence[str]) -> None:
+def require_harmless(engine: Publisher, name: str, table: Table, columns: Sequence[str]) -> None:
     """Refuse to publish what looks like an identifier, unless the policy says that it is none."""
     texts = [each for each in undeclared(table, columns) if table.columns[each].type in TEXTS]
     if not texts:
         return
-    for column, shares in engine.matching(name, texts, PATTERNS).items():
+    for column, shares in matching_in(engine, name, texts, PATTERNS).items():
         found = by_content(shares)
         if found is not None and found.role is Role.IDENTIFIER:
             raise DataError(

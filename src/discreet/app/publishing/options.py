@@ -24,6 +24,7 @@ from discreet.app.publishing.wanted_models import Options, Posterior, models_of
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_probability
 from discreet.core.randomness import Randomness
+from discreet.engines.publishing import Target
 
 Tell = Callable[[str], None]
 
@@ -55,10 +56,11 @@ class Request:
     analyst: str | None = None
     unit: str | None = None
     seconds: float | None = None
-    output: Path | None = None
+    output: str | None = None
     at_most: str | None = None
-    others: Sequence[Path] = ()
+    others: Sequence[str] = ()
     force: bool = False
+    engine: str | None = None
 
 
 def wanted(request: Request) -> Wanted:
@@ -72,6 +74,7 @@ def wanted(request: Request) -> Wanted:
         hierarchies=dict(_pair("--hierarchy", each) for each in request.hierarchies),
         population=request.population,
         centred=_centred(request),
+        engine=request.engine,
     )
 
 
@@ -160,7 +163,8 @@ def _pseudonyms(columns: Sequence[str], key: Path | None) -> tuple[Pseudonyms, .
 
 def _signatures(path: Path) -> pa.Table:
     """The signatures of an earlier release, named itself or by the file that they stand beside."""
-    file = path if path.name.endswith(SIGNATURES) else path.with_name(f"{path.stem}.{SIGNATURES}")
+    beside = Target.of(path, elsewhere=True).beside(SIGNATURES)
+    file = path if path.name.endswith(SIGNATURES) else beside
     table = None
     with suppress(OSError, pa.ArrowInvalid):
         table = pq.read_table(file)

@@ -64,7 +64,7 @@ class PrivateGeneralizer:
         random: Randomness | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.policy = policy if isinstance(policy, Policy) else load(Path(policy))
+        self.policy = policy if isinstance(policy, Policy) else load(Path(policy), anywhere=True)
         self.mechanism = for_guarantee(epsilon=epsilon, delta=delta)
         self._levels, self._analyst = dict(levels or {}), analyst
         self._random, self._tell = random or Randomness(), progress or (lambda _: None)
@@ -79,7 +79,8 @@ class PrivateGeneralizer:
         subject = Subject(
             table=name, quasi=tuple(each.name for each in columns), person=_person(name, declared)
         )
-        sources = Sources(tables={} if frames else {name: declared}, frames=frames)
+        tables = {} if frames else {name: declared}
+        sources = Sources(tables=tables, frames=frames, engine=self.policy.engine)
         for frame in frames.values():
             require_columns(declared, frame)
         # a source that is not there is found out before anything is charged; opening reads no values

@@ -20,12 +20,14 @@ from discreet.anonymity.recodings.centred import as_intervals
 from discreet.anonymity.risk.discovery import Identifying, discover, engine_counting
 from discreet.anonymity.search import Found
 from discreet.anonymity.writing import Statement, distinct, publishing
-from discreet.app.publishing.counted import Counted
+from discreet.app.publishers import target_of
+from discreet.app.publishing.counted import Counted, keeping
 from discreet.app.publishing.exposure import of_lengths, of_values, warnings
 from discreet.app.publishing.goals import Method
+from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Kind, Role, Table
-from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+from discreet.engines.publishing import arriving
 
 TEXT = (Kind.TEXT, Kind.CATEGORY)
 
@@ -139,23 +141,28 @@ class Release(Counted):
         path: str | Path,
         *,
         at_most: float | None = None,
-        others: Sequence[Path] = (),
+        others: Sequence[str | Path] = (),
         force: bool = False,
-    ) -> list[Path]:
+    ) -> list[Path | str]:
         """Attack it; where no bound is broken, publish it with certificate, report and a ledger's entry.
 
         `at_most` is what any attack may come to believe, `others` are releases that attackers have, too. With
-        `force` it is published though a bound is broken, which the certificate says. Returns the files.
+        `force` it is published though a bound is broken, as the certificate says. Returns what was written.
         """
         from discreet.app.publishing.releasing import publish, tried  # which know what a release is
 
         trial = tried(self, at_most=at_most, others=others, force=force)
-        return publish(self, Path(path), trial, at_most=at_most, forced=force)
+        return publish(self, path, trial, at_most=at_most, forced=force)
 
     def write_rows(self, path: str | Path) -> None:
-        """The published rows as a Parquet or CSV file, or as a table of a DuckDB file, and nothing beside."""
-        target = Target.of(path)
+        """The published rows as a file, or as a table of a DuckDB file or of the engine; nothing beside."""
+        target = target_of(self.policy, path)
         self.sources.require_elsewhere(target)
+        if target.kept:
+            with self._unchanged() as engine:
+                made = self._statement(engine)
+                keeping(engine).keep(made.sql, target.kept, made.lent)
+            return
         with arriving(target) as file, self._unchanged() as engine:
             made = self._statement(engine)
             engine.write(made.sql, file, made.lent)
@@ -203,7 +210,7 @@ class Release(Counted):
         return pl.from_arrow(self.to_arrow(force=force))
 
     @contextmanager
-    def _unchanged(self) -> Iterator[DuckDBPublisher]:
+    def _unchanged(self) -> Iterator[Publisher]:
         """The rows that were judged: files that changed since would be published without having been."""
         with self.sources.open() as engine:
             if engine.state != self.state:
@@ -213,7 +220,7 @@ class Release(Counted):
                 )
             yield engine
 
-    def _statement(self, engine: DuckDBPublisher) -> Statement:
+    def _statement(self, engine: Publisher) -> Statement:
         return publishing(
             self.subject,
             self.columns,
@@ -229,7 +236,7 @@ class Release(Counted):
         labels = self.recoding.labels[self.subject.quasi.index(name)]
         return "double" if any("." in label for label in labels) else "bigint"
 
-    def _pseudonyms(self, engine: DuckDBPublisher, column: str) -> pa.Table:
+    def _pseudonyms(self, engine: Publisher, column: str) -> pa.Table:
         """Which value becomes which pseudonym."""
         values = engine.count(distinct(self.subject, column)).secret.column("v")
         pseudonyms = next(each for each in self.goal.pseudonyms if each.column == column)

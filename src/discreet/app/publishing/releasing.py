@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from discreet.app.publishers import target_of
 from discreet.app.publishing.certificates import certificate, require_own_certificate, write_certificate
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.report import report, write_report
@@ -22,7 +23,7 @@ SIGNATURES = "signatures.parquet"
 
 
 def tried(
-    release: Release, *, at_most: float | None = None, others: Iterable[Path] = (), force: bool = False
+    release: Release, *, at_most: float | None = None, others: Iterable[str | Path] = (), force: bool = False
 ) -> Trial:
     """The trial of a release; refuses one of which an attack breaks a bound, unless by `force`."""
     trial = try_release(release, release.policy, at_most=at_most, others=others)
@@ -31,26 +32,26 @@ def tried(
 
 
 def publish(
-    release: Release, path: Path, trial: Trial, *, at_most: float | None = None, forced: bool = False
-) -> list[Path]:
+    release: Release, path: str | Path, trial: Trial, *, at_most: float | None = None, forced: bool = False
+) -> list[Path | str]:
     """Write the table, its certificate and its report; the ledger knows of it before there is a file.
 
     The certificate names the attacks of the trial, the bound that was set beside those of the models, and
     whether it was `forced` past them; no result. A release that later ones are to be chained to leaves its
     signatures beside it, for the custodian.
     """
-    target = Target.of(path)
+    target = target_of(release.policy, path)
     release.sources.require_elsewhere(target)
     require_own_certificate(target)
     document = report(release, trial)  # what can fail comes before anything is published
     content = certificate(release, trial=trial, stated=stated(at_most), forced=forced)
     _enter(release, release.policy, target, content)
     release.write_rows(path)
-    written = [path, write_certificate(content, target)]
+    written: list[Path | str] = [target.kept or Path(path), write_certificate(content, target)]
     if release.chain is not None:
         release.write_signatures(target.beside(SIGNATURES))
         written.append(target.beside(SIGNATURES))
-    return [*written, write_report(document, path)]
+    return [*written, write_report(document, target)]
 
 
 def _enter(release: Release, policy: Policy, target: Target, content: dict[str, object]) -> None:
@@ -62,5 +63,6 @@ def _enter(release: Release, policy: Policy, target: Target, content: dict[str, 
     with opened(policy) as ledger:
         models = ", ".join(model.name for model in release.goal.models)
         # where it is, so that what is published later can be tried together with it
-        placed = content | {"path": str(target.file.absolute()), "inner": target.table}
+        place = {"path": str(target.file.absolute()), "inner": target.table}
+        placed = content | ({"kept_as": target.kept} if target.kept else place)
         ledger.note_release(target.name, f"{release.name}, {models}", placed)

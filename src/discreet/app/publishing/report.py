@@ -47,9 +47,9 @@ SAYS = {
 }
 
 
-def write_report(document: Document, published: Path) -> Path:
+def write_report(document: Document, published: Target) -> Path:
     """Beside the published file, which others may read; it is for its owner alone."""
-    path = Target.of(published).beside("report.html")
+    path = published.beside("report.html")
     keep(document.as_html(), path)
     return path
 

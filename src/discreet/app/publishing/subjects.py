@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from glob import iglob
 from pathlib import Path
 
+from discreet.app.addresses import engine_of
 from discreet.app.drafting.roles import is_code, likely_role
-from discreet.app.policies import load
+from discreet.app.policies import engine_address, load
+from discreet.app.publishers import Columns, described
 from discreet.app.publishing import plain_files
 from discreet.core.errors import RequestError
 from discreet.core.hierarchies import HierarchyEntry, Missing
@@ -38,6 +40,7 @@ class Wanted:
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     population: str | None = None
     centred: Collection[str] = ()
+    engine: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,20 +58,25 @@ class Named:
 
 def resolve(wanted: Wanted) -> Named:
     """The table that was meant."""
-    policy = load(wanted.policy) if wanted.policy is not None else None
+    policy = None
+    if wanted.policy is not None:
+        policy = load(wanted.policy, engine=wanted.engine, anywhere=True)
+    engine = engine_in(policy, wanted.engine)
     remarks: tuple[str, ...] = ()
     if policy is not None and wanted.table in policy.tables:
         _refuse_options(wanted)
         name = wanted.table
     else:
         _refuse_source(wanted, policy)
-        policy, name = _of_file(wanted, policy)
-        remarks = plain_files.remarks(
-            schema_of(wanted.table), wanted.quasi, policy.hierarchies, wanted.centred
-        )
+        policy, name = _of_file(wanted, policy, engine)
+        if engine_of(policy.engine).scheme == "duckdb":
+            remarks = plain_files.remarks(
+                schema_of(wanted.table), wanted.quasi, policy.hierarchies, wanted.centred
+            )
     if wanted.population is None or wanted.population in policy.tables:
         return replace(table_of_policy(policy, name, wanted.population), remarks=remarks)
-    people = table_of_file(wanted.population, dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI))
+    roles = dict.fromkeys(_quasi(policy.tables[name]), Role.QUASI)
+    people = table_of(wanted.population, roles, engine=engine)
     _require_columns(wanted.population, people, _quasi(policy.tables[name]))
     policy = policy.model_copy(update={"tables": {**policy.tables, "population": people}})
     return Named(name=name, policy=policy, population="population", remarks=remarks)
@@ -84,6 +92,13 @@ def table_of_policy(policy: Policy, name: str, population: str | None) -> Named:
     if population is not None:
         _require_columns(population, policy.tables[population], _quasi(policy.tables[name]))
     return Named(name=name, policy=policy, population=population)
+
+
+def engine_in(policy: Policy | None, named: str | None) -> str:
+    """The address of the engine: the one that was named, or the policy's, or DuckDB's."""
+    if named is not None:
+        return engine_address(named)
+    return "duckdb" if policy is None else policy.engine
 
 
 def _refuse_options(wanted: Wanted) -> None:
@@ -122,8 +137,8 @@ def _refuse_source(wanted: Wanted, policy: Policy | None) -> None:
         )
 
 
-def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
-    if not Path(wanted.table).suffix:
+def _of_file(wanted: Wanted, policy: Policy | None, engine: str) -> tuple[Policy, str]:
+    if engine_of(engine).scheme == "duckdb" and not Path(wanted.table).suffix:
         known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
         raise RequestError(
             f"There is no table {wanted.table} in the policy and no such file.",
@@ -136,14 +151,17 @@ def _of_file(wanted: Wanted, policy: Policy | None) -> tuple[Policy, str]:
         raise RequestError(
             f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
         )
-    table = table_of_file(wanted.table, roles, wanted.hierarchies)
+    table = table_of(wanted.table, roles, wanted.hierarchies, engine=engine)
     _require_columns(wanted.table, table, [*roles, *wanted.hierarchies])
     if len(wanted.identifiers) == 1:  # its pseudonyms show which rows are one person's
         table = table.model_copy(update={"person": wanted.identifiers[0]})
     entries = {name: {"csv": file} for name, file in wanted.hierarchies.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
-    return made.model_copy(update={"ledger": policy.ledger if policy else made.ledger}), "table"
+    elsewhere = engine_of(engine).scheme != "duckdb" and engine_of(engine).reads(table.source)
+    there = {"engine": engine, "store": None if policy is None else policy.store} if elsewhere else {}
+    kept = {} if policy is None else {"ledger": policy.ledger}
+    return made.model_copy(update=there | kept), "table"
 
 
 def require_domains(wanted: Wanted, declared: Mapping[str, HierarchyEntry]) -> None:
@@ -158,23 +176,41 @@ def require_domains(wanted: Wanted, declared: Mapping[str, HierarchyEntry]) -> N
 
 
 def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
-    """Every column of a file, missing values as a group of their own but for those of sensitive columns.
+    """A file as a table; see `table_of`."""
+    return table_of(str(file), roles, hierarchies, engine="duckdb")
 
-    Numbers and dates are text, as nobody said what their bounds are, unless a hierarchy of theirs is given.
-    Nobody said of a column without a role that it may leave: what is called like an identifier does not.
+
+def table_of(
+    named: str, roles: Mapping[str, Role], hierarchies: Collection[str] = (), *, engine: str
+) -> Table:
+    """Every column of a file or of an engine's table.
+
+    Missing values are a group of their own, but for those of sensitive columns. Numbers and dates are text,
+    as nobody said what their bounds are, unless a hierarchy of theirs is given. Nobody said of a column
+    without a role that it may leave: what is called like an identifier does not.
     """
-    schema = schema_of(str(file))
-    unnamed = [at for at, (name, _) in enumerate(schema.columns, 1) if not WORD.fullmatch(name)]
+    source, found = _schema(named, engine)
+    unnamed = [at for at, (name, _) in enumerate(found, 1) if not WORD.fullmatch(name)]
     if unnamed:
         raise RequestError(
-            f"The name of column {unnamed[0]} of {file} must be letters, digits, blanks and . - _.",
+            f"The name of column {unnamed[0]} of {named} must be letters, digits, blanks and . - _.",
             hint="Give the column another name.",
         )
     columns = {
         name: _column(name, _kind(name, kind, listed=name in hierarchies), roles.get(name))
-        for name, kind in schema.columns
+        for name, kind in found
     }
-    return Table(source=schema.source, columns=columns)
+    return Table(source=source, columns=columns)
+
+
+def _schema(named: str, engine: str) -> tuple[str, Columns]:
+    """The source that a name means, and its columns."""
+    address = engine_of(engine)
+    source = address.named(named)
+    if address.scheme != "duckdb" and address.reads(source):
+        return source, described(engine, source)
+    schema = schema_of(source if address.text.startswith("duckdb:///") else named)
+    return schema.source, schema.columns
 
 
 def _column(name: str, kind: Kind, role: Role | None) -> Column:

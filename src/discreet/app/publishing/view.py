@@ -48,7 +48,7 @@ def as_object(release: Release) -> dict[str, object]:
     }
 
 
-def show(console: Console, release: Release, written: list[Path], trial: Trial) -> None:
+def show(console: Console, release: Release, written: list[Path | str], trial: Trial) -> None:
     """Columns, figures, risk before and after, beliefs, what attacks find, warnings."""
     console.print(_columns(release))
     console.print()

@@ -75,7 +75,7 @@ def publish(
     with arriving(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
         engine.write('SELECT * FROM "rows"', file)
     public = certificate(found, trial, at_most=at_most, forced=force)
-    written = (output, write_certificate(public, place), write_report(document, output))
+    written = (output, write_certificate(public, place), write_report(document, place))
     return Made(found=found, comparison=comparison, trial=trial, written=written)
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.app.addresses import PATHS
 from discreet.app.policies import load
-from discreet.app.publishing.subjects import table_of_file
+from discreet.app.publishing.subjects import engine_in, table_of
 from discreet.app.trials.bounds import Bound, from_object
 from discreet.app.trials.request import Request
 from discreet.attacks import Homogeneity
@@ -26,13 +28,17 @@ Certificate = Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class Attacked:
-    """A release as a file; `original` is the policy's table that it was made from, where that is known."""
+    """A release: a file, or a table of the engine, which has no digest.
 
-    path: Path
-    sha256: str
+    `original` is the policy's table that it was made from, where that is known.
+    """
+
+    name: str
+    sha256: str | None
     table: Table
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
+    engine: str = "duckdb"
     policy: Policy | None = None
     original: str | None = None
     person: str | None = None
@@ -48,29 +54,32 @@ def attacked(request: Request) -> Attacked:
             "attack: --column says how a register calls a column, and there is none.",
             hint="Name it with --knows.",
         )
-    path = Path(request.release)
-    table = table_of_file(path, {})
-    policy = None if request.policy is None else load(request.policy)
-    certificate = certificate_of(path)
+    policy = None
+    if request.policy is not None:
+        policy = load(request.policy, engine=request.engine, anywhere=True)
+    engine = engine_in(policy, request.engine)
+    table = table_of(request.release, {}, engine=engine)
+    name, certificate = Path(request.release).name, certificate_of(request.release)
     original = _original(request, policy, certificate, table)
     quasi, sensitive = _roles(request, policy, original, certificate)
     if not quasi:
         raise RequestError(
-            f"attack: nothing says which columns of {path.name} an attacker may know.",
+            f"attack: nothing says which columns of {name} an attacker may know.",
             hint="Name them with --quasi a,b and the secret ones with --sensitive c, or give the --policy.",
         )
     person = request.person or _person(policy, original, table)
-    _require_in_one(request, person, table, path)
-    for name in (*quasi, *sensitive):
-        if name not in table.columns:
+    _require_in_one(request, person, table, engine)
+    for column in (*quasi, *sensitive):
+        if column not in table.columns:
             raise RequestError(
-                f"attack: {path.name} has no column {name}.", hint=f"It has {', '.join(table.columns)}."
+                f"attack: {name} has no column {column}.", hint=f"It has {', '.join(table.columns)}."
             )
-    digest = digest_of(path)
+    digest = digest_of(table.source)
     return Attacked(
-        path=path,
+        name=name,
         sha256=digest,
         table=table,
+        engine=engine,
         quasi=quasi,
         sensitive=sensitive,
         policy=policy,
@@ -82,10 +91,10 @@ def attacked(request: Request) -> Attacked:
     )
 
 
-def certificate_of(path: Path) -> Certificate:
-    """What stands beside a published file; nothing where there is no certificate."""
-    file, inner = split(str(path))
-    stem = Path(file).stem
+def certificate_of(release: str | Path) -> Certificate:
+    """What stands beside a published file, or here for a table; nothing where there is no certificate."""
+    file, inner = split(str(release))
+    stem = Path(file).stem if Path(file).suffix.lower() in PATHS else Path(file).name
     own = stem if inner in ("", stem) else f"{stem}.{inner}"
     beside = Path(file).with_name(f"{own}.certificate.json")
     if not beside.is_file():
@@ -156,15 +165,18 @@ def _bounds(certificate: Certificate, *, people: bool) -> tuple[Bound, ...]:
     return tuple(each for each in bounds if same or each.column is None or each.attack == Homogeneity.name)
 
 
-def digest_of(path: Path) -> str:
-    """The SHA-256 of a file; of a table in one, that of the whole."""
-    with open(split(str(path))[0], "rb") as file:
+def digest_of(source: str | Path) -> str | None:
+    """The SHA-256 of a file; of a table in one, that of the whole. A table of an engine has none."""
+    place = split(str(source))[0]
+    if not os.path.isfile(place):
+        return None
+    with open(place, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _remarks(digest: str, certificate: Certificate) -> tuple[str, ...]:
+def _remarks(digest: str | None, certificate: Certificate) -> tuple[str, ...]:
     remarks = []
-    if certificate.get("sha256") not in (None, digest):
+    if digest is not None and certificate.get("sha256") not in (None, digest):
         remarks.append("The certificate beside the release is of a file with other content.")
     if certificate.get("forced"):
         remarks.append("It was published with --force, so that bounds of its certificate may be broken.")
@@ -186,13 +198,15 @@ def _pseudonym(person: str | None, certificate: Certificate, table: Table) -> st
     return next((name for name in (person, *declared) if name is not None and name in table.columns), None)
 
 
-def _require_in_one(request: Request, person: str | None, table: Table, path: Path) -> None:
+def _require_in_one(request: Request, person: str | None, table: Table, engine: str) -> None:
     """Refuse a person column that neither the release nor the register has."""
-    register = {} if request.knows is None else table_of_file(request.knows, {}).columns
-    if person is not None and person not in table.columns and person not in register:
+    if person is None or person in table.columns:
+        return
+    if request.knows is None or person not in table_of(request.knows, {}, engine=engine).columns:
+        name = Path(request.release).name
         raise RequestError(
-            f"attack: neither {path.name} nor a register has a column {person}.",
-            hint=f"{path.name} has {', '.join(table.columns)}.",
+            f"attack: neither {name} nor a register has a column {person}.",
+            hint=f"{name} has {', '.join(table.columns)}.",
         )
 
 

@@ -17,6 +17,7 @@ from discreet.attacks.counting import columns_of
 from discreet.attacks.known import Known
 from discreet.attacks.match_sets import MatchSets, match
 from discreet.attacks.published import from_release
+from discreet.core.engine import Publisher
 from discreet.engines.connection import quoted
 from discreet.engines.publishing import DuckDBPublisher
 
@@ -25,7 +26,7 @@ HOW = "by pseudonym"
 
 
 def joined(
-    engine: DuckDBPublisher,
+    engine: Publisher,
     about: Attacked,
     earlier: str,
     known: Known,
@@ -68,6 +69,6 @@ def _statement(about: Attacked, earlier: str, key: str, before: Mapping[str, str
     theirs = ", ".join(f"b.{quoted(name)} AS {quoted(label)}" for name, label in before.items())
     once = ", ".join(map(quoted, (key, *before)))
     return (
-        f"SELECT {ours}, {theirs} FROM {quoted(about.path.name)} AS a "
+        f"SELECT {ours}, {theirs} FROM {quoted(about.name)} AS a "
         f"JOIN (SELECT DISTINCT {once} FROM {quoted(earlier)}) AS b ON a.{by} = b.{by}"
     )

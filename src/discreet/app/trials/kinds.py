@@ -38,6 +38,7 @@ FITTING: dict[Release, tuple[str, ...]] = {
         "earlier_columns",
         "table",
         "person",
+        "engine",
     ),
     Release.RATINGS: (
         "title",

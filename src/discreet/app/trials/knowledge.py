@@ -17,7 +17,7 @@ from discreet.anonymity.compression import combine, compress
 from discreet.anonymity.hierarchies import Hierarchy, Spec, read_csv, spec_of
 from discreet.app.drafting.roles import likely_role
 from discreet.app.publishing.counted import hierarchies_of, subject_of
-from discreet.app.publishing.subjects import table_of_file
+from discreet.app.publishing.subjects import table_of
 from discreet.app.trials.attacked import Attacked
 from discreet.app.trials.by_pseudonym import joined
 from discreet.app.trials.meanings import declared_specs, meanings_of, over_covered
@@ -29,9 +29,9 @@ from discreet.attacks.counting import columns_of
 from discreet.attacks.known import Known, Register, everybody, from_register
 from discreet.attacks.match_sets import MatchSets, from_classes
 from discreet.attacks.published import PublishedTable, from_release
+from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
-from discreet.engines.publishing import DuckDBPublisher
 
 VICTIM = "the victim"
 PICKS = "They take each of the rows that fit a person for that person's with the same probability."
@@ -53,9 +53,9 @@ class Stage:
     joined: MatchSets | None = None
 
 
-def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
+def staged(engine: Publisher, request: Request, about: Attacked) -> Stage:
     """Release, knowledge and earlier release, matched."""
-    published = _published(engine, about.path.name, about)
+    published = _published(engine, about.name, about)
     facts = request.facts(about.sensitive)
     specs = _specs(request, about)
     meanings = meanings_of(published, specs)
@@ -65,7 +65,7 @@ def staged(engine: DuckDBPublisher, request: Request, about: Attacked) -> Stage:
         )
     known, knowledge, assumed = _known(engine, request, about, published, facts)
     readable = replace(published, hierarchies=_hierarchies(request, specs, known))
-    sets, unread = matched(readable, known, request.called, about.path.name)
+    sets, unread = matched(readable, known, request.called, about.name)
     earlier: tuple[MatchSets, ...] = ()
     both = None
     if request.earlier is not None:
@@ -108,12 +108,12 @@ def _picks(sets: MatchSets) -> tuple[str, ...]:
 
 def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[str, pa.Table]]:
     """The tables that an attack reads, under the names by which messages call them."""
-    tables, frames = {about.path.name: about.table}, {}
+    tables, frames = {about.name: about.table}, {}
     if request.earlier is not None:
-        tables[_earlier_name(request)] = table_of_file(Path(request.earlier), {})
+        tables[_earlier_name(request)] = table_of(request.earlier, {}, engine=about.engine)
     values = request.victim_values
     if request.knows is not None:
-        tables[_register_name(request)] = table_of_file(Path(request.knows), {})
+        tables[_register_name(request)] = table_of(request.knows, {}, engine=about.engine)
     elif values is not None:
         frames[VICTIM] = pa.table({name: [value] for name, value in values.items()})
     elif about.original is not None and about.policy is not None:
@@ -121,7 +121,7 @@ def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[s
     return tables, frames
 
 
-def _published(engine: DuckDBPublisher, name: str, about: Attacked) -> PublishedTable:
+def _published(engine: Publisher, name: str, about: Attacked) -> PublishedTable:
     person = about.person if about.person in columns_of(engine, name) else None
     return from_release(engine, name, quasi=about.quasi, sensitive=about.sensitive, person=person)
 
@@ -152,7 +152,7 @@ def _by_class(request: Request, published: PublishedTable, scene: Scene) -> Stag
 
 
 def _known(
-    engine: DuckDBPublisher,
+    engine: Publisher,
     request: Request,
     about: Attacked,
     published: PublishedTable,
@@ -182,14 +182,14 @@ def _known(
 
 
 def _register(
-    engine: DuckDBPublisher,
+    engine: Publisher,
     request: Request,
     about: Attacked,
     published: PublishedTable,
     facts: Mapping[str, Sequence[Fact]],
 ) -> tuple[Known, str, tuple[str, ...]]:
     name = _register_name(request)
-    columns = table_of_file(Path(request.knows or ""), {}).columns
+    columns = table_of(request.knows or "", {}, engine=about.engine).columns
     truth = tuple(each for each in about.sensitive if each in columns)
     register = Register(
         table=name,

@@ -7,16 +7,18 @@ the same table whose files are still where they were written are laid over the n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.anonymity.classes import Integers, Tuples
 from discreet.anonymity.grouping import classes_of_recoding
+from discreet.app.addresses import engine_of
 from discreet.app.policies import promise_of
+from discreet.app.publishers import publisher
 from discreet.app.publishing.goals import APART
 from discreet.app.publishing.release import Release
-from discreet.app.publishing.subjects import table_of_file
+from discreet.app.publishing.subjects import table_of
 from discreet.app.trials.bounds import Bound, of_models, ruled_out
 from discreet.app.trials.meanings import declared_specs, meanings_of
 from discreet.app.trials.table_attacks import Scene, attack_table
@@ -27,7 +29,7 @@ from discreet.attacks.match_sets import match, told
 from discreet.attacks.published import PublishedTable, from_recoding, from_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.sources import split
 
 if TYPE_CHECKING:
     from discreet.accounting.entries import OpenRelease
@@ -47,7 +49,7 @@ OVERLAP = (
 
 
 def try_release(
-    release: Release, policy: Policy, *, at_most: float | None = None, others: Iterable[Path] = ()
+    release: Release, policy: Policy, *, at_most: float | None = None, others: Iterable[str | Path] = ()
 ) -> Trial:
     """Run what fits on a release that is not written yet."""
     published = from_recoding(release.tuples, release.as_read, release.hierarchies, release.subject.person)
@@ -109,10 +111,11 @@ def _earlier(release: Release, policy: Policy) -> list[OpenRelease]:
 
 
 def _others(
-    release: Release, entries: Iterable[OpenRelease], named: Iterable[Path]
+    release: Release, entries: Iterable[OpenRelease], named: Iterable[str | Path]
 ) -> dict[str, PublishedTable]:
     """Other releases of the same table: those that are named, and those that are still there."""
-    files = {str(path.absolute()): path.name for path in named}
+    engine = engine_of(release.policy.engine)
+    files = {engine.named(str(each)): Path(each).name for each in named}
     files |= {file: each.name for each in entries if (file := _file(each, release))}
     often = Counter(files.values())
     names = {file: name if often[name] == 1 else file for file, name in files.items()}
@@ -152,8 +155,11 @@ def _pseudonyms(certificate: Mapping[str, object]) -> set[tuple[str, str]]:
 
 
 def _file(entry: OpenRelease, release: Release) -> str | None:
-    """Where an entry's file is, if it is still there and has the columns."""
+    """Where an entry's file or table is, if it is still there and has the columns."""
     certificate = entry.certificate
+    kept = str(certificate.get("kept_as", ""))
+    if kept:
+        return kept if set(_columns_at(kept, release)) >= set(release.subject.quasi) else None
     path, inner = str(certificate.get("path", "")), str(certificate.get("inner", ""))
     if not Path(path).is_file() or not _columns(certificate) >= set(release.subject.quasi):
         return None
@@ -165,17 +171,26 @@ def _columns(certificate: Mapping[str, object]) -> set[str]:
     return set(columns) if isinstance(columns, dict) else set()
 
 
+def _columns_at(kept: str, release: Release) -> Collection[str]:
+    """The columns of a release that the engine keeps; none where it is not there any more."""
+    try:
+        return table_of(kept, {}, engine=release.policy.engine).columns
+    except RequestError:
+        return ()
+
+
 def _read(name: str, file: str, release: Release) -> PublishedTable:
-    table = table_of_file(file, {})
+    engine = "duckdb" if Path(split(file)[0]).is_file() else release.policy.engine
+    table = table_of(file, {}, engine=engine)
     lacking = [name for name in release.subject.quasi if name not in table.columns]
     if lacking:
         raise RequestError(f"{name} has no column {lacking[0]}.", hint="Name another release of the table.")
     sensitive = [name for name in release.subject.sensitive if name in table.columns]
     hierarchies = {each.name: each for each in release.hierarchies}
     person = release.subject.person if release.subject.person in table.columns else None
-    with DuckDBPublisher({name: table}) as engine:
+    with publisher(engine, {name: table}) as opened:
         return from_release(
-            engine,
+            opened,
             name,
             quasi=release.subject.quasi,
             sensitive=sensitive,

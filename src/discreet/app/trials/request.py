@@ -49,6 +49,7 @@ class Request:
     epsilon: str | None = None
     original: str | None = None
     victims: int | None = None
+    engine: str | None = None
 
     @property
     def quasi_names(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discreet.app.policies import promise_of
+from discreet.app.publishers import publisher
 from discreet.app.trials.attacked import attacked
 from discreet.app.trials.by_pseudonym import runs_on
 from discreet.app.trials.knowledge import sources, staged
@@ -13,7 +14,6 @@ from discreet.app.trials.table_attacks import attack_table
 from discreet.app.trials.trial import Trial, judged
 from discreet.attacks.criteria import criteria
 from discreet.core.policy import Policy
-from discreet.engines.publishing import DuckDBPublisher
 
 Tell = Callable[[str], None]
 
@@ -23,7 +23,7 @@ def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
     about = attacked(request)
     tables, frames = sources(request, about)
     tell("matching people and rows")
-    with DuckDBPublisher(tables, frames) as engine:
+    with publisher(about.engine, tables, frames) as engine:
         stage = staged(engine, request, about)
         tell("attacking")
         runs, skipped = attack_table(stage.scene)
@@ -33,7 +33,7 @@ def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
     bounds = (*about.bounds, *request.bounds)
     policy = about.policy
     trial = Trial(
-        subject=about.path.name,
+        subject=about.name,
         knowledge=stage.knowledge,
         tried=judged(runs, bounds),
         skipped=skipped,

@@ -67,6 +67,9 @@ class Dialect(Protocol):
         """Whether they are equal or both NULL, in a form by which tables can be joined quickly."""
 
     def like(self, text: Piece, pattern: Piece) -> str: ...
+    def matches(self, text: Piece, pattern: str, *, alike: bool) -> str:
+        """Whether a constant pattern matches the whole of a text; `alike` if it begins with ALIKE."""
+
     def lower(self, text: Piece) -> str: ...
     def upper(self, text: Piece) -> str: ...
     def part(self, part: str, of: Piece) -> str: ...
@@ -98,6 +101,10 @@ class Dialect(Protocol):
     def digest(self, of: Sequence[Piece]) -> str: ...
     def scattered(self, of: Sequence[Piece]) -> str:
         """A fast hash, to order rows by."""
+
+
+ALIKE = "(?i)"
+"""What a pattern begins with that tells upper and lower case alike."""
 
 
 def unsupported(dialect: str, what: str) -> NoReturn:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from sqlglot import exp, parse_one
 
 from discreet.core.numerals import NUMBER, SPECIAL
-from discreet.engines.dialects.dialect import unsupported
+from discreet.engines.dialects.dialect import ALIKE, unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.marks import plain
 
@@ -135,6 +135,12 @@ class Postgres:
 
     def like(self, text: Piece, pattern: Piece) -> str:
         return f"({text.text} LIKE {pattern.text} ESCAPE '')"
+
+    def matches(self, text: Piece, pattern: str, *, alike: bool) -> str:
+        """What tells upper and lower case alike is said by the operator, and a word's end by \\y."""
+        words = f"substr({pattern}, {len(ALIKE) + 1 if alike else 1})"
+        whole = f"'^(?:' || replace({words}, '\\b', '\\y') || ')$'"
+        return f"({text.text} {'~*' if alike else '~'} ({whole}))"
 
     def lower(self, text: Piece) -> str:
         return f"(lower({text.text} COLLATE {ICU}) COLLATE {BYTES})"
@@ -448,4 +454,4 @@ CONSTANTS = frozenset(
     """Infinity NaN : - UTC year quarter month week day hour minute discreet.before discreet.after
     2000-01-01""".split()  # noqa: SIM905
 )
-CONSTANTS |= {"", "1 microsecond"}
+CONSTANTS |= {"", "1 microsecond", "^(?:", ")$", "\\b", "\\y"}

@@ -136,6 +136,9 @@ class SparkSql:
         slash = _literal("\\")
         return f"({text.text} LIKE replace({pattern.text}, {slash}, concat({slash}, {slash})))"
 
+    def matches(self, text: Piece, pattern: str, *, alike: bool) -> str:
+        return f"({text.text} RLIKE concat('^(?:', {pattern}, ')$'))"
+
     def lower(self, text: Piece) -> str:
         return f"lower({text.text})"
 
@@ -328,4 +331,4 @@ CONSTANTS = frozenset(
     """Infinity NaN : - year quarter month week day hour minute YEAR QUARTER MONTH WEEK DAY HOUR
     MINUTE""".split()  # noqa: SIM905
 )
-CONSTANTS |= {"", "\\"}
+CONSTANTS |= {"", "\\", "^(?:", ")$"}

@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.engines.dialects import kinds
+from discreet.engines.dialects.dialect import ALIKE, unsupported
 from discreet.engines.dialects.expressions import Expressions, Node, Writers
 from discreet.engines.dialects.kinds import Family, Piece
 from discreet.engines.dialects.scope import Scope
@@ -53,6 +54,17 @@ def substring(writer: Expressions, node: Any, scope: Scope) -> Piece:
     return Piece(text=f"(CASE WHEN {known} THEN {cut} END)", kind=kinds.TEXT)
 
 
+def matched(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    """Whether a pattern, one that every engine reads alike, matches the whole of a text."""
+    pattern = node.expression
+    if not (isinstance(pattern, exp.Literal) and pattern.is_string):
+        unsupported(writer.dialect.name, "a pattern that is no constant")
+    said = str(pattern.this)
+    text = _text(writer, node.this, scope)
+    written = writer.dialect.matches(text, writer.text(said), alike=said.startswith(ALIKE))
+    return Piece(text=written, kind=kinds.BOOLEAN)
+
+
 def _text(writer: Expressions, node: Node, scope: Scope) -> Piece:
     return writer.as_kind(writer.write(node, scope), kinds.TEXT)
 
@@ -63,4 +75,5 @@ WRITERS: Writers = {
     exp.Trim: trimmed,
     exp.Length: length,
     exp.Substring: substring,
+    exp.RegexpFullMatch: matched,
 }

@@ -1,0 +1,189 @@
+"""PostgreSQL as a publisher: a custodian's tables on a server, counted there and written anew.
+
+One state   everything from opening to closing is one transaction, which sees one state of the data: what is
+            written was judged.
+Lent        tables that statements join are temporary ones of the session, gone with their statement.
+Written     as a table of the schema that the policy lets us write to, with the transaction or not at all; or
+            as a file, to which rows come batch by batch. In the order of their values, so that nothing of the
+            order of rows gets through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from discreet.core.engine import State
+from discreet.core.errors import RequestError
+from discreet.core.policy import Table
+from discreet.core.values import Exact
+from discreet.engines import postgres, relations
+from discreet.engines.dialects import marks
+from discreet.engines.dialects.checking import Statements
+from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects.statements import Relation, Written
+from discreet.engines.faults import guarded
+from discreet.engines.postgres import DIALECT
+from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.relations import Origin, in_order, plain_texts
+
+NAME = re.compile(r"(?!discreet_)[A-Za-z_][A-Za-z0-9_]{0,62}")
+BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+NUMERIC = pa.decimal128(38, 9)
+
+
+class PostgreSQLPublisher:
+    """A `Publisher` over policy tables; `store` is the schema that may be written to."""
+
+    def __init__(self, address: str, tables: Mapping[str, Table], *, store: str | None = None) -> None:
+        self._store, self._numbers = store, count()
+        self._connection = postgres.connected(address, autocommit=True)
+        try:
+            guarded(lambda: postgres.run(self._connection, BEGIN))
+            self._origins = {
+                name: postgres.origin(self._connection, name, table.source, list(table.columns) or None)
+                for name, table in tables.items()
+            }
+            self._relations = relations.published(self._origins, DIALECT)
+        except BaseException:
+            self.close()
+            raise
+
+    def types(self, name: str) -> Mapping[str, str]:
+        """The columns of a table and their types, as DuckDB calls them."""
+        return self._origins[name].types
+
+    def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
+        with self._lending(lent or {}) as known:
+            statement, text = _checked(sql, known)
+            return guarded(lambda: Exact(postgres.selected(self._connection, text, statement)))
+
+    def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
+        with self._lending(lent or {}) as known, DuckDBPublisher({}) as writer:
+            statement, text = _checked(sql, known)
+            with closing(self._connection.cursor()) as cursor:
+                guarded(lambda: cursor.execute(in_order(text, len(statement.columns))))
+                reader = guarded(cursor.fetch_record_batch)
+                writer.receive(guarded(lambda: _numbered(reader, statement)), path)
+
+    def require_new(self, name: str) -> None:
+        """Refuse a table that there is, or one outside of the schema that may be written to."""
+        name = DIALECT.literal(self._place(name))
+        text = f"SELECT pg_catalog.to_regclass({name}) IS NULL AS free"
+        if not guarded(lambda: postgres.fetched(self._connection, text))["free"][0].as_py():
+            raise RequestError(
+                f"PostgreSQL: there is a table {name} already.", hint="Drop it, or name another."
+            )
+
+    def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
+        with self._lending(lent or {}) as known:
+            statement, text = _checked(sql, known)
+            ordered = in_order(text, len(statement.columns))
+            place = self._place(name)
+            for each in ("SET LOCAL statement_timeout = 0", f"CREATE TABLE {place} AS {ordered}"):
+                guarded(lambda each=each: postgres.run(self._connection, each))  # type: ignore[misc]
+        guarded(lambda: postgres.run(self._connection, "COMMIT"))
+
+    def is_read(self, file: Path, table: str = "") -> bool:
+        """No file is."""
+        return False
+
+    @cached_property
+    def state(self) -> State:
+        """How many rows there are, and the sum of their hashes."""
+        return [
+            (name, *guarded(lambda each=each: self._sum(each)))  # type: ignore[misc]
+            for name, each in self._origins.items()
+        ]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _sum(self, origin: Origin) -> tuple[object, ...]:
+        pieces = [
+            Piece(text=DIALECT.quoted(name), kind=kind) for name, kind in origin.relation.columns.items()
+        ]
+        hashed = f"CAST(sum(CAST({DIALECT.scattered(pieces)} AS numeric)) AS text)"
+        text = f"SELECT count(*) AS n, {hashed} AS h FROM {marks.plain(origin.text)} AS s"
+        row = postgres.fetched(self._connection, text).to_pylist()[0]
+        return row["n"], row["h"]
+
+    def _place(self, name: str) -> str:
+        """The table that a name means, in the schema of the policy's store."""
+        schema, _, table = name.rpartition(".")
+        if self._store is None:
+            raise RequestError(
+                "PostgreSQL: the policy names no schema that may be written to.",
+                hint="Add store: SCHEMA to it, or name a file that ends in .parquet or .csv.",
+            )
+        if schema not in ("", self._store) or not NAME.fullmatch(table):
+            raise RequestError(
+                f"PostgreSQL: {name} is no table that may be written.",
+                hint=f"Name one of letters, digits and underscores in the schema {self._store}.",
+            )
+        return f"{DIALECT.quoted(self._store)}.{DIALECT.quoted(table)}"
+
+    @contextmanager
+    def _lending(self, lent: Mapping[str, pa.Table]) -> Iterator[Mapping[str, Relation]]:
+        made = {name: self._lent(name, table) for name, table in lent.items()}
+        yield {**self._relations, **{name: origin.relation for name, (_, origin) in made.items()}}
+        for place, _ in made.values():
+            drop = f"DROP TABLE pg_temp.{place}"
+            guarded(lambda drop=drop: postgres.run(self._connection, drop))  # type: ignore[misc]
+
+    def _lent(self, name: str, table: pa.Table) -> tuple[str, Origin]:
+        """A temporary table, under a name that no other has."""
+        place = f"discreet_lent_{next(self._numbers)}"
+        guarded(lambda: _ingested(self._connection, place, plain_texts(table)))
+        return place, postgres.origin(self._connection, name, f"pg_temp.{place}")
+
+
+def _checked(sql: str, known: Mapping[str, Relation]) -> tuple[Written, str]:
+    statement = Statements(dialect=DIALECT, relations=known)(sql)
+    return statement, statement.text
+
+
+def _ingested(connection: Any, place: str, table: pa.Table) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.adbc_ingest(place, table, mode="create", temporary=True)
+        cursor.execute(f"ANALYZE pg_temp.{place}")
+
+
+def _numbered(reader: Any, statement: Written) -> pa.RecordBatchReader:
+    """Batches in which exact numbers, which the driver gives as text, are numbers."""
+    exact = {
+        place
+        for place, kind in enumerate(statement.columns.values())
+        if kind.family in (Family.DECIMAL, Family.WIDE)
+    }
+    fields = [
+        pa.field(field.name, NUMERIC if place in exact else field.type)
+        for place, field in enumerate(reader.schema)
+    ]
+    schema = pa.schema(fields)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            columns = [
+                column.cast(pa.string()).cast(NUMERIC) if place in exact else column
+                for place, column in enumerate(batch.columns)
+            ]
+            yield pa.record_batch(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
