@@ -137,7 +137,9 @@ def _naming(
             for name, value in (register.victim or {}).items()
         ]
         select = (
-            exp.select(exp.column("place", table="l"), exp.Min(this=text_of(register.person or "", "r")))
+            exp.select(
+                exp.column("place", table="l"), exp.Min(this=text_of(register.person or "", "r")).as_("name")
+            )
             .from_(exp.alias_(exp.table_(register.table, quoted=True), "r", table=True))
             .join(exp.alias_(exp.to_table(LOOKED_UP), "l", table=True), on=exp.and_(*matches, *wanted))
             .group_by(exp.Literal.number(1))
