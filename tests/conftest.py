@@ -56,7 +56,7 @@ class Steady:
 STEADY = Steady()
 
 
-class Together(LoadScopeScheduling):
+class Together(LoadScopeScheduling):  # type: ignore[misc]
     """Files go to workers as a whole, those of many tests first; all that needs Spark is one of them."""
 
     def _split_scope(self, nodeid: str) -> str:
