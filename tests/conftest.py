@@ -48,8 +48,8 @@ class Steady:
     def bytes(self, count: int) -> bytes:
         return self.generator.bytes(count)
 
-    def begin(self, item: pytest.Item) -> None:
-        name = f"{item.location[0]}::{item.name}"
+    def begin(self, item: pytest.Item, phase: str = "") -> None:
+        name = f"{item.location[0]}::{item.name}{phase}"
         self.generator = np.random.Generator(np.random.Philox(zlib.crc32(name.encode())))
 
 
@@ -72,7 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 def pytest_runtest_setup(item: pytest.Item) -> None:
     Randomness.__init__.__defaults__ = (STEADY.bytes,)
     object.__setattr__(SYSTEM, "source", STEADY.bytes)
-    STEADY.begin(item)
+    STEADY.begin(item, " setup")
 
 
 def pytest_runtest_call(item: pytest.Item) -> None:
