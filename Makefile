@@ -10,7 +10,7 @@ demo: .venv/.base
 
 # with one order of sets, as with one seed for what is drawn, a run repeats
 test: .venv/.dev
-	@PYTHONHASHSEED=0 $(BIN)/pytest -n auto --dist loadgroup -m "not night"
+	@PYTHONHASHSEED=0 $(BIN)/pytest -n auto -m "not night"
 
 check: .venv/.dev
 	$(BIN)/ruff check .
@@ -23,7 +23,7 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 
 night: .venv/.dev
-	@$(BIN)/pytest -n auto --dist loadgroup -m night
+	@$(BIN)/pytest -n auto -m night
 
 bench: .venv/.bench
 	@$(BIN)/python -m benchmarks.run

@@ -14,7 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling, Scheduling
 
 from discreet.app.sample import write, write_policy
 from discreet.core.randomness import SYSTEM, Randomness
@@ -44,21 +47,44 @@ class Steady:
     def bytes(self, count: int) -> bytes:
         return self.generator.bytes(count)
 
-    def begin(self, name: str) -> None:
+    def begin(self, item: pytest.Item, phase: str = "") -> None:
+        name = f"{item.location[0]}::{item.name}{phase}"
         self.generator = np.random.Generator(np.random.Philox(zlib.crc32(name.encode())))
 
 
 STEADY = Steady()
 
 
+class Together(LoadScopeScheduling):  # type: ignore[misc]
+    """Files go to workers as a whole, those of many tests first; all that needs Spark is one of them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        return "spark" if "spark" in test else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """The tests of a file share a worker, which makes servers, samples and kernels for them once."""
+    return Together(config, log)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     Randomness.__init__.__defaults__ = (STEADY.bytes,)
     object.__setattr__(SYSTEM, "source", STEADY.bytes)
-    STEADY.begin(item.nodeid)
+    STEADY.begin(item, " setup")
 
 
 def pytest_runtest_call(item: pytest.Item) -> None:
-    STEADY.begin(item.nodeid)  # whatever its fixtures have drawn: those of a session are made by one test
+    STEADY.begin(item)  # whatever its fixtures have drawn: those of a session are made by one test
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_hashes() -> Iterator[None]:
+    """Hashes of passwords are meant to take their time, and tests make hundreds of them."""
+    quick = PasswordHasher(time_cost=1, memory_cost=64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.app.users.users._hasher", lambda: quick)
+        yield
 
 
 @pytest.fixture

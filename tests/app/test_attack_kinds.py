@@ -35,7 +35,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     example["genomes"](folder, STUDY)
     known_as(pa.table({"snp": ["rs1", "rs1"], "frequency": [0.5, 0.5]}), str(folder / "twice.csv"))
     (folder / "census").mkdir()
-    example["census"](folder / "census", 1_500)
+    example["census"](folder / "census", 600)
     return folder
 
 

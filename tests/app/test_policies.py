@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discreet.app.ledger_addresses import file_beside, kept_at
@@ -419,7 +419,6 @@ def test_a_long_list_of_problems_is_cut(tmp_path: Path) -> None:
 
 @given(data=st.data())
 @example(data=None)
-@settings(max_examples=400)
 def test_whatever_happens_to_a_policy_it_is_read_or_refused(
     tmp_path: Path, data: st.DataObject | None
 ) -> None:

@@ -98,7 +98,7 @@ PERSONS = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(ROWS, min_size=1, max_size=25), st.lists(PERSONS, min_size=1, max_size=12))
 def test_match_sets_are_the_classes_that_cover_what_is_known(
     rows: list[tuple[str, ...]], people: list[tuple[str, ...]]
@@ -121,7 +121,7 @@ def test_match_sets_are_the_classes_that_cover_what_is_known(
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(tables.tables())
 def test_everybody_is_in_their_own_match_set_under_every_recoding(drawn: tables.Table) -> None:
     for recoding in (
@@ -155,7 +155,7 @@ def test_a_large_overlapping_release_is_matched_as_small_ones_are() -> None:
         assert (int(sets.rows[sets.group[place]]) if sets.group[place] >= 0 else 0) == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(tables.tables())
 def test_a_recoding_and_its_file_are_one_published_table(drawn: tables.Table) -> None:
     recoding = recode_locally(drawn.tuples, drawn.hierarchies, [KAnonymity(k=2)])

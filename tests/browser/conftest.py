@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.app.surveys import Served, served, write_survey
+from tests.conftest import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -21,9 +23,24 @@ def browser() -> Iterator[Browser]:
         pytest.skip("no chromium on this machine: apt-get install chromium")
     with sync_playwright() as playwright:
         # a sandbox of its own cannot be had in most containers
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"], timeout=1_000 * PATIENCE
+        )
+        for name in ("new_context", "new_page"):
+            setattr(browser, name, _patient(getattr(browser, name)))
         yield browser
         browser.close()
+
+
+def _patient(make: Callable[..., Page | BrowserContext]) -> Callable[..., Page | BrowserContext]:
+    """Pages that wait as long as it takes, where Playwright gives up after half a minute."""
+
+    def made(**options: Any) -> Page | BrowserContext:
+        found = make(**options)
+        found.set_default_timeout(1_000 * PATIENCE)
+        return found
+
+    return made
 
 
 @pytest.fixture

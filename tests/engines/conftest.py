@@ -17,13 +17,8 @@ def spark() -> Iterator[servers.SparkServer]:
         yield server
 
 
-@pytest.fixture(
-    params=[
-        pytest.param("postgres", marks=pytest.mark.xdist_group("postgres")),
-        pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
-    ]
-)
+@pytest.fixture(params=["postgres", "spark"])
 def server(request: pytest.FixtureRequest) -> Server:
-    """One after the other; Spark is heavy, so all of its tests run in one process."""
+    """One after the other."""
     found: Any = request.getfixturevalue(request.param)
     return found  # type: ignore[no-any-return]

@@ -145,7 +145,7 @@ ALL_KINDS = {f"x{number}": column for number, column in enumerate(KINDS)}
 
 
 @given(st.binary(max_size=200), st.sampled_from([",", ";", "\t", "|", "^"]))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_no_bytes_in_a_csv_file_make_it_fail(body: bytes, separator: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.csv"
@@ -172,7 +172,7 @@ WORDS = st.text() | st.sampled_from(
 
 
 @given(st.lists(WORDS.filter(lambda word: "\r" not in word), min_size=1, max_size=10))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_no_text_makes_any_kind_of_column_fail(words: list[str]) -> None:
     encodable = [word.encode("utf-8", "ignore").decode() for word in words]
     columns = {"i": {"type": "integer"}, **ALL_KINDS}

@@ -132,7 +132,7 @@ def test_names_that_only_look_alike_are_other_names(name: str) -> None:
         plan(f'SELECT COUNT(*) FROM "{name}"', POLICY, PROMISE, epsilon=1)
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
 def test_any_words_give_a_plan_or_a_refusal(soup: str) -> None:
     outcome(soup)
@@ -140,7 +140,7 @@ def test_any_words_give_a_plan_or_a_refusal(soup: str) -> None:
     outcome(f"SELECT {soup} FROM people GROUP BY sex")
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(st.sampled_from(VALID), st.integers(0, 2**32))
 def test_a_changed_question_gives_a_plan_or_a_refusal(question: str, seed: int) -> None:
     dice = chance.Random(seed)
@@ -152,7 +152,7 @@ def test_a_changed_question_gives_a_plan_or_a_refusal(question: str, seed: int) 
     outcome(" ".join(words))
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.text(max_size=200))
 def test_any_text_gives_a_plan_or_a_refusal(text: str) -> None:
     outcome(text)

@@ -93,8 +93,10 @@ def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
     return Reading(relation=relation, types={name: types[name.lower()] for name in source.table.columns})
 
 
-def unread(connection: duckdb.DuckDBPyConnection) -> str:
+def unread(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
     """How many rows of the CSV files just read were left out; empty for none."""
+    if source.files[0].suffix.lower() not in CSV:
+        return ""
     known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
     if connection.execute(known).fetchall() == [(0,)]:
         return ""

@@ -140,7 +140,7 @@ def _build(
 def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: Source) -> None:
     reading = sources.read(source, connection)
     connection.execute(ranking.create(source.name, policy, reading))
-    unread = sources.unread(connection)
+    unread = sources.unread(source, connection)
     if unread:
         CUSTODIAN.warning("table %s: %s rows could not be read and are left out", source.name, unread)
     for column in linking.awaited(source.name, policy):

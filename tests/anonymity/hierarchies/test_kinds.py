@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import (
@@ -229,6 +229,7 @@ def test_times_are_taken_by_their_day_in_utc() -> None:
     assert hierarchy.size == 2 * 86_400
 
 
+@settings(max_examples=25)
 @given(st.dates(date(1, 1, 1), date(9998, 1, 1)), st.integers(0, 4_000))
 def test_periods_are_nested_read_back_and_add_up(low: date, days: int) -> None:
     born = Dates(name="b", low=low, high=low + timedelta(days), periods=tuple(Period))

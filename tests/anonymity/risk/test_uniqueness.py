@@ -65,7 +65,7 @@ def test_pitman_expects_what_its_law_gives_over_all_partitions(theta: float, alp
     assert expected == pytest.approx(expected_uniques(theta, alpha, people))
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(SIZES)
 def test_the_fitted_law_is_likelier_than_any_on_a_grid(sizes: list[int]) -> None:
     number, often = np.unique(sizes, return_counts=True)
@@ -97,7 +97,7 @@ def test_snb_says_so_where_no_law_fits() -> None:
     assert shifted_negative_binomial(10, 0.01, 9.0, 0.9) is None
 
 
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(SIZES, st.sampled_from([0.01, 0.3, 0.9]))
 def test_estimates_are_numbers_of_people_in_the_population(sizes: list[int], fraction: float) -> None:
     found = uniqueness(of(sizes), fraction)

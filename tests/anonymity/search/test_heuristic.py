@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,14 +12,22 @@ import pytest
 from discreet.anonymity.classes import Tuples
 from discreet.anonymity.hierarchies.hierarchy import listed
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.search import classes_of, minimal, search
+from discreet.anonymity.search import classes_of, exploration, minimal, search
 from discreet.anonymity.search.optimal import PROVABLE
 from discreet.core.errors import RequestError
 from tests.anonymity.search.judges import Even
 
+LOOKS = 1_000  # that a second has, as long as the machine may take for one
 HIERARCHIES = [
     listed(f"column {j}", [(str(v), f"{v // 2}", f"{v // 4}", "*") for v in range(8)]) for j in range(12)
 ]
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time that passes whenever it is looked at, so that a search ends at the same place everywhere."""
+    looks = count()
+    monkeypatch.setattr(exploration, "time", SimpleNamespace(monotonic=lambda: next(looks) / LOOKS))
 
 
 def table(rows: int) -> Tuples:

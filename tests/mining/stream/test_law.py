@@ -24,7 +24,7 @@ from tests.statistical import FALSE_ALARM, assert_probability
 
 HERE, THERE = (2, 1, 1, 0), (1, 2, 1, 0)
 QUESTIONS = asked([1, 0, 0, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 1, 0])
-RUNS, AUDITED = 2_500, 1_000
+RUNS, AUDITED = 1_200, 1_000
 METHODS = pytest.mark.parametrize("method", ["median", "weights"])
 
 

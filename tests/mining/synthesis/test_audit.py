@@ -28,7 +28,7 @@ from tests.statistical import FALSE_ALARM
 SHAPE = (2, 2)
 SETS: tuple[Columns, ...] = ((0,), (1,), (0, 1))
 EPSILON = Fraction(1)
-RUNS = 600
+RUNS = 200
 
 
 def marginals(cells: Integers) -> Exact[dict[Columns, Integers]]:
@@ -111,7 +111,5 @@ def test_an_audit_comes_close_to_the_epsilon_of_one_measured_set() -> None:
         return lambda runs: [once() for _ in range(runs)]
 
     here, there = NEIGHBOURS[Relation.PRESENCE]
-    found = audit(
-        measured(here, 1), measured(there, 2), claimed=1, runs=20 * RUNS, confidence=1 - FALSE_ALARM
-    )
+    found = audit(measured(here, 1), measured(there, 2), claimed=1, runs=12_000, confidence=1 - FALSE_ALARM)
     assert 0.6 < found.lower_bound <= 1

@@ -75,8 +75,8 @@ def test_an_audit_of_a_histogram_comes_close_and_catches_a_person_with_two_rows(
             contingency.from_counter(plan, counter, random).noisy.tolist() for _ in range(runs)
         ]
 
-    kept = audit(drawn(3, 1), drawn(4, 2), claimed=1, runs=12_000, confidence=1 - FALSE_ALARM)
-    broken = audit(drawn(3, 1), drawn(5, 2), claimed=1, runs=12_000, confidence=1 - FALSE_ALARM)
+    kept = audit(drawn(3, 1), drawn(4, 2), claimed=1, runs=3_000, confidence=1 - FALSE_ALARM)
+    broken = audit(drawn(3, 1), drawn(5, 2), claimed=1, runs=3_000, confidence=1 - FALSE_ALARM)
     assert 0.6 < kept.lower_bound <= 1 < broken.lower_bound
 
 

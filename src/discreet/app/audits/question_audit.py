@@ -38,6 +38,7 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
 from discreet.sql.plan import Plan
+from discreet.sql.tree import scans
 
 PAIRS = 32
 RUNS = 20_000
@@ -109,12 +110,23 @@ class Scratch:
             return curator.plan(sql, epsilon=epsilon)
 
     def counts(self, plan: Plan, rows: Rows) -> Counts:
-        with DuckDB.open(prepare(self.under(rows), None)) as engine:
+        with DuckDB.open(prepare(self.under(rows, plan), None)) as engine:
             return count(plan, engine)
 
-    def under(self, rows: Rows) -> Policy:
-        """The policy over these rows."""
-        return written(self.policy, rows, self.folder / str(next(self.numbers)))
+    def under(self, rows: Rows, plan: Plan | None = None) -> Policy:
+        """The policy over these rows; for a plan, of the tables that it reads."""
+        policy = self.policy if plan is None else _about(self.policy, plan)
+        return written(policy, rows, self.folder / str(next(self.numbers)))
+
+
+def _about(policy: Policy, plan: Plan) -> Policy:
+    """The policy of the tables that a plan reads, and of those that links join to them."""
+    links = [{name, link.table} for name, table in policy.tables.items() for link in table.links.values()]
+    read = {each.table for each in scans(plan.question.rows)}
+    while more := set().union(*(link for link in links if link & read)) - read:
+        read |= more
+    tables = {name: table for name, table in policy.tables.items() if name in read}
+    return policy.model_copy(update={"tables": tables})
 
 
 def furthest(
