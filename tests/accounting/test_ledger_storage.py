@@ -154,7 +154,7 @@ def test_nothing_is_released_without_its_charge_whenever_the_process_is_killed(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
         cwd=Path(__file__).parents[2],
     )
     assert done.stderr == ""

@@ -49,6 +49,8 @@ def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
             each.start()
         for each in threads:
             each.join()
+        with doors[0].client("carl") as custodian:
+            assert "@" not in custodian.get("/api/policy").json()["ledger"]
         book = doors[0].curators.ledger
         book.verify()
         assert set(codes) == {200, 402}

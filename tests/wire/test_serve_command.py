@@ -25,7 +25,8 @@ def _started(*words: str) -> subprocess.Popen[str]:
 def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
     write_data(tmp_path)
     policy = str(tmp_path / "privacy.yaml")
-    server = _started("--policy", policy, "--http", "0", "--postgres", "0", "--json")
+    places = ["--http", "0", "--postgres", "0", "--ledger", "sqlite:///kept.db"]
+    server = _started("--policy", policy, *places, "--json")
     try:
         assert server.stdout is not None
         told = json.loads(server.stdout.readline())
@@ -39,6 +40,8 @@ def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         said = server.communicate(timeout=PATIENCE)
     assert (server.returncode, said[1]) == (0, "")
+    assert (tmp_path / "kept.db").exists()
+    assert not (tmp_path / "ledger.db").exists()
 
 
 def _choose_password(told: dict[str, Any]) -> None:

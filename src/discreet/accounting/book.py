@@ -15,11 +15,11 @@ from typing import Any
 
 from discreet.accounting.accountant import Accountant, Cost
 from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
-from discreet.accounting.notation import fraction_text, read
+from discreet.accounting.notation import amount, fraction_text, read
 from discreet.accounting.processes import is_alive, this_process
 from discreet.accounting.shares import require_room, within_share
 from discreet.accounting.storage import Rows, Storage
-from discreet.core.errors import RequestError
+from discreet.core.errors import BudgetError, RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 
 EVERYBODY = ""
@@ -97,7 +97,35 @@ class Book:
 
     def spent(self, owner: str) -> Accountant:
         """The sums of one account."""
-        query = "SELECT epsilon, rho, delta, events FROM account WHERE analyst = :owner"
+        return self._standing(owner)[0]
+
+    def account(self, analyst: str) -> Account:
+        spent, share, incident = self._standing(analyst)
+        return Account(
+            analyst=analyst,
+            share=share,
+            spent=spent.spent,
+            left=within_share(spent, share).left,
+            entries=spent.events,
+            incident=incident,
+        )
+
+    def require_room(self, analyst: str, charge: Cost) -> tuple[Accountant, Accountant]:
+        """What the analyst and everybody have spent, if there is room in the share and in the whole."""
+        own, share, incident = self._standing(analyst)
+        if incident is not None:
+            raise RequestError(
+                f"reserve: {analyst} is suspended since incident {incident}.",
+                hint="The custodian looks into it, and then clears it.",
+            )
+        everything = self.spent(EVERYBODY)
+        if not within_share(own, share).fits(charge) or not everything.fits(charge):
+            raise self._refusal(analyst, own, share, charge)
+        return own, everything
+
+    def _standing(self, owner: str) -> tuple[Accountant, Fraction, str | None]:
+        """The sums of an account, its share, and the incident that suspends it."""
+        query = "SELECT epsilon, rho, delta, events, share, incident FROM account WHERE analyst = :owner"
         row = self.rows.execute(query, {"owner": owner}).fetchone()
         if row is None and owner != EVERYBODY:
             raise RequestError(
@@ -106,20 +134,17 @@ class Book:
             )
         if row is None:
             raise self.storage.damaged("the sum of everything is missing")
-        epsilon, rho, delta = (self._number(text) for text in row[:3])
-        return self._accountant(epsilon, rho, delta, row[3])
+        epsilon, rho, delta, share = (self._number(text) for text in (*row[:3], row[4]))
+        return self._accountant(epsilon, rho, delta, row[3]), share, row[5]
 
-    def account(self, analyst: str) -> Account:
-        spent = self.spent(analyst)
-        query = "SELECT share, incident FROM account WHERE analyst = :analyst"
-        share, incident = self.rows.execute(query, {"analyst": analyst}).fetchone()
-        return Account(
-            analyst=analyst,
-            share=self._number(share),
-            spent=spent.spent,
-            left=within_share(spent, self._number(share)).left,
-            entries=spent.events,
-            incident=incident,
+    def _refusal(self, analyst: str, own: Accountant, share: Fraction, charge: Cost) -> BudgetError:
+        """What is left of the analyst's own share, and nothing about the others."""
+        left, whole = (amount(within_share(each, share).left) for each in (own, self.nothing))
+        secret = self.nothing.promise.secret
+        return BudgetError(
+            f"reserve: this costs {amount(charge, up=True)} for {secret.neighbours} neighbours; "
+            f"left to {analyst} is {left}, of a share of {whole}.",
+            hint=f"Ask for less: whatever costs at most {left} is accepted.",
         )
 
     def charge(self, owner: str, accountant: Accountant) -> None:
@@ -131,26 +156,31 @@ class Book:
             {**sums, "events": accountant.events, "owner": owner},
         )
 
-    def insert(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
-        """A new entry, reserved by this process; the accounts count it already."""
-        entry_id = self.spent(EVERYBODY).events
-        sums = {name: fraction_text(getattr(charge, name, 0)) for name in SUMS}
-        self.rows.execute(
-            f"INSERT INTO entry ({ENTRY}) VALUES (:id, :time, :analyst, :key, :question, :guarantee,"
-            " :epsilon, :rho, :delta, 'reserved', :process, NULL, :number)",
-            {
-                **sums,
-                "id": entry_id,
-                "time": now(),
-                "analyst": analyst,
-                "key": question_key,
-                "question": question,
-                "guarantee": guarantee,
-                "process": this_process(),
-                "number": self.spent(analyst).events,
-            },
-        )
-        return self.entry(entry_id)
+    def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
+        """Charge a question, if there is room: a new entry, reserved by this process, and grown accounts."""
+        own, everything = (each.spend(charge) for each in self.require_room(analyst, charge))
+        self.charge(analyst, own)
+        self.charge(EVERYBODY, everything)
+        row = {
+            "id": everything.events,
+            "time": now(),
+            "analyst": analyst,
+            "question_key": question_key,
+            "question": question,
+            "guarantee": guarantee,
+            **{name: fraction_text(getattr(charge, name, 0)) for name in SUMS},
+            "state": State.RESERVED.value,
+            "process": this_process(),
+            "incident": None,
+            "number": own.events,
+        }
+        self.insert(row)
+        return self.as_entry(row.values())
+
+    def insert(self, row: Mapping[str, object]) -> None:
+        """A row of the columns ENTRY."""
+        names = ", ".join(f":{name}" for name in row)
+        self.rows.execute(f"INSERT INTO entry ({ENTRY}) VALUES ({names})", row)
 
     def entry(self, entry_id: int) -> Entry:
         row = self.rows.execute(f"SELECT {ENTRY} FROM entry WHERE id = :id", {"id": entry_id}).fetchone()

@@ -33,7 +33,11 @@ class _Waiting(Generic[T]):
     value: T | None = None
     error: Exception | None = None
 
-    def attempt(self, rows: Rows) -> None:
+    def attempt(self, rows: Rows, *, alone: bool) -> None:
+        """Write, behind a savepoint where others write too, and go back to it where it fails."""
+        if alone:
+            self.value = self.work(rows)
+            return
         rows.execute("SAVEPOINT one")
         try:
             self.value = self.work(rows)
@@ -70,7 +74,7 @@ class GroupCommit:
         try:
             with self.transaction() as rows:
                 for each in together:
-                    each.attempt(rows)
+                    each.attempt(rows, alone=len(together) == 1)
         except Exception as error:
             for each in together:
                 each.error = error

@@ -32,12 +32,12 @@ from discreet.accounting.accountant import LEAK, Accountant, Cost
 from discreet.accounting.book import EVERYBODY, Book
 from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
 from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.notation import amount, knows, on_grid, write
+from discreet.accounting.notation import knows, on_grid, write
 from discreet.accounting.sentences import standing
 from discreet.accounting.shares import exact_shares, within_share
 from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
 from discreet.belief import Belief, Promise
-from discreet.core.errors import BudgetError, DiscreetError, InvalidParameterError, RequestError, require
+from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError, require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, require_count
 
@@ -114,22 +114,7 @@ class Ledger:
         # a law of the loss is not written down; what it is charged for holds of the release as well
         stated = write(guarantee if knows(guarantee) else cost)
         charge = _on_grid(cost)
-
-        def charged(book: Book) -> Entry:
-            account = book.account(analyst)
-            if account.incident is not None:
-                raise RequestError(
-                    f"reserve: {analyst} is suspended since incident {account.incident}.",
-                    hint="The custodian looks into it, and then clears it.",
-                )
-            own, everything = book.spent(analyst), book.spent(EVERYBODY)
-            if not within_share(own, account.share).fits(charge) or not everything.fits(charge):
-                raise self._refusal(account, charge)
-            book.charge(analyst, own.spend(charge))
-            book.charge(EVERYBODY, everything.spend(charge))
-            return book.insert(analyst, question_key, question_text, stated, charge)
-
-        entry = self._write(charged)
+        entry = self._write(lambda book: book.reserve(analyst, question_key, question_text, stated, charge))
         self._reserved.add(entry.id)
         return entry
 
@@ -261,15 +246,6 @@ class Ledger:
         finished = self._write(ended, after_data=True)
         self._reserved.discard(entry.id)
         return finished
-
-    def _refusal(self, account: Account, charge: Cost) -> BudgetError:
-        """What is left of the analyst's own share, and nothing about the others."""
-        left, whole = amount(account.left), amount(within_share(self._nothing, account.share).left)
-        return BudgetError(
-            f"reserve: this costs {amount(charge, up=True)} for {self.promise.secret.neighbours} neighbours; "
-            f"left to {account.analyst} is {left}, of a share of {whole}.",
-            hint=f"Ask for less: whatever costs at most {left} is accepted.",
-        )
 
 
 def _storage(address: str) -> Storage:

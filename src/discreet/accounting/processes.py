@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import cache
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -15,16 +16,27 @@ PROC = Path("/proc")
 
 def this_process() -> str:
     """The mark of the running process."""
-    return f"{_place()} {os.getpid()} {_started(os.getpid())}"
+    return _mark(os.getpid())
+
+
+@cache
+def _mark(pid: int) -> str:
+    return f"{_place()} {pid} {_started(pid)}"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark.cache_clear)  # numbers are used again
 
 
 def is_alive(mark: str) -> bool:
     """Whether the process with this mark still runs, as far as can be seen from here."""
+    if mark == this_process():
+        return True
     place, _, rest = mark.partition(" ")
     pid, _, started = rest.partition(" ")
     if place != _place() or not pid.isdigit():
         return False
-    if int(pid) == os.getpid() or PROC.joinpath("self").exists():
+    if PROC.joinpath("self").exists():
         return bool(started) and _started(int(pid)) == started
     return os.name == "posix" and _answers(int(pid))
 

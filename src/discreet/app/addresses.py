@@ -10,6 +10,7 @@ sc://…                  the same through Spark Connect
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,15 @@ def engine_of(text: str) -> EngineAddress:
     """
     scheme = text.partition(":")[0]
     return EngineAddress(text=text, scheme={"postgres": "postgresql"}.get(scheme, scheme))
+
+
+def without_login(address: str) -> str:
+    """The same address without user and password.
+
+    >>> without_login("postgresql://ann:secret@db.example/shop?sslmode=require"), without_login("ledger.db")
+    ('postgresql://db.example/shop?sslmode=require', 'ledger.db')
+    """
+    return re.sub(r"(?<=://)[^/?#]*@", "", address)
 
 
 def _is_path(text: str) -> bool:

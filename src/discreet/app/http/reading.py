@@ -9,6 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from discreet.app.addresses import without_login
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import Caller, Deciding, Door, Entered, Overseeing
 from discreet.app.http.releases import open_releases
@@ -24,7 +25,10 @@ def policy(caller: Entered, door: Door) -> dict[str, object]:
     """The policy: whole for a custodian, else what is public of it."""
     terms = door.curators.policy
     if caller.user.role is Role.CUSTODIAN:
-        return terms.model_dump(mode="json")
+        return terms.model_dump(mode="json") | {
+            "engine": without_login(terms.engine),
+            "ledger": without_login(terms.ledger),
+        }
     return public(terms) | {"analysts": _shares(door, caller)}
 
 
