@@ -126,9 +126,7 @@ def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
             "kind": f"differentially private {kind}",
             **terms,
             "relation": entry.guarantee.relation.value,
-            "belief": belief_object(
-                _alone(entry.analyst, book.promise, entry.charge), book.promise.posterior
-            ),
+            "belief": belief_object(alone, book.promise.posterior),
             "attacker": ATTACKER,
         },
     }
