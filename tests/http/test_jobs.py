@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -191,6 +193,22 @@ def test_what_can_be_refused_is_refused_before_a_job_begins(
     assert told.status_code == status, told.text
     assert "--" not in told.text
     assert len(carl.get("/api/jobs").json()["jobs"]) == before
+
+
+def test_what_is_cancelled_before_its_charge_costs_nothing(server: Server, carl: httpx.Client) -> None:
+    before = server.charges("bob")
+    with closing(sqlite3.connect(server.folder / "ledger.db", isolation_level=None)) as rival:
+        rival.execute("BEGIN IMMEDIATE")  # until it is over, nothing can be charged
+        first = carl.post("/api/jobs", json=SYNTHESIS | {"epsilon": 0.11}).json()["id"]
+        second = carl.post("/api/jobs", json=ANONYMIZATION).json()["id"]
+        assert carl.delete(f"/api/jobs/{second}").json()["state"] == "cancelled"
+        assert carl.delete(f"/api/jobs/{first}").status_code == 200
+        rival.execute("ROLLBACK")
+    told = followed(carl, first)
+    assert (told["state"], told["found"]) == ("cancelled", None)
+    assert server.charges("bob") == before
+    late = carl.delete(f"/api/jobs/{first}")
+    assert (late.status_code, late.json()["code"]) == (409, "too-late")
 
 
 def test_jobs_are_the_custodians_alone(server: Server, carl: httpx.Client) -> None:
