@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -136,6 +137,20 @@ def test_a_generalized_table_keeps_to_its_model_and_stands_in_the_ledger(
     assert carl.get(told["result"]).json()["models"][0]["name"] == "5-anonymity"
     assert {each["name"] for each in told["found"]["trial"]["attacks"]}
     assert len(server.curators.ledger.releases()) == before + 1
+
+
+def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    terms = "posterior: 50%, tail: 1e-3, secret: presence}"
+    (tmp_path / "privacy.yaml").write_text(WITH_ROLES.replace("posterior: 5%}", terms))
+    body = {"kind": "anonymize", "table": "people", "method": "private", "epsilon": 0.4, "delta": 2e-5}
+    with both_doors(tmp_path) as server, server.client("carl") as carl, server.client("bob") as bob:
+        assert carl.post("/api/jobs", json=body | {"k": 5}).status_code == 400
+        told = done(carl, body | {"analyst": "bob", "level": {"age": 4}})
+        assert carl.get(told["result"]).json()["kind"] == "differentially private generalization"
+        assert (server.charges("alice"), server.charges("bob")) == (0, 1)
+        (release,) = bob.get("/api/releases").json()["releases"]
+        assert (release["kind"], release["analyst"]) == ("generalization", "bob")
 
 
 def test_a_table_that_meets_no_model_is_refused_to_the_custodian_and_not_published(
