@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -137,6 +140,20 @@ def test_a_generalized_table_keeps_to_its_model_and_stands_in_the_ledger(
     assert len(server.curators.ledger.releases()) == before + 1
 
 
+def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    terms = "posterior: 50%, tail: 1e-3, secret: presence}"
+    (tmp_path / "privacy.yaml").write_text(WITH_ROLES.replace("posterior: 5%}", terms))
+    body = {"kind": "anonymize", "table": "people", "method": "private", "epsilon": 0.4, "delta": 2e-5}
+    with both_doors(tmp_path) as server, server.client("carl") as carl, server.client("bob") as bob:
+        assert carl.post("/api/jobs", json=body | {"k": 5}).status_code == 400
+        told = done(carl, body | {"analyst": "bob", "level": {"age": 4}})
+        assert carl.get(told["result"]).json()["kind"] == "differentially private generalization"
+        assert (server.charges("alice"), server.charges("bob")) == (0, 1)
+        (release,) = bob.get("/api/releases").json()["releases"]
+        assert (release["kind"], release["analyst"]) == ("generalization", "bob")
+
+
 def test_a_table_that_meets_no_model_is_refused_to_the_custodian_and_not_published(
     server: Server, carl: httpx.Client
 ) -> None:
@@ -192,6 +209,22 @@ def test_what_can_be_refused_is_refused_before_a_job_begins(
     assert told.status_code == status, told.text
     assert "--" not in told.text
     assert len(carl.get("/api/jobs").json()["jobs"]) == before
+
+
+def test_what_is_cancelled_before_its_charge_costs_nothing(server: Server, carl: httpx.Client) -> None:
+    before = server.charges("bob")
+    with closing(sqlite3.connect(server.folder / "ledger.db", isolation_level=None)) as rival:
+        rival.execute("BEGIN IMMEDIATE")  # until it is over, nothing can be charged
+        first = carl.post("/api/jobs", json=SYNTHESIS | {"epsilon": 0.11}).json()["id"]
+        second = carl.post("/api/jobs", json=ANONYMIZATION).json()["id"]
+        assert carl.delete(f"/api/jobs/{second}").json()["state"] == "cancelled"
+        assert carl.delete(f"/api/jobs/{first}").status_code == 200
+        rival.execute("ROLLBACK")
+    told = followed(carl, first)
+    assert (told["state"], told["found"]) == ("cancelled", None)
+    assert server.charges("bob") == before
+    late = carl.delete(f"/api/jobs/{first}")
+    assert (late.status_code, late.json()["code"]) == (409, "too-late")
 
 
 def test_jobs_are_the_custodians_alone(server: Server, carl: httpx.Client) -> None:

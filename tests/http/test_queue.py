@@ -132,6 +132,7 @@ def test_after_a_restart_the_document_is_there_and_what_was_found_on_data_is_not
         jobs.close()
         assert job.outcome is not None
         assert job.outcome.found == CANARY
+        assert [each.name for each in Path(path).parent.glob("ledger.releases/*")] == []
     with UserFile(path) as file:
         found = Jobs(file).find(job.id)
         assert found is not None

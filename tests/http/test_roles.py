@@ -198,6 +198,8 @@ def test_every_release_is_certified_and_an_analyst_reads_the_own_ones_alone(serv
             for each in seen[user]:
                 place = f"{each['analyst']}/{each['id']}" if each["private"] else each["id"]
                 assert client.get(f"/api/releases/{place}").json() == each
+            newest = client.get("/api/releases", params={"last": 1}).json()
+            assert (newest["releases"], newest["all"]) == (seen[user][-1:], len(seen[user]))
     own = {
         user: [(each["analyst"], each["id"]) for each in found if each["private"]]
         for user, found in seen.items()

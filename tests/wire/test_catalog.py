@@ -26,6 +26,8 @@ ABOUT = [
     "SELECT current_setting('server_version')",
     "SELECT c.relname FROM ((pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace) JOIN pg_attribute a ON"
     " a.attrelid = c.oid) LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum",
+    "SELECT s.n, k.i FROM generate_series(1, array_upper(current_schemas(false), 1)) AS s(n),"
+    " (SELECT generate_series(array_lower(conkey, 1), array_upper(conkey, 1)) AS i FROM pg_constraint) AS k",
     "SELECT row_number() OVER (PARTITION BY attrelid ORDER BY attnum), nullif(attname, '') FROM pg_attribute",
     "SELECT CASE nspname ~ '^pg_' WHEN true THEN 'SYSTEM' ELSE 'USER' END FROM pg_catalog.pg_namespace"
     " WHERE nspname <> (pg_catalog.current_schemas(true))[1]",
@@ -46,6 +48,14 @@ ELSEWHERE = [
     ("SELECT * INTO x FROM pg_class", "0A000"),
     ("WITH x AS (DELETE FROM pg_class RETURNING 1) SELECT * FROM x", "42501"),
     ("SELECT repeat('x', 1000000000)", "42883"),
+    ("SELECT generate_series(1, 1000000000) FROM pg_class", "42883"),
+    ("SELECT n FROM pg_class, generate_series(5, 10) AS s(n)", "42883"),
+    ("SELECT n FROM pg_class, people, generate_series(1, 10) AS s(n)", "0A000"),
+    (
+        "SELECT a.*, b.*, c.* FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d,"
+        " pg_attribute e",
+        "0A000",
+    ),
 ]
 
 

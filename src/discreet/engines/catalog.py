@@ -2,7 +2,8 @@
 
 Holds       what it is given, which is names, types and declared bounds. It is another database than the one
             that counts, and shut off like it.
-Limits      one SELECT at a time, in a read-only transaction, in little memory, for a few seconds.
+Limits      one SELECT at a time, in a read-only transaction, in little memory, for a few seconds; an answer
+            that is larger than any schema is not given.
 Faults      are refusals here, in a constant text: nothing that is asked of a schema touches anybody's data.
 """
 
@@ -20,6 +21,7 @@ from discreet.engines.connection import connect, quoted, shut_off
 MEMORY = "256MiB"
 SECONDS = 5.0
 ROWS = 100_000
+BYTES = 16 << 20
 ARRIVING = "_discreet_arriving"
 
 
@@ -59,9 +61,12 @@ class SchemaDatabase:
             clock.start()
             try:
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
-                return cursor.sql(select).limit(ROWS).to_arrow_table()
+                found = cursor.sql(select).limit(ROWS).to_arrow_table()
             finally:
                 clock.cancel()
+        if found.nbytes > BYTES:
+            raise duckdb.OutOfMemoryException
+        return found
 
     def close(self) -> None:
         self._connection.close()

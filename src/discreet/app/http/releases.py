@@ -10,11 +10,15 @@ Charged     Answers, models, synthetic tables and counts, by the analyst whose t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
-from discreet.accounting.accountant import Accountant
+from discreet.accounting.accountant import Accountant, Cost
 from discreet.accounting.entries import Entry, OpenRelease, State
 from discreet.accounting.ledger import Ledger
 from discreet.app.counts.job import ATTACKER
@@ -24,6 +28,7 @@ from discreet.app.http.entering import Caller, Door, Entered
 from discreet.app.http.errors import MissingError
 from discreet.app.ledger_object import belief_object, entry_object, release_object
 from discreet.app.users import Role
+from discreet.belief import Belief, Promise
 
 router = APIRouter(prefix="/api/releases", tags=["reading"])
 PRIVATE = {"path", "inner"}
@@ -36,14 +41,21 @@ KINDS = {
     "anonymize": "generalization",
 }
 STATED = ("question", "epsilon", "rho", "delta", "guarantee")
+USUAL, MOST, KEPT = 100, 10_000, 10_000
+Last = Annotated[int, Query(ge=1, le=MOST, description="How many of them.")]
 HINT = "GET /api/releases lists them."
 
 
 @router.get("")
-def releases(caller: Entered, door: Door) -> dict[str, object]:
-    """Everything that was released, with certificates, in the order of time."""
-    found = [*open_releases(door, caller), *_charged(door, caller)]
-    return {"releases": sorted(found, key=lambda each: str(each["time"]))}
+def releases(caller: Entered, door: Door, last: Last = USUAL) -> dict[str, object]:
+    """What was released, with certificates, in the order of time; the last ones of all that there are."""
+    book, whole = door.curators.ledger, caller.user.role is Role.CUSTODIAN
+    found: list[tuple[datetime, Callable[[], dict[str, object]]]] = [
+        *((each.time, partial(_open, each, whole=whole)) for each in book.releases()),
+        *((each.time, partial(_certified, book, each, number)) for number, each in _charged(door, caller)),
+    ]
+    shown = sorted(found, key=lambda each: each[0])[-last:]
+    return {"releases": [told() for _, told in shown], "all": len(found)}
 
 
 @router.get("/{number}", responses=MISSING)
@@ -58,9 +70,9 @@ def release(number: int, caller: Entered, door: Door) -> dict[str, object]:
 @router.get("/{analyst}/{number}", responses=MISSING)
 def charged(analyst: str, number: int, caller: Entered, door: Door) -> dict[str, object]:
     """One release that was charged to an analyst, with its certificate."""
-    for each in _charged(door, caller):
-        if (each["analyst"], each["id"]) == (analyst, number):
-            return each
+    for place, each in _charged(door, caller):
+        if (each.analyst, place) == (analyst, number):
+            return _certified(door.curators.ledger, each, place)
     raise MissingError("There is no such release.", hint=HINT)
 
 
@@ -85,12 +97,13 @@ def _open(each: OpenRelease, *, whole: bool) -> dict[str, object]:
     return {"id": each.id, "private": False, "kind": kind} | release_object(each) | {"certificate": shown}
 
 
-def _charged(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
+def _charged(door: HttpDoor, caller: Caller) -> list[tuple[int, Entry]]:
+    """What was charged to analysts and released, each by its place among that analyst's own."""
     book = door.curators.ledger
     own = caller.user.role is Role.ANALYST
     analysts = [caller.asks_as] if own else [each.analyst for each in book.accounts()]
     return [
-        _certified(book, entry, number)
+        (number, entry)
         for analyst in analysts
         for number, entry in enumerate(book.entries(analyst), 1)
         if entry.state is State.SETTLED
@@ -100,7 +113,7 @@ def _charged(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
 def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
     told = entry_object(entry)
     kind = KINDS.get(entry.question.split(maxsplit=1)[0].lower(), "counts")
-    alone = Accountant(book.promise).spend(entry.charge).belief()
+    alone = _alone(entry.analyst, book.promise, entry.charge)
     terms = {name: told[name] for name in STATED if name in told}
     return {
         "id": number,
@@ -117,3 +130,9 @@ def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
             "attacker": ATTACKER,
         },
     }
+
+
+@lru_cache(KEPT)
+def _alone(analyst: str, promise: Promise, charge: Cost) -> Belief:
+    """What one release does to a belief; kept for each analyst apart, as it takes longer the first time."""
+    return Accountant(promise).spend(charge).belief()

@@ -26,6 +26,7 @@ from discreet.app.synthesis import view as synthesis_view
 from discreet.app.synthesis.synthesizing import Wish, planned
 from discreet.app.trials import view as attack_view
 
+LONGEST_NAME = 200
 OF_SYNTHESIS = ("preparing", "synthesizing", "attacking", "comparing", "writing")
 OF_ANONYMIZATION = ("counting", "searching", "attacking", "writing")
 OF_SAMPLING = ("counting", "writing")
@@ -103,7 +104,7 @@ def audit(door: HttpDoor, body: Audit) -> Work:
         told = auditing.as_object(found, beliefs)
         return Outcome(found=told, document=told)
 
-    return Work(kind=body.kind, name="audit", stages=OF_AUDITS, do=do)
+    return Work(kind=body.kind, name=f"audit {body.audited[:LONGEST_NAME]}", stages=OF_AUDITS, do=do)
 
 
 def _output(folder: Path, body: Synthesize | Anonymize) -> Path:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,14 +28,20 @@ class JobBook:
         self._file = file
         self._process = this_process()
 
-    def folder(self, job: Job) -> Path:
+    @contextmanager
+    def folder(self, job: Job) -> Iterator[Path]:
         """Where a job writes: beside the users, for their owner alone; in passing, where these are, too."""
-        if not self._file.path.endswith(ENDING):
-            return Path(tempfile.mkdtemp(prefix="discreet-release-"))
-        folder = Path(f"{self._file.path.removesuffix(ENDING)}.releases").absolute()
-        folder.mkdir(mode=0o700, exist_ok=True)
-        (folder / job.id).mkdir(mode=0o700)
-        return folder / job.id
+        if self._file.path.endswith(ENDING):
+            place = Path(f"{self._file.path.removesuffix(ENDING)}.releases").absolute() / job.id
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            place.mkdir(mode=0o700)
+        else:
+            place = Path(tempfile.mkdtemp(prefix="discreet-release-"))
+        try:
+            yield place
+        finally:
+            with suppress(OSError):  # something was written
+                place.rmdir()
 
     def add(self, job: Job) -> None:
         values = (*_row(job), self._process)

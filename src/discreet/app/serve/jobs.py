@@ -12,7 +12,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from discreet.app.commands.progress import Tell
-from discreet.app.serve.job import CancelledError, FullError, Job, JobState, StoppedError, TooLateError, Work
+from discreet.app.serve.job import (
+    CancelledError,
+    FullError,
+    Job,
+    JobState,
+    Outcome,
+    StoppedError,
+    TooLateError,
+    Work,
+)
 from discreet.app.serve.job_book import JobBook
 from discreet.app.users.user_file import UserFile
 from discreet.core.errors import DiscreetError
@@ -84,12 +93,16 @@ class Jobs:
             job.state = JobState.RUNNING
             self._book.note(job)
         try:
-            job.finish(guarded(lambda: work.do(self._tell(job, work), self._book.folder(job))))
+            job.finish(guarded(lambda: self._done(job, work)))
         except CancelledError:
             job.leave()
         except DiscreetError as error:
             job.fail(error)
         self._book.note(job)
+
+    def _done(self, job: Job, work: Work) -> Outcome:
+        with self._book.folder(job) as folder:
+            return work.do(self._tell(job, work), folder)
 
     def _tell(self, job: Job, work: Work) -> Tell:
         def tell(text: str, share: float | None = None) -> None:
