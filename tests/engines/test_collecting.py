@@ -17,6 +17,7 @@ from discreet.local.collecting import tallied
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
 from tests.engines.servers import PostgresServer, Server
+from tests.engines.support import shows
 from tests.engines.test_asking import address
 
 OPERATORS = {
@@ -71,6 +72,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return " ".join(capsys.readouterr().err.split())
 
 
+@shows("`collect estimate`, of every kind of reports")
 def test_reports_are_counted_alike_wherever_they_stand(server: Server) -> None:
     tables = {name: sent(name) for name in OPERATORS}
     there = server.put(tables)

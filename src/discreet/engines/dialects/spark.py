@@ -25,7 +25,10 @@ ZERO = "CAST(0 AS DOUBLE)"
 POSITIVE, NEGATIVE = rf"(?i)^{BLANKS}[+]?(inf|infinity){BLANKS}$", rf"(?i)^{BLANKS}[-](inf|infinity){BLANKS}$"
 NOT_A_NUMBER = rf"(?i)^{BLANKS}[+-]?nan{BLANKS}$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
-CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.][0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+CLOCK = (
+    r"((?: +|T)([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.][0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+)
+MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 TYPES = {
     Family.BOOLEAN: "BOOLEAN",
     Family.INTEGER: "BIGINT",
@@ -140,7 +143,7 @@ class SparkSql:
         return f"lower({text.text})"
 
     def upper(self, text: Piece) -> str:
-        return f"upper({text.text})"
+        return f"upper(replace({text.text}, 'ß', 'ẞ'))"  # elsewhere two letters
 
     def part(self, part: str, of: Piece) -> str:
         moment = f"CAST({of.text} AS TIMESTAMP)"
@@ -238,12 +241,26 @@ _DOUBLE_INTEGER = (
     "(CASE WHEN {x} >= -9.223372036854775808E18 AND {x} < 9.223372036854775808E18 "
     "THEN CAST(rint({x}) AS BIGINT) END)"
 )
+_JAVA = "CAST({x} AS STRING)"
+_EXPONENT = f"regexp_extract({_JAVA}, 'E-?([0-9]+)$', 1)"
+_WITH_EXPONENT = (
+    f"concat(regexp_replace({_JAVA}, '([.]0)?E.*$', ''), CASE WHEN abs({{x}}) >= 1 THEN 'e+' ELSE 'e-' END, "
+    f"lpad({_EXPONENT}, greatest(2, length({_EXPONENT})), '0'))"
+)
+
+
+def _written_out(places: int) -> str:
+    return f"regexp_replace(CAST(CAST({_JAVA} AS DECIMAL(38, {places})) AS STRING), '0+$', '')"
+
+
 _DOUBLE_TEXT = (
     f"(CASE WHEN {{x}} = {NAN} THEN 'nan' WHEN {{x}} = {INFINITY} THEN 'inf' "
-    f"WHEN {{x}} = -{INFINITY} THEN '-inf' "
-    "WHEN abs({x}) < 1E16 AND {x} = rint({x}) AND {x} <> 0 "
-    "THEN concat(CAST(CAST({x} AS BIGINT) AS STRING), '.0') "
-    "ELSE CAST({x} AS STRING) END)"
+    f"WHEN {{x}} = -{INFINITY} THEN '-inf' WHEN {{x}} = 0 THEN {_JAVA} "
+    "WHEN abs({x}) < 1E16 AND {x} = rint({x}) THEN concat(CAST(CAST({x} AS BIGINT) AS STRING), '.0') "
+    "WHEN abs({x}) < 9E-324 THEN concat(CASE WHEN {x} < 0 THEN '-' ELSE '' END, '5e-324') "
+    f"WHEN abs({{x}}) >= 1E16 OR abs({{x}}) < 1E-4 THEN {_WITH_EXPONENT} "
+    f"WHEN abs({{x}}) >= 1E7 THEN {_written_out(18)} "
+    f"WHEN abs({{x}}) < 1E-3 THEN {_written_out(30)} ELSE {_JAVA} END)"
 )
 _TEXT_BOOLEAN = (
     "(CASE WHEN lower({x}) IN ('true', 't', 'yes', 'y', '1') THEN TRUE "
@@ -269,7 +286,7 @@ _OFFSET = (
 _DECIMALS = f"substr(regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 10), 2, 6)"
 _MICROS = f"coalesce(CAST(rpad({_DECIMALS}, 6, '0') AS INT), 0)"
 _TEXT_TIMESTAMP = (
-    f"(CASE WHEN {_IS_DATED} AND {_IS_TIME} AND {_field(1)} > 0 "
+    f"(CASE WHEN {_IS_DATED} AND {{x}} RLIKE {_literal(DAY + MOMENT)} AND {_IS_TIME} AND {_field(1)} > 0 "
     f"THEN timestamp_micros(unix_micros(CAST({_MADE} AS TIMESTAMP)) "
     f"+ 1000000L * (60 * (60 * {_HOUR} + {_MINUTE} - {_OFFSET}) + {_SECOND}) + {_MICROS}) END)"
 )
@@ -308,7 +325,9 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_T, _T): "{x}",
     (_A, _T): _AS_TEXT,
     (_A, _S): "CAST({x} AS TIMESTAMP)",
+    (_A, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS BOOLEAN)",
     (_S, _A): "CAST({x} AS DATE)",
+    (_S, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS BOOLEAN)",
     (_S, _T): _AS_TEXT,
     (_Z, _S): "CAST({x} AS TIMESTAMP)",
     (_Z, _A): "CAST({x} AS DATE)",
@@ -328,4 +347,4 @@ CONSTANTS = frozenset(
     """Infinity NaN : - year quarter month week day hour minute YEAR QUARTER MONTH WEEK DAY HOUR
     MINUTE""".split()  # noqa: SIM905
 )
-CONSTANTS |= {"", "\\"}
+CONSTANTS |= {"", "\\", "ß", "ẞ"}
