@@ -15,8 +15,10 @@ from discreet.sql.scalars import CASTS
 COLUMNS = ("steps", "whole", "price", "float", "word", "kind", "flag", "day", "near", "time")
 NUMBERS = ("steps", "whole", "price", "float")
 SIGNS = {"equal": "=", "unequal": "<>", "less": "<", "at_most": "<=", "more": ">", "at_least": ">="}
-PAIRS = ("steps {0} price", "whole {0} float", "word {0} 'a'", "word {0} UPPER(word)", "kind {0} 'a'")
-PAIRS += ("day {0} near", "day {0} '2020-02-29'", "whole {0} 2", "float {0} 0.1", "time {0} time")
+PAIRS = (
+    *("steps {0} price", "whole {0} float", "word {0} 'a'", "word {0} UPPER(word)", "kind {0} 'a'"),
+    *("day {0} near", "day {0} '2020-02-29'", "whole {0} 2", "float {0} 0.1", "time {0} time"),
+)
 
 
 def _computed(sign: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,19 +35,21 @@ from tests.sql.test_expressions import read
 TOGETHER = 60
 TERMS = hostile.policy("t.parquet")
 REMAINDERS = ("float % price", "price % 0.5", "float % 3")
+BY_DAY = {"postgresql": 1000, "spark": 2}
 LAST = {"postgresql": REMAINDERS}
 """Cases that an engine refuses by name."""
 Values = dict[str, list[str]]
 
 
-def expressions() -> dict[str, str]:
-    """Each case that is answered, as our own statement has it."""
-    found = {}
-    for case in (each for cases in CASES.values() for each in cases):
-        argument = read(f"SELECT COUNT({case}) AS n FROM t", TERMS)
-        if argument is not None:
-            found[case] = emit.value(argument[0])
-    return found
+@cache
+def expressions(of_each: int = 1000) -> dict[str, str]:
+    """The first cases of each function that are answered, as our own statement has them."""
+    shown: dict[str, str] = {}
+    for cases in CASES.values():
+        read_as = {case: read(f"SELECT COUNT({case}) AS n FROM t", TERMS) for case in cases}
+        answered = ((case, emit.value(found[0])) for case, found in read_as.items() if found is not None)
+        shown |= dict(islice(answered, of_each))
+    return shown
 
 
 def together(some: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -93,9 +96,9 @@ def both(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return OPENED[server.name]
 
 
-def assert_alike(both: Both, server: Server) -> None:
+def assert_alike(both: Both, server: Server, of_each: int = 1000) -> None:
     left_out = LAST.get(server.name, ())
-    for some in together({case: text for case, text in expressions().items() if case not in left_out}):
+    for some in together({case: text for case, text in expressions(of_each).items() if case not in left_out}):
         found, wanted = values(both.engine, some), values(both.measure, some)
         assert [case for case in some if found[case] != wanted[case]] == []
 
@@ -108,7 +111,8 @@ def test_everything_on_the_allow_lists_has_a_case_here() -> None:
 
 @shows("every function of `ask` on rows, whatever they hold")
 def test_every_function_has_the_same_values(both: Both, server: Server) -> None:
-    assert_alike(both, server)
+    """Spark takes long to read a statement, so by day it computes two cases of each; `make night` has all."""
+    assert_alike(both, server, BY_DAY[server.name])
 
 
 @pytest.mark.night
@@ -193,23 +197,19 @@ def test_totals_of_people_are_the_same(server: Server, tmp_path: Path) -> None:
 # -- Sums are wide enough -----------------------------------------------------------------------------------
 
 WIDE = {"type": "integer", "low": -(2**40), "high": 2**40}
-SUMS = [
-    "SELECT SUM(steps) AS s, AVG(whole) AS a, VARIANCE(price) AS v FROM t",
-    "SELECT SUM(steps + whole) AS s, SUM(LEAST(GREATEST(steps * whole, -1e15), 1e15)) AS t FROM t",
-]
 
 
 @shows("sums as large as bounds allow")
 def test_no_sum_is_too_large(server: Server, tmp_path: Path) -> None:
     """Of columns as wide as questions take them, and of whole numbers as large as there are."""
     table = hostile.shuffled(7)
-    largest = pa.array([2**40, -(2**40), 2**63 - 1, -(2**63)] * table.num_rows)[: table.num_rows]
-    for name in ("whole", "steps", "read_whole"):
-        table = table.set_column(table.schema.get_field_index(name), name, largest)
+    ends = {"steps": [2**40, 2**63 - 1], "whole": [-(2**40), -(2**63)], "read_whole": [-(2**63)] * 2}
+    for name, some in ends.items():
+        column = pa.array((some * table.num_rows)[: table.num_rows])
+        table = table.set_column(table.schema.get_field_index(name), name, column)
     columns = {name: entry for name, (entry, _, _) in hostile.KINDS.items()} | {"steps": WIDE, "whole": WIDE}
-    least = 'SELECT sum(least("read_whole", -9223372036854775808)) AS s FROM "t"'
+    (asked,) = statements("SELECT SUM(steps) AS s, AVG(whole) AS a FROM t", columns=columns)
     with Both(table, server, tmp_path, columns=columns) as both:
-        for statement in (each for question in SUMS for each in statements(question, columns=columns)):
-            assert counted(both.engine, statement) == counted(both.measure, statement)
-        assert counted(both.engine, least) == counted(both.measure, least)
-        assert both.engine.count(least).secret["s"].to_pylist() == [-(2**63) * table.num_rows]
+        assert counted(both.engine, asked) == counted(both.measure, asked)
+        found = both.engine.count('SELECT sum("read_whole") AS s FROM "t"').secret
+        assert [int(each) for each in found["s"].to_pylist()] == [-(2**63) * table.num_rows]

@@ -33,7 +33,7 @@ def stored(engine: Engine) -> dict[str, list[str]]:
 
 
 @shows("every kind of column, whatever it holds")
-@settings(max_examples=2, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(table=hostile.tables())
 def test_whatever_a_table_holds_is_stored_alike(
     table: pa.Table, server: Server, tmp_path_factory: pytest.TempPathFactory

@@ -21,7 +21,7 @@ from math import isfinite
 from sqlglot import exp, parse_one
 
 from discreet.core.numerals import NUMBER, SPECIAL
-from discreet.engines.dialects.dialect import unsupported
+from discreet.engines.dialects.dialect import NARROW, conversion, is_wide, told_apart, unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.marks import plain
 
@@ -114,19 +114,8 @@ class Postgres:
     # -- Conversions ------------------------------------------------------------------------------------
 
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
-        found = CONVERSIONS.get((of.kind.family, to.family))
-        if found is None:
-            unsupported(self.name, f"a conversion from {of.kind.family} to {to.family}")
-        text = found.replace("{x}", of.text)
-        if found.count("{x}") > 1:
-            text = _with_names(lambda a: found.replace("{x}", a), of.text)
-        if narrow and of.constant is not None and of.constant < 1 << 31:
-            return text
-        if narrow:
-            return _with_names(
-                lambda a: f"(CASE WHEN {a} BETWEEN -2147483648 AND 2147483647 THEN {a} END)", text
-            )
-        return text
+        text = _filled(conversion(self.name, CONVERSIONS, of, to), of.text)
+        return _filled(NARROW, text) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
         """Two equalities, by which tables are joined through hashes; IS NOT DISTINCT FROM has none."""
@@ -211,10 +200,7 @@ class Postgres:
         return f"current_setting('{name.replace('_', '.', 1)}')"
 
     def digest(self, of: Sequence[Piece]) -> str:
-        """Each part behind its length, so that none runs into the next."""
-        parts = [f"CAST({each.text} AS text)" for each in of]
-        sized = [f"coalesce(CAST(length({part}) AS text) || ':' || {part}, '-')" for part in parts]
-        return f"CAST(md5({' || '.join(sized)}) AS uuid)"
+        return f"CAST(md5({told_apart(of, 'text', ' || '.join)}) AS uuid)"
 
     def scattered(self, of: Sequence[Piece]) -> str:
         return f"hash_record_extended(ROW({', '.join(each.text for each in of)}), 0)"
@@ -261,6 +247,12 @@ def _with_names(form: Callable[..., str], *parts: str) -> str:
     names = [f'"v"."{letter}"' for letter in "ab"[: len(parts)]]
     values = ", ".join(f'{part} AS "{letter}"' for part, letter in zip(parts, "ab", strict=False))
     return f'(SELECT {form(*names)} FROM (SELECT {values} OFFSET 0) AS "v")'
+
+
+def _filled(form: str, text: str) -> str:
+    if form.count("{x}") == 1:
+        return form.replace("{x}", text)
+    return _with_names(lambda a: form.replace("{x}", a), text)
 
 
 def _away(x: str) -> str:

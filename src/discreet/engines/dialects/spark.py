@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp, parse_one
 
 from discreet.core.numerals import BLANKS, NUMBER
-from discreet.engines.dialects.dialect import unsupported
+from discreet.engines.dialects.dialect import NARROW, conversion, is_wide, told_apart
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 
 INFINITY = "CAST('Infinity' AS DOUBLE)"
@@ -122,13 +122,8 @@ class SparkSql:
     # -- Conversions ------------------------------------------------------------------------------------
 
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
-        found = CONVERSIONS.get((of.kind.family, to.family))
-        if found is None:
-            unsupported(self.name, f"a conversion from {of.kind.family} to {to.family}")
-        text = found.replace("{x}", of.text)
-        if narrow and (of.constant is None or of.constant >= 1 << 31):
-            return f"(CASE WHEN {text} BETWEEN -2147483648 AND 2147483647 THEN {text} END)"
-        return text
+        text = conversion(self.name, CONVERSIONS, of, to).replace("{x}", of.text)
+        return NARROW.replace("{x}", text) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
         return f"({left.text} <=> {right.text})"
@@ -212,13 +207,14 @@ class SparkSql:
         return f":{name}"
 
     def digest(self, of: Sequence[Piece]) -> str:
-        """Each part behind its length, so that none runs into the next."""
-        parts = [f"CAST({each.text} AS STRING)" for each in of]
-        sized = [f"coalesce(concat(CAST(length({part}) AS STRING), ':', {part}), '-')" for part in parts]
-        return f"md5(concat({', '.join(sized)}))"
+        return f"md5({told_apart(of, 'STRING', _concatenated)})"
 
     def scattered(self, of: Sequence[Piece]) -> str:
         return f"xxhash64({', '.join(each.text for each in of)})"
+
+
+def _concatenated(parts: Sequence[str]) -> str:
+    return f"concat({', '.join(parts)})"
 
 
 def _literal(text: str) -> str:
