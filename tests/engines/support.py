@@ -1,4 +1,7 @@
-"""What each engine does, and the test that shows it: the table of docs/scale.md.
+"""What each engine does, as the suite shows it: the table of docs/scale.md.
+
+A test says by `shows` what it shows of every engine that it runs on, and what one of them cannot do; there it
+is expected to fail, strictly. So in a suite that passes, the table is its outcome.
 
 To write it anew: python -m tests.engines.support
 """
@@ -6,72 +9,50 @@ To write it anew: python -m tests.engines.support
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
 
 GUIDE = Path(__file__).parents[2] / "docs" / "scale.md"
-ENGINES = ("DuckDB", "PostgreSQL", "Spark")
+ENGINES = {"duckdb": "DuckDB", "postgresql": "PostgreSQL", "spark": "Spark"}
+FIXTURES = {"postgres": "postgresql", "spark": "spark"}
 PLACE = re.compile(r"(<!-- support -->\n).*(<!-- /support -->)", re.S)
-SHOWN: dict[str, tuple[str, dict[str, str]]] = {
-    "every aggregate, function and join of `ask`": (
-        "test_conformance.py::test_every_question_is_counted_alike",
-        {"PostgreSQL": "but for `%` of numbers that are not whole"},
-    ),
-    "every kind of column, whatever it holds": (
-        "test_hostile.py::test_whatever_a_table_holds_is_stored_alike",
-        {"PostgreSQL": "text such as `0x1` is no number", "Spark": "text such as `0x1` is no number"},
-    ),
-    "bounding people, without a store and with one": (
-        "test_asking.py::test_a_person_keeps_as_many_rows_as_the_policy_says",
-        {},
-    ),
-    "neighbours stay within the sensitivity": (
-        "test_hostile.py::test_whoever_leaves_moves_no_count_further_than_the_plan_says",
-        {},
-    ),
-    "`ask` end to end": ("test_asking.py::test_ask_answers_what_is_there_within_each_persons_bound", {}),
-    "counts that `mine` learns from": (
-        "test_mining.py::test_every_engine_counts_what_the_rows_at_hand_count",
-        {},
-    ),
-    "`mine tree` end to end": (
-        "test_mining.py::test_the_same_coins_grow_the_same_tree_on_every_engine",
-        {},
-    ),
-    "`collect estimate`, of every kind of reports": (
-        "test_collecting.py::test_reports_are_counted_alike_wherever_they_stand",
-        {},
-    ),
-    "`anonymize`, to a file": (
-        "test_publishing.py::test_the_same_rows_and_certificate_are_published_on_every_engine",
-        {"Spark": "what fits in memory"},
-    ),
-    "`anonymize`, to a table of the engine": (
-        "test_publishing.py::test_a_release_may_stay_in_the_engine_and_be_attacked_there",
-        {"DuckDB": "of a `.duckdb` file", "PostgreSQL": "in the store's schema", "Spark": "or a folder"},
-    ),
-    "people, pseudonyms and chains of releases": (
-        "test_publishing.py::test_people_pseudonyms_and_chains_are_as_they_are_here",
-        {},
-    ),
-    "`attack` of a published table": (
-        "test_publishing.py::test_an_attack_finds_on_every_engine_what_it_finds_on_files",
-        {},
-    ),
-    "`collect randomize` of values and numbers": (
-        "test_collecting.py::test_answers_are_looked_up_alike_and_charged_wherever_they_stand",
-        {},
-    ),
-    "baskets, `collect mine`, `attack` of answers, ratings, genomes and synthetic tables": (
-        "",
-        {"PostgreSQL": "not yet", "Spark": "not yet"},
-    ),
-}
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def shows(what: str, cannot: Mapping[str, str] | None = None) -> Callable[[Test], Test]:
+    """What a test shows of each engine; `cannot` says why it does not of one."""
+    return pytest.mark.shows(what=what, cannot=dict(cannot or {}))
+
+
+def expect_failures(items: list[pytest.Item]) -> None:
+    """Mark the tests of what an engine cannot do."""
+    for item in items:
+        mark, call = item.get_closest_marker("shows"), getattr(item, "callspec", None)
+        if mark is not None and call is not None:
+            reason = mark.kwargs["cannot"].get(FIXTURES.get(call.params.get("server"), ""))
+            if reason:
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+def shown() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """What the tests of this folder show, and what not."""
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        for test in vars(import_module(f"tests.engines.{path.stem}")).values():
+            marks: Any = getattr(test, "pytestmark", []) if callable(test) else []
+            yield from (
+                (mark.kwargs["what"], mark.kwargs["cannot"]) for mark in marks if mark.name == "shows"
+            )
 
 
 def table() -> str:
-    lines = [f"| | {' | '.join(ENGINES)} |", "|---|---|---|---|"]
-    for what, (_, but) in SHOWN.items():
-        lines.append(f"| {what} | {' | '.join(but.get(engine, 'yes') for engine in ENGINES)} |")
+    lines = [f"| | {' | '.join(ENGINES.values())} |", "|---|---|---|---|"]
+    for what, cannot in shown():
+        cells = [f"no: {cannot[engine]}" if engine in cannot else "yes" for engine in ENGINES]
+        lines.append(f"| {what} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -24,6 +24,7 @@ from discreet.engines.dialects.statements import Written
 from discreet.engines.spark import WHOLE
 from tests.app.test_promise import discreet
 from tests.engines.servers import ADDRESS, PostgresServer, Server, SparkServer
+from tests.engines.support import shows
 
 VISITS: dict[str, Any] = {
     "person": "who",
@@ -75,6 +76,7 @@ def opened(server: Server, **more: Any) -> Engine:
     return server.open(Policy.model_validate({"tables": tables, **more}))
 
 
+@shows("`ask` end to end")
 def test_ask_answers_what_is_there_within_each_persons_bound(server: Server, tmp_path: Path) -> None:
     with Curator.open(written(tmp_path, server)) as curator:
         found = curator.ask(COUNTED, epsilon=20).table.to_pylist()
@@ -119,6 +121,7 @@ def test_a_duckdb_file_may_be_the_address(tmp_path: Path) -> None:
         assert curator.ask(COUNTED, epsilon=1).table.num_rows == 2
 
 
+@shows("bounding people, without a store and with one")
 @pytest.mark.parametrize("prepared", [False, True], ids=["in place", "prepared"])
 def test_a_person_keeps_as_many_rows_as_the_policy_says(
     server: Server, tmp_path: Path, prepared: bool

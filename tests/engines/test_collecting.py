@@ -21,6 +21,7 @@ from discreet.local.collecting import tallied
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
 from tests.engines.servers import PostgresServer, Server, spark_by_night
+from tests.engines.support import shows
 from tests.engines.test_asking import address
 
 OPERATORS = {
@@ -75,6 +76,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return " ".join(capsys.readouterr().err.split())
 
 
+@shows("`collect estimate`, of every kind of reports")
 def test_reports_are_counted_alike_wherever_they_stand(server: Server) -> None:
     tables = {name: sent(name) for name in OPERATORS}
     there = server.put(tables)
@@ -176,6 +178,7 @@ DECLARED = {
 }
 
 
+@shows("`collect randomize` of values and numbers")
 @spark_by_night
 def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
     server: Server, here: Path, capsys: pytest.CaptureFixture[str]

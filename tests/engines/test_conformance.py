@@ -1,7 +1,7 @@
 """Every engine counts what DuckDB counts: the same statements on the same rows, equal to the last integer.
 
 DuckDB is the measure, as its own answers are checked against plain SQL in tests/sql. What an engine cannot do
-yet is listed in UNSUPPORTED and refused by name; `docs/engines.md` is made from here.
+yet is listed in UNSUPPORTED and refused by name.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
 from discreet.sql.plan import Plan, plan
 from tests.engines.servers import Server, SparkServer
+from tests.engines.support import shows
 from tests.sql import example
 from tests.sql.test_fixtures import TOPICS, questions
 
@@ -77,6 +78,7 @@ def planned(question: str) -> Plan:
     return plan(question, example.POLICY, example.TAILED, epsilon=1, leak=example.LEAK)
 
 
+@shows("every question of the fixtures of `ask`, every join among them")
 @pytest.mark.parametrize("topic", asked())
 def test_every_question_is_counted_alike(topic: str, server: Server, engine: Engine, duckdb: Engine) -> None:
     """Spark takes seconds for each, so by day it is asked some of them; `make night` asks it all."""

@@ -21,11 +21,13 @@ from discreet.mining.splits import Splits
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
 from tests.engines.servers import Server
+from tests.engines.support import shows
 from tests.engines.test_asking import address
 from tests.mining.rows import COLUMNS, at_hand, drawn, policy, written
 from tests.mining.test_counting import SPLITS
 
 
+@shows("counts that `mine` learns from")
 def test_every_engine_counts_what_the_rows_at_hand_count(server: Server, tmp_path: Path) -> None:
     written(tmp_path, drawn(500))
     source = server.put({"people": pq.read_table(tmp_path / "people.parquet")})["people"]
@@ -58,6 +60,7 @@ def terms_in(folder: Path, source: str) -> Path:
     return folder / "privacy.yaml"
 
 
+@shows("`mine tree` end to end")
 def test_the_same_coins_grow_the_same_tree_on_every_engine(server: Server, tmp_path: Path) -> None:
     written(tmp_path, drawn(500))
     file = tmp_path / "people.parquet"

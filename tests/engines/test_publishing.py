@@ -24,6 +24,7 @@ from discreet.engines.patterns import matching_in
 from discreet.papers import lecture_tables as tables
 from tests.app.test_promise import discreet
 from tests.engines.servers import PostgresServer, Server, SparkServer, spark_by_night
+from tests.engines.support import shows
 from tests.engines.test_asking import address, store
 
 DISEASES = ("flu", "cancer", "HIV")
@@ -88,6 +89,7 @@ def certified(path: Path) -> dict[str, Any]:
     return {name: each for name, each in found.items() if name not in ("sha256", "file", "kept_as")}
 
 
+@shows("`anonymize`, to a file")
 def test_the_same_rows_and_certificate_are_published_on_every_engine(server: Server, tmp_path: Path) -> None:
     here, there = both(server, tmp_path)
     for policy in (here, there):
@@ -113,6 +115,7 @@ def place_for(server: Server, tmp_path: Path, name: str) -> tuple[str, dict[str,
     return str(tmp_path / "kept" / name), {}
 
 
+@shows("`anonymize`, to a table of the engine")
 @spark_by_night
 def test_a_release_may_stay_in_the_engine_and_be_attacked_there(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -147,6 +150,7 @@ LECTURES = {"four": tables.FOUR_ANONYMOUS, "three": tables.THREE_DIVERSE, "peopl
 ILLNESS = ("--quasi", "zip,age,nationality", "--sensitive", "disease")
 
 
+@shows("`attack` of a published table")
 def test_an_attack_finds_on_every_engine_what_it_finds_on_files(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,6 +191,7 @@ VISITS = pa.table(
 LATER = VISITS.slice(0, 3)
 
 
+@shows("people, pseudonyms and chains of releases")
 @spark_by_night
 def test_people_pseudonyms_and_chains_are_as_they_are_here(server: Server, tmp_path: Path) -> None:
     columns = {name: COLUMNS[name] for name in VISITS.column_names}

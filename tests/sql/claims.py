@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.belief import Promise
+from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.relations import Relation
 from discreet.engines.duckdb import DuckDB
@@ -49,7 +50,7 @@ class World:
 
     relation: Relation
     policy: Policy
-    engines: tuple[DuckDB, DuckDB]
+    engines: tuple[Engine, Engine]
     states: tuple[Tables, Tables]
 
     @classmethod

@@ -6,7 +6,7 @@ it refuses, before any data is read: `unsupported` names it in one sentence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, Protocol
 
 from discreet.core.errors import RequestError
@@ -105,6 +105,28 @@ class Dialect(Protocol):
 
 ALIKE = "(?i)"
 """What a pattern begins with that tells upper and lower case alike."""
+NARROW = "(CASE WHEN {x} BETWEEN -2147483648 AND 2147483647 THEN {x} END)"
+"""A whole number if it has 32 bits."""
+
+
+def conversion(dialect: str, known: Mapping[tuple[Family, Family], str], of: Piece, to: Kind) -> str:
+    """How one kind becomes another, with {x} for the piece."""
+    found = known.get((of.kind.family, to.family))
+    if found is None:
+        unsupported(dialect, f"a conversion from {of.kind.family} to {to.family}")
+    return found
+
+
+def is_wide(of: Piece) -> bool:
+    """Whether a whole number may have more than 32 bits."""
+    return of.constant is None or of.constant >= 1 << 31
+
+
+def told_apart(of: Sequence[Piece], text: str, joined: Callable[[Sequence[str]], str]) -> str:
+    """The text of several values, each behind its length, so that none runs into the next."""
+    parts = [f"CAST({each.text} AS {text})" for each in of]
+    sized = [joined([f"CAST(length({part}) AS {text})", "':'", part]) for part in parts]
+    return joined([f"coalesce({part}, '-')" for part in sized])
 
 
 def unsupported(dialect: str, what: str) -> NoReturn:

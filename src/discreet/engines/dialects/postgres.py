@@ -12,21 +12,25 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from sqlglot import exp, parse_one
 
 from discreet.core.numerals import NUMBER, SPECIAL
-from discreet.engines.dialects.dialect import ALIKE, unsupported
+from discreet.engines.dialects.dialect import ALIKE, NARROW, conversion, is_wide, told_apart, unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.marks import plain
 
 LONGEST_NAME, SHORT = 63, 80
-WIDEST = "1.7976931348623155e308"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
-CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})(\.[0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+CLOCK = (
+    r"((?: +|T)([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})(\.[0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+)
+MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 ORDER = ("+", "-")
 TOTALS = re.compile(
     r"\b(bit_or|bool_and|bool_or|count|dense_rank|first_value|grouping|max|min|row_number|sum)\s*\(|\bOVER\b",
@@ -110,19 +114,8 @@ class Postgres:
     # -- Conversions ------------------------------------------------------------------------------------
 
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
-        found = CONVERSIONS.get((of.kind.family, to.family))
-        if found is None:
-            unsupported(self.name, f"a conversion from {of.kind.family} to {to.family}")
-        text = found.replace("{x}", of.text)
-        if found.count("{x}") > 1:
-            text = _with_names(lambda a: found.replace("{x}", a), of.text)
-        if narrow and of.constant is not None and of.constant < 1 << 31:
-            return text
-        if narrow:
-            return _with_names(
-                lambda a: f"(CASE WHEN {a} BETWEEN -2147483648 AND 2147483647 THEN {a} END)", text
-            )
-        return text
+        text = _filled(conversion(self.name, CONVERSIONS, of, to), of.text)
+        return _filled(NARROW, text) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
         """Two equalities, by which tables are joined through hashes; IS NOT DISTINCT FROM has none."""
@@ -146,7 +139,8 @@ class Postgres:
         return f"(lower({text.text} COLLATE {ICU}) COLLATE {BYTES})"
 
     def upper(self, text: Piece) -> str:
-        return f"(upper({text.text} COLLATE {ICU}) COLLATE {BYTES})"
+        sharp = f"replace({text.text}, 'ß', 'ẞ')"  # elsewhere two letters
+        return f"(upper({sharp} COLLATE {ICU}) COLLATE {BYTES})"
 
     def part(self, part: str, of: Piece) -> str:
         return f"CAST(floor(date_part('{part}', {of.text})) AS bigint)"
@@ -212,10 +206,7 @@ class Postgres:
         return f"current_setting('{name.replace('_', '.', 1)}')"
 
     def digest(self, of: Sequence[Piece]) -> str:
-        """Each part behind its length, so that none runs into the next."""
-        parts = [f"CAST({each.text} AS text)" for each in of]
-        sized = [f"coalesce(CAST(length({part}) AS text) || ':' || {part}, '-')" for part in parts]
-        return f"CAST(md5({' || '.join(sized)}) AS uuid)"
+        return f"CAST(md5({told_apart(of, 'text', ' || '.join)}) AS uuid)"
 
     def scattered(self, of: Sequence[Piece]) -> str:
         return f"hash_record_extended(ROW({', '.join(each.text for each in of)}), 0)"
@@ -264,6 +255,12 @@ def _with_names(form: Callable[..., str], *parts: str) -> str:
     return f'(SELECT {form(*names)} FROM (SELECT {values} OFFSET 0) AS "v")'
 
 
+def _filled(form: str, text: str) -> str:
+    if form.count("{x}") == 1:
+        return form.replace("{x}", text)
+    return _with_names(lambda a: form.replace("{x}", a), text)
+
+
 def _away(x: str) -> str:
     """Half away from 0, as the fraction is exact; from 2**52 on all numbers are whole."""
     away = f"trunc({x}) + trunc(2 * ({x} - trunc({x})))"
@@ -271,61 +268,99 @@ def _away(x: str) -> str:
 
 
 def _added(a: str, operator: str, b: str) -> str:
-    other = b if operator == "+" else f"(-{b})"
+    """Halves add up like wholes; what is far below the larger one changes nothing that is too large."""
+    halves = f"({a} * 0.5 {operator} {b} * 0.5)"
     return (
         f"CASE WHEN abs({a}) <= 8e307 AND abs({b}) <= 8e307 THEN {a} {operator} {b} "
-        f"WHEN {a} = {INFINITY} OR {a} = -{INFINITY} OR {a} = {NAN} OR {b} = {INFINITY} OR {b} = -{INFINITY} "
-        f"OR {b} = {NAN} THEN {a} {operator} {b} "
-        f"WHEN {a} > 0 AND {other} > 0 THEN CASE WHEN {a} > {WIDEST} - {other} THEN {INFINITY} "
-        f"ELSE {a} {operator} {b} END "
-        f"WHEN {a} < 0 AND {other} < 0 THEN CASE WHEN {a} < -{WIDEST} - {other} THEN -{INFINITY} "
-        f"ELSE {a} {operator} {b} END ELSE {a} {operator} {b} END"
+        f"WHEN abs({a}) >= {INFINITY} OR abs({b}) >= {INFINITY} THEN {a} {operator} {b} "
+        f"WHEN abs({a}) < 1e290 OR abs({b}) < 1e290 THEN {a} {operator} {b} "
+        f"WHEN {halves} > {sys.float_info.max / 2!r} THEN {INFINITY} "
+        f"WHEN {halves} < {-sys.float_info.max / 2!r} THEN -{INFINITY} ELSE {a} {operator} {b} END"
     )
 
 
 def _scaled(a: str, operator: str, b: str, size: float) -> str:
     """By a constant, which makes the number larger or smaller."""
+
+    def result(number: float) -> float:
+        return number * size if operator == "*" else number / size
+
     if size == 1:
         return f"{a} {operator} {b}"
     if (size > 1) == (operator == "*"):
-        most = sys.float_info.max / size if operator == "*" else sys.float_info.max * size
+        most = _last(lambda number: isfinite(result(number)))
         over = f"sign({a}) * sign({b}) * {INFINITY}"
-        beyond = f"abs({a}) > {most * (1 - 1e-15)!r} AND abs({a}) < {INFINITY}"
-        return f"CASE WHEN {beyond} THEN {over} ELSE {a} {operator} {b} END"
-    factor = size if operator == "/" else 1 / size
-    return (
-        f"CASE WHEN {a} <> 0 AND abs({a}) < {5e-324 * factor / 2!r} THEN {ZERO} ELSE {a} {operator} {b} END"
-    )
+        return (
+            f"CASE WHEN abs({a}) > {_exactly(most)} AND abs({a}) < {INFINITY} THEN {over} "
+            f"ELSE {a} {operator} {b} END"
+        )
+    least = _last(lambda number: result(number) == 0)
+    return f"CASE WHEN abs({a}) <= {_exactly(least)} THEN {ZERO} ELSE {a} {operator} {b} END"
+
+
+def _exactly(number: float) -> str:
+    return f"CAST('{number!r}' AS double precision)"
+
+
+def _last(holds: Callable[[float], bool]) -> float:
+    """The largest number of which something holds that holds of all smaller ones, and of 0.
+
+    >>> _last(lambda number: number * 2 <= 1)
+    0.5
+    """
+    low, high = 0, 0x7FE << 52 | (1 << 52) - 1  # the bits of numbers are in their order
+
+    def number(bits: int) -> float:
+        return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(number(middle)) else (low, middle - 1)
+    return number(low)
 
 
 def _multiplied(a: str, b: str) -> str:
-    """Where one of them is 0, infinite or NaN nothing can err."""
+    """Where one of them is NULL, 0, infinite or NaN nothing can err; else numbers of a moderate size show it.
+
+    Powers of 2 change no digit, so what is shown is rounded as the product itself.
+    """
     large, small = f"greatest(abs({a}), abs({b}))", f"least(abs({a}), abs({b}))"
+    down, up = _exactly(2.0**-512), _exactly(2.0**530)
     return (
-        f"CASE WHEN {small} = 0 OR {large} >= {INFINITY} THEN {a} * {b} "
-        f"WHEN {large} > 1 THEN CASE WHEN {small} > {WIDEST} / {large} "
+        f"CASE WHEN {a} IS NULL OR {b} IS NULL OR {small} = 0 OR {large} >= {INFINITY} THEN {a} * {b} "
+        f"WHEN {small} > 1 THEN CASE WHEN ({large} * {down}) * ({small} * {down}) >= 1 "
         f"THEN sign({a}) * sign({b}) * {INFINITY} ELSE {a} * {b} END "
-        f"WHEN {small} >= 1e-150 THEN {a} * {b} "
-        f"WHEN ({small} * 1e160) * ({large} * 1e160) < 5e-4 THEN {ZERO} ELSE {a} * {b} END"
+        f"WHEN {large} >= 1 OR {small} >= 1e-150 THEN {a} * {b} "
+        f"WHEN {large} < 1e-162 THEN {ZERO} "
+        f"WHEN ({small} * {up}) * ({large} * {up}) <= {2.0**-15!r} THEN {ZERO} ELSE {a} * {b} END"
     )
 
 
 def _divided(a: str, b: str) -> str:
+    """By 0 as in IEEE; by a small number it may be too large, by a large one too small."""
+    x, y = f"abs({a})", f"abs({b})"
+    down, up = (_exactly(2.0**power) for power in (-600, 600))
+    smaller, larger = (_exactly(2.0**power) for power in (-500, 500))
+    over = f"sign({a}) * sign({b}) * {INFINITY}"
     return (
         f"CASE WHEN {b} = 0 THEN CASE WHEN {a} = 0 OR {a} = {NAN} THEN {NAN} ELSE sign({a}) * {INFINITY} END "
-        f"WHEN abs({a}) >= {INFINITY} OR abs({b}) >= {INFINITY} OR {a} = 0 THEN {a} / {b} "
-        f"WHEN abs({b}) < 1 THEN CASE WHEN abs({a}) > {WIDEST} * abs({b}) "
-        f"THEN sign({a}) * sign({b}) * {INFINITY} ELSE {a} / {b} END "
-        f"WHEN abs({a}) >= 1 THEN {a} / {b} "
-        f"WHEN abs({a}) * 2 <= 4.94065645841247e-324 * abs({b}) THEN {ZERO} ELSE {a} / {b} END"
+        f"WHEN {x} >= {INFINITY} OR {y} >= {INFINITY} OR {a} = 0 THEN {a} / {b} "
+        f"WHEN {y} < 1 THEN CASE WHEN {x} < {2.0**-60!r} THEN {a} / {b} "
+        f"WHEN {y} >= {smaller} THEN CASE WHEN {x} * {down} / {y} >= {_exactly(2.0**424)} THEN {over} "
+        f"ELSE {a} / {b} END "
+        f"WHEN {x} * {down} / ({y} * {larger}) >= {_exactly(2.0**-76)} THEN {over} ELSE {a} / {b} END "
+        f"WHEN {x} >= 1 THEN {a} / {b} "
+        f"WHEN {y} < {larger} THEN CASE WHEN {x} * {up} / {y} <= {_exactly(2.0**-475)} THEN {ZERO} "
+        f"ELSE {a} / {b} END "
+        f"WHEN {x} * {up} / ({y} * {smaller}) <= {2.0**25!r} THEN {ZERO} ELSE {a} / {b} END"
     )
 
 
 _TRIMMED = "btrim({x}, ' \t\n\v\f\r')"
 _NUMERIC = f"CAST({_TRIMMED} AS numeric)"
 _TO_DOUBLE = (
-    f"CASE WHEN abs({{n}}) >= 1.7976931348623158e308 THEN sign({{n}}) * {INFINITY} "
-    f"WHEN abs({{n}}) < 1e-307 THEN {ZERO} ELSE CAST({{n}} AS double precision) END"
+    f"CASE WHEN abs({{n}}) >= 1.797693134862315807937e308 THEN sign({{n}}) * {INFINITY} "
+    f"WHEN abs({{n}}) < 2.4703282292062328e-324 THEN {ZERO} ELSE CAST({{n}} AS double precision) END"
 )
 _IS_NUMBER = f"{{x}} ~ '{NUMBER}'"
 _TEXT_DOUBLE = (
@@ -346,9 +381,9 @@ _DOUBLE_INTEGER = (
     "(CASE WHEN {x} >= -9223372036854775808e0 AND {x} < 9223372036854775808e0 THEN CAST({x} AS bigint) END)"
 )
 _DECIMAL_DOUBLE = (
-    f"(CASE WHEN {{x}} = CAST('NaN' AS numeric) THEN {NAN} WHEN abs({{x}}) >= 1.7976931348623158e308 "
-    f"THEN CASE WHEN {{x}} > 0 THEN {INFINITY} ELSE -{INFINITY} END WHEN abs({{x}}) < 1e-307 THEN {ZERO} "
-    f"ELSE CAST({{x}} AS double precision) END)"
+    f"(CASE WHEN {{x}} = CAST('NaN' AS numeric) THEN {NAN} WHEN abs({{x}}) >= 1.797693134862315807937e308 "
+    f"THEN CASE WHEN {{x}} > 0 THEN {INFINITY} ELSE -{INFINITY} END "
+    f"WHEN abs({{x}}) < 2.4703282292062328e-324 THEN {ZERO} ELSE CAST({{x}} AS double precision) END)"
 )
 
 
@@ -382,7 +417,7 @@ _MINUTES = (
     f"coalesce(CAST((regexp_match({_ZONE}, '^[+-][0-9]{{1,2}}:?([0-9]{{2}})$'))[1] AS integer), 0)) END"
 )
 _TEXT_TIMESTAMP = (
-    f"(CASE WHEN {_IS_DATED} THEN CASE WHEN {_IS_DAY} AND {_IS_TIME} "
+    f"(CASE WHEN {_IS_DATED} AND {{x}} ~ '{DAY}{MOMENT}' THEN CASE WHEN {_IS_DAY} AND {_IS_TIME} "
     f"THEN CAST(make_date({_YEAR}, {_MONTH}, {_DAY}) AS timestamp) "
     f"+ make_interval(0, 0, 0, 0, {_HOUR}, {_MINUTE} - ({_MINUTES}), {_SECOND}) "
     f"+ {_FRACTION} * INTERVAL '1 microsecond' END END)"
@@ -433,7 +468,9 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_N, _T): "{x}",
     (_A, _T): _AS_TEXT,
     (_A, _S): "CAST({x} AS timestamp)",
+    (_A, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS boolean)",
     (_S, _A): "CAST({x} AS date)",
+    (_S, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS boolean)",
     (_S, _T): _AS_TEXT,
     (_Z, _S): "({x} AT TIME ZONE 'UTC')",
     (_Z, _A): "CAST(({x} AT TIME ZONE 'UTC') AS date)",
@@ -442,8 +479,8 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
 FUNCTIONS = frozenset(
     """abs array_append array_position bit_count bit_or bool_and bool_or btrim ceil coalesce count
     current_setting date_part date_trunc dense_rank exp first_value floor generate_series greatest grouping
-    hash_record_extended least length lower make_date make_interval max md5 min nullif regexp_match round
-    row row_number rpad sign substr sum trim trunc unnest upper""".split()  # noqa: SIM905
+    hash_record_extended least length lower make_date make_interval max md5 min nullif regexp_match replace
+    round row row_number rpad sign substr sum trim trunc unnest upper""".split()  # noqa: SIM905
 )
 CONSTANTS = frozenset(
     str(node.this)
@@ -454,4 +491,4 @@ CONSTANTS = frozenset(
     """Infinity NaN : - UTC year quarter month week day hour minute discreet.before discreet.after
     2000-01-01""".split()  # noqa: SIM905
 )
-CONSTANTS |= {"", "1 microsecond", "^(?:", ")$", "\\b", "\\y"}
+CONSTANTS |= {"", "1 microsecond", "^(?:", ")$", "\\b", "\\y", "ß", "ẞ"}

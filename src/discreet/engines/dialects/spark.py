@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp, parse_one
 
 from discreet.core.numerals import BLANKS, NUMBER
-from discreet.engines.dialects.dialect import unsupported
+from discreet.engines.dialects.dialect import NARROW, conversion, is_wide, told_apart
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 
 INFINITY = "CAST('Infinity' AS DOUBLE)"
@@ -25,7 +25,10 @@ ZERO = "CAST(0 AS DOUBLE)"
 POSITIVE, NEGATIVE = rf"(?i)^{BLANKS}[+]?(inf|infinity){BLANKS}$", rf"(?i)^{BLANKS}[-](inf|infinity){BLANKS}$"
 NOT_A_NUMBER = rf"(?i)^{BLANKS}[+-]?nan{BLANKS}$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
-CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.][0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+CLOCK = (
+    r"((?: +|T)([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.][0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+)
+MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 TYPES = {
     Family.BOOLEAN: "BOOLEAN",
     Family.INTEGER: "BIGINT",
@@ -119,13 +122,8 @@ class SparkSql:
     # -- Conversions ------------------------------------------------------------------------------------
 
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
-        found = CONVERSIONS.get((of.kind.family, to.family))
-        if found is None:
-            unsupported(self.name, f"a conversion from {of.kind.family} to {to.family}")
-        text = found.replace("{x}", of.text)
-        if narrow and (of.constant is None or of.constant >= 1 << 31):
-            return f"(CASE WHEN {text} BETWEEN -2147483648 AND 2147483647 THEN {text} END)"
-        return text
+        text = conversion(self.name, CONVERSIONS, of, to).replace("{x}", of.text)
+        return NARROW.replace("{x}", text) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
         return f"({left.text} <=> {right.text})"
@@ -143,7 +141,7 @@ class SparkSql:
         return f"lower({text.text})"
 
     def upper(self, text: Piece) -> str:
-        return f"upper({text.text})"
+        return f"upper(replace({text.text}, 'ß', 'ẞ'))"  # elsewhere two letters
 
     def part(self, part: str, of: Piece) -> str:
         moment = f"CAST({of.text} AS TIMESTAMP)"
@@ -212,13 +210,14 @@ class SparkSql:
         return f":{name}"
 
     def digest(self, of: Sequence[Piece]) -> str:
-        """Each part behind its length, so that none runs into the next."""
-        parts = [f"CAST({each.text} AS STRING)" for each in of]
-        sized = [f"coalesce(concat(CAST(length({part}) AS STRING), ':', {part}), '-')" for part in parts]
-        return f"md5(concat({', '.join(sized)}))"
+        return f"md5({told_apart(of, 'STRING', _concatenated)})"
 
     def scattered(self, of: Sequence[Piece]) -> str:
         return f"xxhash64({', '.join(each.text for each in of)})"
+
+
+def _concatenated(parts: Sequence[str]) -> str:
+    return f"concat({', '.join(parts)})"
 
 
 def _literal(text: str) -> str:
@@ -241,12 +240,26 @@ _DOUBLE_INTEGER = (
     "(CASE WHEN {x} >= -9.223372036854775808E18 AND {x} < 9.223372036854775808E18 "
     "THEN CAST(rint({x}) AS BIGINT) END)"
 )
+_JAVA = "CAST({x} AS STRING)"
+_EXPONENT = f"regexp_extract({_JAVA}, 'E-?([0-9]+)$', 1)"
+_WITH_EXPONENT = (
+    f"concat(regexp_replace({_JAVA}, '([.]0)?E.*$', ''), CASE WHEN abs({{x}}) >= 1 THEN 'e+' ELSE 'e-' END, "
+    f"lpad({_EXPONENT}, greatest(2, length({_EXPONENT})), '0'))"
+)
+
+
+def _written_out(places: int) -> str:
+    return f"regexp_replace(CAST(CAST({_JAVA} AS DECIMAL(38, {places})) AS STRING), '0+$', '')"
+
+
 _DOUBLE_TEXT = (
     f"(CASE WHEN {{x}} = {NAN} THEN 'nan' WHEN {{x}} = {INFINITY} THEN 'inf' "
-    f"WHEN {{x}} = -{INFINITY} THEN '-inf' "
-    "WHEN abs({x}) < 1E16 AND {x} = rint({x}) AND {x} <> 0 "
-    "THEN concat(CAST(CAST({x} AS BIGINT) AS STRING), '.0') "
-    "ELSE CAST({x} AS STRING) END)"
+    f"WHEN {{x}} = -{INFINITY} THEN '-inf' WHEN {{x}} = 0 THEN {_JAVA} "
+    "WHEN abs({x}) < 1E16 AND {x} = rint({x}) THEN concat(CAST(CAST({x} AS BIGINT) AS STRING), '.0') "
+    "WHEN abs({x}) < 9E-324 THEN concat(CASE WHEN {x} < 0 THEN '-' ELSE '' END, '5e-324') "
+    f"WHEN abs({{x}}) >= 1E16 OR abs({{x}}) < 1E-4 THEN {_WITH_EXPONENT} "
+    f"WHEN abs({{x}}) >= 1E7 THEN {_written_out(18)} "
+    f"WHEN abs({{x}}) < 1E-3 THEN {_written_out(30)} ELSE {_JAVA} END)"
 )
 _TEXT_BOOLEAN = (
     "(CASE WHEN lower({x}) IN ('true', 't', 'yes', 'y', '1') THEN TRUE "
@@ -272,7 +285,7 @@ _OFFSET = (
 _DECIMALS = f"substr(regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 10), 2, 6)"
 _MICROS = f"coalesce(CAST(rpad({_DECIMALS}, 6, '0') AS INT), 0)"
 _TEXT_TIMESTAMP = (
-    f"(CASE WHEN {_IS_DATED} AND {_IS_TIME} AND {_field(1)} > 0 "
+    f"(CASE WHEN {_IS_DATED} AND {{x}} RLIKE {_literal(DAY + MOMENT)} AND {_IS_TIME} AND {_field(1)} > 0 "
     f"THEN timestamp_micros(unix_micros(CAST({_MADE} AS TIMESTAMP)) "
     f"+ 1000000L * (60 * (60 * {_HOUR} + {_MINUTE} - {_OFFSET}) + {_SECOND}) + {_MICROS}) END)"
 )
@@ -311,7 +324,9 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_T, _T): "{x}",
     (_A, _T): _AS_TEXT,
     (_A, _S): "CAST({x} AS TIMESTAMP)",
+    (_A, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS BOOLEAN)",
     (_S, _A): "CAST({x} AS DATE)",
+    (_S, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS BOOLEAN)",
     (_S, _T): _AS_TEXT,
     (_Z, _S): "CAST({x} AS TIMESTAMP)",
     (_Z, _A): "CAST({x} AS DATE)",
@@ -331,4 +346,4 @@ CONSTANTS = frozenset(
     """Infinity NaN : - year quarter month week day hour minute YEAR QUARTER MONTH WEEK DAY HOUR
     MINUTE""".split()  # noqa: SIM905
 )
-CONSTANTS |= {"", "\\", "^(?:", ")$"}
+CONSTANTS |= {"", "\\", "^(?:", ")$", "ß", "ẞ"}

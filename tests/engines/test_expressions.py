@@ -1,0 +1,215 @@
+"""Every function and every aggregate of the allow-lists computes the same on every engine, of whatever.
+
+The cases are listed by the names of the allow-lists (`allowed`), so that a function that joins them fails
+here until it has one. Expressions are those of real questions, many of them in one statement, over tables of
+values that engines disagree about; at night hypothesis makes many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from discreet.core.engine import Engine, Foreseeing
+from discreet.core.errors import RequestError
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.store import prepare
+from discreet.sql import emit
+from discreet.sql.plan import plan
+from tests.engines import hostile
+from tests.engines.allowed import AGGREGATES, CASES, without_a_case
+from tests.engines.servers import Server
+from tests.engines.support import shows
+from tests.sql import example
+from tests.sql.test_expressions import read
+
+TOGETHER = 60
+TERMS = hostile.policy("t.parquet")
+REMAINDERS = ("float % price", "price % 0.5", "float % 3")
+BY_DAY = {"postgresql": 1000, "spark": 2}
+LAST = {"postgresql": REMAINDERS}
+"""Cases that an engine refuses by name."""
+Values = dict[str, list[str]]
+
+
+@cache
+def expressions(of_each: int = 1000) -> dict[str, str]:
+    """The first cases of each function that are answered, as our own statement has them."""
+    shown: dict[str, str] = {}
+    for cases in CASES.values():
+        read_as = {case: read(f"SELECT COUNT({case}) AS n FROM t", TERMS) for case in cases}
+        answered = ((case, emit.value(found[0])) for case, found in read_as.items() if found is not None)
+        shown |= dict(islice(answered, of_each))
+    return shown
+
+
+def together(some: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    items = iter(some.items())
+    while part := dict(islice(items, TOGETHER)):
+        yield part
+
+
+def values(engine: Engine, some: Mapping[str, str]) -> Values:
+    """What each expression is in each row; -0.0 shows."""
+    columns = ", ".join(f'"{name}" AS "t.{name}"' for name in hostile.KINDS)
+    shown = ", ".join(f'{text} AS "c{place}"' for place, text in enumerate(some.values()))
+    rows = f'SELECT "t.place", {shown} FROM (SELECT {columns} FROM "t") AS r ORDER BY "t.place"'
+    found = engine.count(rows).secret
+    return {case: [repr(each.as_py()) for each in found[f"c{place}"]] for place, case in enumerate(some)}
+
+
+class Both:
+    """The same table in DuckDB, which is the measure, and elsewhere."""
+
+    def __init__(self, table: pa.Table, server: Server, folder: Path, **more: Any) -> None:
+        pq.write_table(table, folder / "t.parquet")
+        here = hostile.policy(str(folder / "t.parquet"), **more)
+        there = hostile.policy(server.put({"t": table})["t"], **more)
+        self._opened = ExitStack()
+        self.measure = self._opened.enter_context(DuckDB.open(prepare(here, None)))
+        self.engine = self._opened.enter_context(server.open(there))
+
+    def __enter__(self) -> Both:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+
+OPENED: dict[str, Both] = {}
+
+
+@pytest.fixture
+def both(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """One table with everything in it, put on each engine once."""
+    if server.name not in OPENED:
+        OPENED[server.name] = Both(hostile.shuffled(7), server, tmp_path_factory.mktemp("hostile"))
+    return OPENED[server.name]
+
+
+def assert_alike(both: Both, server: Server, of_each: int = 1000) -> None:
+    left_out = LAST.get(server.name, ())
+    for some in together({case: text for case, text in expressions(of_each).items() if case not in left_out}):
+        found, wanted = values(both.engine, some), values(both.measure, some)
+        assert [case for case in some if found[case] != wanted[case]] == []
+
+
+def test_everything_on_the_allow_lists_has_a_case_here() -> None:
+    assert without_a_case() == set()
+    answered = expressions()
+    assert [name for name, cases in CASES.items() if not any(case in answered for case in cases)] == []
+
+
+@shows("every function of `ask` on rows, whatever they hold")
+def test_every_function_has_the_same_values(both: Both, server: Server) -> None:
+    """Spark takes long to read a statement, so by day it computes two cases of each; `make night` has all."""
+    assert_alike(both, server, BY_DAY[server.name])
+
+
+@pytest.mark.night
+@settings(max_examples=12, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(table=hostile.tables())
+def test_every_function_has_the_same_values_on_many_tables(
+    table: pa.Table, server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with Both(table, server, tmp_path_factory.mktemp("hostile")) as both:
+        assert_alike(both, server)
+
+
+@shows("`%` of numbers that are not whole", cannot={"postgresql": "refused by name"})
+def test_remainders_of_numbers_that_are_not_whole_are_the_same(
+    both: Both,
+) -> None:
+    some = {case: text for case, text in expressions().items() if case in REMAINDERS}
+    assert values(both.engine, some) == values(both.measure, some)
+
+
+def test_what_an_engine_cannot_compute_is_refused_before_it_reads_data(both: Both, server: Server) -> None:
+    columns = ", ".join(f'"{name}" AS "t.{name}"' for name in hostile.KINDS)
+    for case in LAST.get(server.name, ()):
+        text = f'SELECT {expressions()[case]} AS c FROM (SELECT {columns} FROM "t") AS r'
+        assert isinstance(both.engine, Foreseeing)
+        with pytest.raises(RequestError, match="remainder"):
+            both.engine.require(text)
+
+
+@shows(
+    "`LOWER` and `UPPER` of letters that have no single other case",
+    cannot=dict.fromkeys(("postgresql", "spark"), "`ŉ`, `İ` and the like become several letters"),
+)
+@pytest.mark.parametrize("text", ["ŉ", "ﬁ"])
+def test_letters_without_a_single_other_case_are_kept(text: str, both: Both) -> None:
+    some = {"upper": f"upper('{text}')"}
+    assert values(both.engine, some) == values(both.measure, some)
+
+
+# -- Totals -------------------------------------------------------------------------------------------------
+
+GROUPED = ("", "kind", "steps", "flag")
+
+
+def statements(question: str, **more: Any) -> list[str]:
+    made = plan(question, hostile.policy("t.parquet", **more), example.TAILED, epsilon=1, leak=example.LEAK)
+    return [made.statement, *(each.statement for each in made.counted.values())]
+
+
+def counted(engine: Engine, statement: str) -> list[str]:
+    return sorted(repr(tuple(row.values())) for row in engine.count(statement).secret.to_pylist())
+
+
+@shows("every aggregate of `ask`, over any groups")
+def test_every_aggregate_counts_the_same(both: Both, server: Server) -> None:
+    shown = ", ".join(f"{text} AS a{place}" for place, text in enumerate(AGGREGATES.values()))
+    for key in GROUPED[1:2] if server.name == "spark" else GROUPED:
+        group = f" GROUP BY {key}" if key else ""
+        for statement in statements(f"SELECT {f'{key}, ' if key else ''}{shown} FROM t{group}"):
+            assert counted(both.engine, statement) == counted(both.measure, statement), key
+
+
+PER_PERSON = (
+    "SELECT COUNT(*) AS n, SUM(s) AS s, AVG(m) AS m, COUNT_IF(h > l) AS d, SUM(c) AS c, SUM(e) AS e FROM ("
+    "SELECT whole, SUM(steps) AS s, AVG(steps) AS m, MIN(steps) AS l, MAX(steps) AS h, COUNT(word) AS c, "
+    "COUNT(DISTINCT kind) AS e FROM t GROUP BY whole)"
+)
+
+
+@shows("totals for each person, one within the other")
+def test_totals_of_people_are_the_same(server: Server, tmp_path: Path) -> None:
+    """A person keeps all rows, as which of them are kept is the engine's own choice."""
+    person: dict[str, Any] = {"person": "whole", "rows_per_person": 1000}
+    columns = {name: entry for name, (entry, _, _) in hostile.KINDS.items()}
+    columns["whole"] = {"type": "integer", "role": "identifier"}
+    more = {**person, "columns": columns}
+    with Both(hostile.shuffled(7), server, tmp_path, **more) as both:
+        for statement in statements(PER_PERSON, **more):
+            assert counted(both.engine, statement) == counted(both.measure, statement)
+
+
+# -- Sums are wide enough -----------------------------------------------------------------------------------
+
+WIDE = {"type": "integer", "low": -(2**40), "high": 2**40}
+
+
+@shows("sums as large as bounds allow")
+def test_no_sum_is_too_large(server: Server, tmp_path: Path) -> None:
+    """Of columns as wide as questions take them, and of whole numbers as large as there are."""
+    table = hostile.shuffled(7)
+    ends = {"steps": [2**40, 2**63 - 1], "whole": [-(2**40), -(2**63)], "read_whole": [-(2**63)] * 2}
+    for name, some in ends.items():
+        column = pa.array((some * table.num_rows)[: table.num_rows])
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    columns = {name: entry for name, (entry, _, _) in hostile.KINDS.items()} | {"steps": WIDE, "whole": WIDE}
+    (asked,) = statements("SELECT SUM(steps) AS s, AVG(whole) AS a FROM t", columns=columns)
+    with Both(table, server, tmp_path, columns=columns) as both:
+        assert counted(both.engine, asked) == counted(both.measure, asked)
+        found = both.engine.count('SELECT sum("read_whole") AS s FROM "t"').secret
+        assert [int(each) for each in found["s"].to_pylist()] == [-(2**63) * table.num_rows]

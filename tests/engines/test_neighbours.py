@@ -1,0 +1,159 @@
+"""Random neighbours, random questions: no engine is moved further than the plan claims, and all count alike.
+
+The worlds and questions are those of tests/sql: every kind of expression, join, bound and choice of groups,
+over small tables full of what a policy does not declare. Here each engine counts both neighbours, under one
+key as two states of one store would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from discreet.core.engine import Engine, Foreseeing
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.core.relations import Relation
+from discreet.sql.plan import Plan
+from tests.engines.servers import Server
+from tests.engines.support import shows
+from tests.sql import claims
+from tests.sql.claims import TAIL, Claims, World
+from tests.sql.questions import question
+from tests.sql.tables import COLUMNS, Tables, extremes, neighbours, policy
+from tests.sql.test_agreement import clean
+from tests.sql.test_sensitivity import PICKED, PLAIN
+
+BY_DAY = {"postgresql": (1, 8), "spark": (1, 2)}
+AT_NIGHT = 20
+OUTSIDE = ("remainder of numbers", "nesting")
+"""What an engine refuses by name."""
+
+
+def tables(state: Tables, terms: Policy) -> dict[str, pa.Table]:
+    return {
+        name: pa.table(
+            {
+                column: pa.array([row.get(column) for row in state.rows(name)], pa.string())
+                for column in terms.tables[name].columns
+            }
+        )
+        for name in COLUMNS
+    }
+
+
+def over(sources: dict[str, str], terms: Policy) -> Policy:
+    """The same policy over other sources."""
+    placed = {
+        name: table.model_copy(update={"source": sources[name]}) for name, table in terms.tables.items()
+    }
+    return terms.model_copy(update={"tables": placed})
+
+
+@contextmanager
+def opened(state: Tables, server: Server, terms: Policy) -> Iterator[Engine]:
+    with server.open(over(server.put(tables(state, terms)), terms)) as engine:
+        yield engine
+
+
+@contextmanager
+def world(states: tuple[Tables, Tables], relation: Relation, server: Server) -> Iterator[World]:
+    terms = policy("nowhere")
+    with opened(states[0], server, terms) as here, opened(states[1], server, terms) as there:
+        yield World(relation, terms, (here, there), states)
+
+
+def is_written(plan: Plan, engine: Engine) -> bool:
+    """Whether the engine takes it; what it does not, it refuses by name."""
+    assert isinstance(engine, Foreseeing)
+    refused = ""
+    try:
+        for statement in (plan.statement, *(each.statement for each in plan.counted.values())):
+            engine.require(statement)
+    except RequestError as refusal:
+        refused = str(refusal)
+    assert not refused or any(word in refused for word in OUTSIDE), refused
+    return not refused
+
+
+def assert_claims_hold(found: World, seed: int, count: int) -> int:
+    """How many of some random questions were answered."""
+    random, answered = Random(seed), 0
+    for _ in range(count):
+        text, tail = question(random.choice), random.choice((0, 0, TAIL))
+        plan = found.plan(text, tail=tail)
+        if plan is not None and is_written(plan, found.engines[0]):
+            answered += 1
+            broken = list(Claims(plan, found).broken())
+            assert not broken, (text, broken, found.states)
+    return answered
+
+
+@shows("neighbours stay within the sensitivity, in random questions")
+def test_no_neighbour_moves_a_question_by_more_than_its_plan_claims(server: Server) -> None:
+    worlds, count = BY_DAY[server.name]
+    answered = 0
+    for seed in range(worlds):
+        relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
+        with world(neighbours(Random(seed).choice, relation), relation, server) as found:
+            answered += assert_claims_hold(found, seed, count)
+    assert answered > 0
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("seed", range(AT_NIGHT))
+def test_no_neighbour_moves_any_of_many_questions(seed: int, server: Server) -> None:
+    relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
+    with world(neighbours(Random(1000 + seed).choice, relation), relation, server) as found:
+        assert_claims_hold(found, seed, 30)
+
+
+@pytest.mark.night
+def test_nothing_more_is_moved_by_neighbours_as_far_apart_as_can_be(server: Server) -> None:
+    for relation, states in extremes():
+        with world(states, relation, server) as found:
+            for text in PLAIN + PICKED:
+                for tail in (0, TAIL):
+                    plan = found.plan(text, tail=tail)
+                    assert plan is not None
+                    assert not list(Claims(plan, found).broken()), text
+
+
+# -- All count alike ----------------------------------------------------------------------------------------
+
+
+def sorted_rows(engine: Engine, statement: str) -> list[str]:
+    return sorted(repr(tuple(row.values())) for row in engine.count(statement).secret.to_pylist())
+
+
+def assert_alike(seed: int, server: Server, folder: Path, count: int) -> int:
+    """Where nobody has more rows than are kept, so that which are kept is no question."""
+    random, answered = Random(seed), 0
+    state, terms = clean(random), policy(str(folder))
+    with claims.engine(state, folder, terms) as measure, opened(state, server, terms) as engine:
+        asked = World(Relation.VALUE, terms, (measure, measure), (state, state))
+        for _ in range(count):
+            text = question(random.choice)
+            plan = asked.plan(text, tail=random.choice((0, TAIL)))
+            if plan is not None and is_written(plan, engine):
+                answered += 1
+                for each in (plan.statement, *(counted.statement for counted in plan.counted.values())):
+                    assert sorted_rows(engine, each) == sorted_rows(measure, each), text
+    return answered
+
+
+@shows("the same counts in random questions, joins and totals of people")
+def test_random_questions_are_counted_alike(server: Server, tmp_path: Path) -> None:
+    _, count = BY_DAY[server.name]
+    assert assert_alike(1, server, tmp_path, 2 * count) > 0
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("seed", range(AT_NIGHT))
+def test_many_random_questions_are_counted_alike(seed: int, server: Server, tmp_path: Path) -> None:
+    assert_alike(100 + seed, server, tmp_path, 40)
