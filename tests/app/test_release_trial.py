@@ -286,7 +286,7 @@ def test_the_library_writes_what_the_command_writes_and_refuses_what_it_refuses(
         release.write(folder / "mine.csv", at_most=0.01)
     assert not list(folder.glob("mine*"))
     written = release.write(folder / "mine.csv", at_most=0.01, force=True)
-    assert {path.name for path in written} == {"mine.csv", "mine.certificate.json", "mine.report.html"}
+    assert {Path(path).name for path in written} == {"mine.csv", "mine.certificate.json", "mine.report.html"}
     assert json.loads((folder / "mine.certificate.json").read_text())["forced"]
     assert publish(folder, "-k", "5", "--suppress", "10%", name="theirs.csv") == 0
     again = release.write(folder / "mine.csv")
@@ -295,4 +295,4 @@ def test_the_library_writes_what_the_command_writes_and_refuses_what_it_refuses(
         json.loads((folder / f"{name}.certificate.json").read_text()) for name in ("mine", "theirs")
     )
     assert mine | {"file": ""} == theirs | {"file": ""}
-    assert all(path.exists() for path in again)
+    assert all(Path(path).exists() for path in again)

@@ -110,6 +110,14 @@ def test_the_promise_moves_with_its_sliders(browser: Browser, server: Server) ->
         assert "posterior=10" in page.url
 
 
+def test_a_slider_that_is_moved_by_keys_keeps_the_focus(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        page.get_by_label("and may think at most").focus()
+        page.keyboard.press("ArrowRight")
+        page.get_by_text("more than 5.1%").wait_for()
+        page.wait_for_function("() => document.activeElement.id === 'posterior'")
+
+
 def test_a_question_is_planned_tried_and_asked_and_charged_once(browser: Browser, server: Server) -> None:
     with entered(browser, server) as page:
         asked(page, GROUPED, "Plan")

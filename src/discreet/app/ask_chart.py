@@ -11,9 +11,10 @@ from discreet.belief.wording import number
 from discreet.core.errors import RequestError
 
 MOST_BARS = 40
+WIDTH = 420
 
 
-def answer_picture(answer: Answer) -> alt.Chart:
+def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
     """Bars with error bars: the first measure over the columns that are none."""
     measured = [name for name in answer.table.column_names if name in answer.intervals]
     keys = [name for name in answer.table.column_names if name not in answer.intervals]
@@ -40,7 +41,7 @@ def answer_picture(answer: Answer) -> alt.Chart:
         subtitle=f"epsilon {number(answer.epsilon)}",
         subtitleColor=FAINT,
     )
-    return styled((bars + errors).properties(width=420, title=note))
+    return styled((bars + errors).properties(width=width, title=note))
 
 
 def _label(key: object) -> str:

@@ -12,12 +12,12 @@ from discreet.accounting.ledger import Ledger
 from discreet.app.colours import FAINT, INK, SUSPECTED
 from discreet.belief import Promise, wording
 
-WIDTH, HEIGHT = 560, 300
+WIDTH, HEIGHT, LETTERS = 560, 300, 88
 
 Step = tuple[int, float]
 
 
-def ledger_picture(ledger: Ledger) -> alt.LayerChart:
+def ledger_picture(ledger: Ledger, *, width: int = WIDTH, height: int = HEIGHT) -> alt.LayerChart:
     """The staircase of what may be believed, the promise as its ceiling, open releases as rules."""
     promise, releases = ledger.promise, ledger.releases()
     steps = [(number, belief.highest) for number, belief in ledger.staircase()]
@@ -25,11 +25,11 @@ def ledger_picture(ledger: Ledger) -> alt.LayerChart:
     layers = [_stairs(steps, last, promise), _ceiling(promise, last)]
     if releases:
         layers.append(_open_releases(releases, promise))
-    subtitle = textwrap.wrap(ledger.sentence(), 88)
+    subtitle = textwrap.wrap(ledger.sentence(), LETTERS * width // WIDTH)
     title = alt.Title("What may be believed, answer by answer", subtitle=subtitle, offset=14)
     return (
         alt.layer(*layers)
-        .properties(width=WIDTH, height=HEIGHT, title=title)
+        .properties(width=width, height=height, title=title)
         .configure(
             font="DejaVu Sans, Helvetica, Arial, sans-serif",
             title=alt.TitleConfig(

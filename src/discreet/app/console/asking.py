@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from discreet.app.answers import Answer
 from discreet.app.ask_view import cell, change
-from discreet.app.console.rendering import Page, entered
+from discreet.app.console.rendering import NARROW, Page, entered
 from discreet.app.http.bodies import Question
 from discreet.app.http.entering import Caller
 from discreet.app.http.errors import ForbiddenError
@@ -163,7 +163,7 @@ def _picture(answer: Answer) -> str | None:
     from discreet.app.charts import as_svg
 
     try:
-        return as_svg(answer_picture(answer)) if answer.table.num_rows > 1 else None
+        return as_svg(answer_picture(answer, width=NARROW)) if answer.table.num_rows > 1 else None
     except DiscreetError:
         return None
 

@@ -7,32 +7,24 @@ who was attacked is sent in a body, which no log and no history keeps.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Response
 
 from discreet.app.colours import OTHERS, SUSPECTED
-from discreet.app.console.rendering import Page, decided
+from discreet.app.console.rendering import NARROW, Page, decided
 from discreet.app.drawings import Bar, BarRow, bars
-from discreet.app.trials.record_trial import (
-    Named,
-    RecordTrial,
-    Seen,
-    attack_record,
-    attackable,
-    known_of,
-    secrets_of,
-)
 from discreet.belief.wording import at_most, how_many, percent
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.policy import Column, Kind, Policy, Role, Table
 from discreet.engines.faults import guarded
 
+if TYPE_CHECKING:
+    from discreet.app.trials.record_trial import Named, RecordTrial, Seen
+
 router = APIRouter(include_in_schema=False)
 KNOWN = "known:"
-NARROW = 220
-"""How wide bars are, so that they can be read on a phone."""
 NOTICE = "Computed on real data: not for publication."
 Deciding = Annotated[Page, Depends(decided)]
 
@@ -45,22 +37,25 @@ def show(page: Deciding, table: Annotated[str | None, Query(max_length=200)] = N
 @router.post("/attack")
 async def attack(page: Deciding) -> Response:
     fields = await page.form()
-    around = _around(page, fields)
+    return await to_thread.run_sync(lambda: _attacked(page, fields))
+
+
+def _attacked(page: Page, fields: Mapping[str, str]) -> Response:
+    from discreet.app.trials.record_trial import attack_record  # what it needs takes a second to load
+
+    curators, around = page.door.curators, _around(page, fields)
     try:
-        named = _named(page.door.curators.policy, fields)
-        found = await to_thread.run_sync(lambda: _attacked(page, named))
+        named = _named(curators.policy, fields)
+        with curators.engine() as engine:
+            found = guarded(lambda: attack_record(curators.policy, engine, named))
     except DiscreetError as error:
         return page.refused("attack.html", error, around)
     return page.shown("attack.html", around | _shown(found))
 
 
-def _attacked(page: Page, named: Named) -> RecordTrial:
-    curators = page.door.curators
-    with curators.engine() as engine:
-        return guarded(lambda: attack_record(curators.policy, engine, named))
-
-
 def _named(policy: Policy, fields: Mapping[str, str]) -> Named:
+    from discreet.app.trials.record_trial import Named, attackable
+
     name = fields.get("table", "")
     if name not in attackable(policy):
         raise RequestError("attack: no such table can be attacked here.", hint="Choose one of those named.")
@@ -79,6 +74,8 @@ def _named(policy: Policy, fields: Mapping[str, str]) -> Named:
 
 
 def _around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
+    from discreet.app.trials.record_trial import attackable, known_of, secrets_of
+
     policy = page.door.curators.policy
     tables = attackable(policy)
     chosen = fields.get("table", "")

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from discreet.accounting.ledger import Ledger
 from discreet.app.console.logins import elsewhere
-from discreet.app.console.rendering import Page, entered
+from discreet.app.console.rendering import NARROW, Page, entered
 from discreet.app.http.entering import Caller
 from discreet.app.http.errors import ForbiddenError
 from discreet.app.ledger_object import accounts_of, size
@@ -77,7 +77,7 @@ def _picture(book: Ledger) -> str:
     from discreet.app.charts import as_svg  # charts take a second to load
     from discreet.app.ledger_chart import ledger_picture
 
-    return as_svg(ledger_picture(book))
+    return as_svg(ledger_picture(book, width=NARROW + 60, height=NARROW))
 
 
 def _caller(page: Page) -> Caller:

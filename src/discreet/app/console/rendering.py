@@ -28,6 +28,8 @@ from discreet.core.errors import DiscreetError
 SCREENS = (("/promise", "Promise"), ("/tradeoff", "Trade-off"), ("/ask", "Ask"), ("/ledger", "Ledger"))
 CUSTODIANS = (("/attack", "Attack"), ("/publish", "Publish"))
 """What is computed on real data is shown to the custodian alone."""
+NARROW = 240
+"""How wide charts are drawn, so that they can be read on a phone; a wider page shows them larger."""
 STATIC = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 

@@ -12,8 +12,15 @@ if (form) {
   form.querySelectorAll("input[type=range]").forEach((slider) => {
     slider.addEventListener("input", () => colour(slider));
   });
-  form.addEventListener("change", () => form.requestSubmit());
+  // Keys move a slider step by step: the page waits for the last one, and comes back to where it was left.
+  let resting;
+  form.addEventListener("change", (event) => {
+    clearTimeout(resting);
+    form.setAttribute("action", `${location.pathname}#${event.target.id}`);
+    resting = setTimeout(() => form.requestSubmit(), 400);
+  });
   form.querySelector("[data-quiet]").hidden = true;
+  document.getElementById(location.hash.slice(1))?.focus({ preventScroll: true });
 }
 // A point that moves along its curve; every place of it was computed with the page.
 const curve = document.querySelector("form[data-curve]");
