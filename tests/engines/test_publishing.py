@@ -269,6 +269,22 @@ def test_what_looks_like_an_identifier_is_found_alike(server: Server, tmp_path: 
 
 
 @pytest.mark.xdist_group("postgres")
+def test_a_register_may_be_a_file_but_releases_that_are_joined_are_in_one_place(
+    postgres: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = pa.table({"who": ["p1", "p2"], "zip": ["130**", "130**"], "disease": ["flu", "gout"]})
+    pq.write_table(shown, tmp_path / "before.parquet")
+    pq.write_table(pa.table({"zip": ["13053", "13068"]}), tmp_path / "voters.parquet")
+    source = postgres.put({"now": shown})["now"]
+    words = ("--quasi", "zip", "--sensitive", "disease", "--person", "who", "--engine", postgres.url)
+    voters = ("--knows", str(tmp_path / "voters.parquet"))
+    linkage = told(capsys, source, *words, *voters)["attacks"][0]
+    assert (linkage["name"], linkage["success"]) == ("linkage", 0.5)
+    assert discreet("attack", source, *words, *voters, "--with", str(tmp_path / "before.parquet")) == 2
+    assert "in different places" in capsys.readouterr().err
+
+
+@pytest.mark.xdist_group("postgres")
 def test_rows_that_changed_since_they_were_judged_are_not_published(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:

@@ -122,17 +122,13 @@ def _kept(name: str) -> exp.Expr:
 
 
 def matching(subject: Subject) -> exp.Expr:
-    """That a row of the table, `c`, has the values of a row of the recoding, `r`."""
+    """That a row of the table, `c`, has the values of a row of the recoding, `r`; neither is ever NULL."""
     return exp.and_(
         *(
-            _same(text_of(name, table="c"), exp.column(f"q{place}", table="r"))
+            text_of(name, table="c").eq(exp.column(f"q{place}", table="r"))
             for place, name in enumerate(subject.quasi)
         )
     )
-
-
-def _same(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    return exp.NullSafeEQ(this=one, expression=other)
 
 
 def recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> pa.Table:

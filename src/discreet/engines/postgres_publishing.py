@@ -37,6 +37,8 @@ from discreet.engines.relations import Origin, in_order, plain_texts
 
 NAME = re.compile(r"(?!discreet_)[A-Za-z_][A-Za-z0-9_]{0,62}")
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+# what is lent is joined by texts, which take several times as long to sort as to hash
+HASHED = "SET LOCAL enable_mergejoin = off"
 NUMERIC = pa.decimal128(38, 9)
 
 
@@ -47,7 +49,8 @@ class PostgreSQLPublisher:
         self._store, self._numbers = store, count()
         self._connection = postgres.connected(address, autocommit=True)
         try:
-            guarded(lambda: postgres.run(self._connection, BEGIN))
+            for each in (BEGIN, HASHED):
+                guarded(lambda each=each: postgres.run(self._connection, each))  # type: ignore[misc]
             self._origins = {
                 name: postgres.origin(self._connection, name, table.source, list(table.columns) or None)
                 for name, table in tables.items()
