@@ -6,22 +6,20 @@ Where one cannot be had its tests skip and say why; not where DISCREET_ENGINES=r
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
-import socket
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import clusters
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 
@@ -35,7 +33,6 @@ SMALL = {  # to compile a statement takes seconds, and to run it on so few rows 
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "1g",
 }
-FORMER = Path("/usr/lib/postgresql")
 
 
 class Server(Protocol):
@@ -94,79 +91,19 @@ class PostgresServer:
 
 @contextmanager
 def postgres() -> Iterator[PostgresServer]:
-    programs = _programs()
-    folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
-    user = _user()
-    if user is not None:
-        os.chown(folder, user.pw_uid, user.pw_gid)
+    with had(clusters.postgres()) as url, ExitStack() as opened:
+        yield PostgresServer(url=url, opened=opened)
 
-    def run(*command: str) -> None:
-        demoted: dict[str, Any] = (
-            {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        )
-        subprocess.run(
-            command,
-            check=True,
-            capture_output=True,
-            cwd=folder,
-            env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
-            **demoted,
-        )
 
-    data, port = folder / "data", _free_port()
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync=off"
-    try:
-        run(
-            str(programs / "initdb"),
-            "-D",
-            str(data),
-            "-U",
-            "discreet",
-            "-A",
-            "trust",
-            "--encoding=UTF8",
-            "--no-locale",
-            "-N",
-        )
-        run(
-            str(programs / "pg_ctl"),
-            "-D",
-            str(data),
-            "-w",
-            "-t",
-            "120",
-            "-o",
-            options,
-            "-l",
-            str(folder / "log"),
-            "start",
-        )
+@contextmanager
+def had(server: AbstractContextManager[str]) -> Iterator[str]:
+    """The address of a server, if it can be had here."""
+    with ExitStack() as stack:
         try:
-            with ExitStack() as opened:
-                yield PostgresServer(url=f"postgresql://discreet@127.0.0.1:{port}/postgres", opened=opened)
-        finally:
-            run(str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _programs() -> Path:
-    found = shutil.which("initdb")
-    versions = sorted(FORMER.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    if found is None and not versions:
-        cannot("PostgreSQL's server is not installed (apt-get install postgresql)")
-    return Path(found).parent if found else versions[-1].parent
-
-
-def _user() -> pwd.struct_passwd | None:
-    """PostgreSQL does not run as root."""
-    return pwd.getpwnam("postgres") if os.geteuid() == 0 else None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+            address = stack.enter_context(server)
+        except clusters.NotInstalledError as missing:
+            cannot(str(missing))
+        yield address
 
 
 # -- Spark --------------------------------------------------------------------------------------------------
@@ -196,9 +133,10 @@ class SparkServer:
 
 @contextmanager
 def spark() -> Iterator[SparkServer]:
-    if shutil.which("java") is None:
-        cannot("there is no Java for Spark (apt-get install openjdk-17-jre-headless)")
-    pytest.importorskip("pyspark")
+    try:
+        clusters.require_spark()
+    except clusters.NotInstalledError as missing:
+        cannot(str(missing))
     from pyspark.sql import SparkSession
 
     from discreet.engines.spark import LOCAL

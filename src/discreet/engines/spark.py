@@ -19,11 +19,11 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -33,16 +33,16 @@ import pyarrow as pa
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
-from discreet.engines import relations
+from discreet.engines import limits, relations
 from discreet.engines.dialects.checking import checked
 from discreet.engines.dialects.spark import SparkSql
-from discreet.engines.dialects.statements import Written, written
+from discreet.engines.dialects.statements import KEPT, Written, written
 from discreet.engines.faults import guarded
 from discreet.engines.ranking import KEYS
 from discreet.engines.relations import Origin, Tables
 
 DIALECT = SparkSql()
-SECONDS, MEMORY = 600, "2g"
+MEMORY = "2g"
 LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -77,11 +77,12 @@ PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", 
 class Spark:
     """An `Engine` over the tables of a policy."""
 
-    def __init__(self, session: Any, tables: Tables) -> None:
-        self._session, self._tables = session, tables
+    def __init__(self, session: Any, tables: Tables, *, seconds: float = limits.SECONDS) -> None:
+        self._session, self._tables, self._seconds = session, tables, seconds
+        self._ready = lru_cache(KEPT)(self._checked)
 
     @classmethod
-    def open(cls, policy: Policy, address: str, key: bytes) -> Self:
+    def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
         """A session of its own, with a view for each table of the policy."""
         session = started(address)
         origins = {
@@ -91,7 +92,7 @@ class Spark:
         tables = relations.tables(policy, origins, DIALECT)
         halves = dict(zip(KEYS, (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex()), strict=True))
         guarded(lambda: _define(session, policy, tables, halves, key))
-        return cls(session, tables)
+        return cls(session, tables, seconds=seconds)
 
     @classmethod
     def over(cls, sources: Mapping[str, str], address: str) -> Self:
@@ -104,15 +105,15 @@ class Spark:
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
-        self._written(sql)
+        self._ready(sql)
 
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
-        text = checked(self._written(sql), sql, DIALECT)
-        return guarded(lambda: Exact(_selected(self._session, text)))
+        text = self._ready(sql)
+        return guarded(lambda: Exact(_selected(self._session, text, self._seconds)))
 
-    def _written(self, sql: str) -> Written:
-        return written(sql, DIALECT, self._tables.relations)
+    def _checked(self, sql: str) -> str:
+        return checked(written(sql, DIALECT, self._tables.relations), sql, DIALECT)
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""
@@ -186,7 +187,7 @@ def origin(session: Any, name: str, source: str, declared: list[str] | None = No
 
 def _read_as(kind: str) -> tuple[str, str]:
     if kind.startswith("decimal"):
-        return "{0}", "DECIMAL(38,9)"
+        return "{0}", kind.upper()
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
 
 
@@ -241,20 +242,34 @@ def _prepared(session: Any, frame: Any, place: str) -> Any:
         return session.read.parquet(place)
 
 
-def _selected(session: Any, text: str) -> pa.Table:
+def _selected(session: Any, text: str, seconds: float) -> pa.Table:
     """What a statement finds, if it does so in time."""
+    with _stoppable(session) as stop, warnings.catch_warnings(), limits.limited(stop, seconds):
+        warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which nothing here uses
+        return _naive(session.sql(text).toArrow())
+
+
+@contextmanager
+def _stoppable(session: Any) -> Iterator[Callable[[], object]]:
+    """What is run in here bears a tag, by which all jobs that it started can be stopped.
+
+    Of a session on this machine the jobs are tagged: its own tags leave some out.
+    """
     tag = f"discreet-{uuid4().hex}"
-    session.addTag(tag)
-    timer = Timer(SECONDS, session.interruptTag, [tag])
-    timer.daemon = True
-    timer.start()
+    if not hasattr(session, "_jsparkSession"):
+        session.addTag(tag)
+        try:
+            yield lambda: session.interruptTag(tag)
+        finally:
+            session.removeTag(tag)
+        return
+    context = session.sparkContext
+    context.addJobTag(tag)
+    context.setInterruptOnCancel(True)
     try:
-        with warnings.catch_warnings():  # of versions of pandas, which nothing here uses
-            warnings.simplefilter("ignore", FutureWarning)
-            return _naive(session.sql(text).toArrow())
+        yield lambda: context.cancelJobsWithTag(tag)
     finally:
-        timer.cancel()
-        session.removeTag(tag)
+        context.removeJobTag(tag)
 
 
 def _naive(table: pa.Table) -> pa.Table:

@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 from discreet.core.errors import EngineFault
 from discreet.core.randomness import Randomness
 from discreet.engines.dialects.dialect import Dialect
-from discreet.engines.dialects.statements import Written
+from discreet.engines.dialects.statements import Written, parsed
 from discreet.engines.faults import CUSTODIAN, TEXT
 
 NUMBER = re.compile(r"-?(\d+\.?\d*([eE][+-]?\d+)?|inf|nan)")
@@ -58,7 +58,7 @@ def _beyond(tree: exp.Select | exp.Union, written: Written, sql: str, dialect: D
         return "it does more than to select"
     if any(_totals_nothing(select) for select in tree.find_all(exp.Select)):
         return "it has a total or a window over no rows of the data"
-    known = _texts(sqlglot.parse_one(sql, read="duckdb")) | written.values | dialect.constants
+    known = _texts(parsed(sql)) | written.values | dialect.constants
     strange = {
         "reads": _tables(tree) - written.tables,
         "calls": _functions(tree) - dialect.functions,

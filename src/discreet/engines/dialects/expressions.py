@@ -130,8 +130,8 @@ class Expressions:
             return Piece(text=f"({left.text} + {right.text})", kind=kinds.DATE)
         if Family.DOUBLE in (left.kind.family, right.kind.family):
             return self._floating(operator, left, right)
-        (left, right), kind = self.aligned([left, right])
-        text = f"({left.text} {operator} {right.text})"
+        parts, kind = self.aligned([left, right])
+        text = f"({parts[0].text} {operator} {parts[1].text})"
         if kind.family is Family.WIDE:
             text = f"CAST({text} AS {self.dialect.types[Family.WIDE]})"
         return Piece(text=text, kind=_combined(kind.family, operator, left.kind, right.kind))
@@ -503,13 +503,15 @@ class Expressions:
         return f"{text} ORDER BY {self.ordering(order, scope)}".strip() if order is not None else text
 
     def ordering(self, order: Any, scope: Scope) -> str:
-        """In DuckDB's order, NULL last wherever it is not said."""
-        parts = []
+        """In DuckDB's order, NULL last wherever it is not said; behind a hash any order is as good."""
+        parts, hashed = [], False
         for each in order.expressions:
             piece = self.write(each.this, scope)
             first = each.args.get("nulls_first")
             down = " DESC" if each.args.get("desc") else ""
-            parts.append(f"{self.comparable(piece)}{down} NULLS {'FIRST' if first else 'LAST'}")
+            by = piece.text if hashed else self.comparable(piece)
+            parts.append(f"{by}{down} NULLS {'FIRST' if first else 'LAST'}")
+            hashed = hashed or piece.kind.family is Family.DIGEST
         return ", ".join(parts)
 
     def row_number(self, node: Any, scope: Scope) -> Piece:
@@ -591,7 +593,9 @@ def _floats(kind: Kind) -> Kind:
 
 
 def _combined(family: Family, operator: str, left: Kind, right: Kind) -> Kind:
-    """The magnitude of a result in floating point, from those of its parts."""
+    """The magnitude of a result in floating point, or of an exact product, from those of its parts."""
+    if family is Family.DECIMAL and operator == "*":
+        return Kind(family=family, least=left.least * right.least, largest=left.largest * right.largest)
     if family is not Family.DOUBLE:
         return kinds.of(family)
     if operator == "*":

@@ -22,6 +22,9 @@ from discreet.engines.dialects.dialect import unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 
 LONGEST_NAME, SHORT = 63, 80
+LONGEST_EXACT = 1e18
+FENCE = " OFFSET BIGINT '0'"
+"""A constant of its own type: a plain 0 becomes one only after workers were decided against."""
 WIDEST = "1.7976931348623155e308"
 NUMBER = r"^[ \t\n\v\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?[ \t\n\v\f\r]*$"
 SPECIAL = r"^[ \t\n\v\f\r]*[+-]?(inf|infinity|nan)[ \t\n\v\f\r]*$"
@@ -41,6 +44,7 @@ class Postgres:
     name: str = "PostgreSQL"
     grammar: str = "postgres"
     nothing: str = "()"
+    fence: str = FENCE
 
     @property
     def types(self) -> Mapping[Family, str]:
@@ -110,6 +114,8 @@ class Postgres:
         found = CONVERSIONS.get((of.kind.family, to.family))
         if found is None:
             unsupported(self.name, f"a conversion from {of.kind.family} to {to.family}")
+        if of.kind.family is Family.DECIMAL and of.kind.largest < LONGEST_EXACT:
+            found = PLAINLY.get(to.family, found)  # nothing to guard against
         text = found.replace("{x}", of.text)
         if found.count("{x}") > 1:
             text = _with_names(lambda a: found.replace("{x}", a), of.text)
@@ -203,7 +209,8 @@ class Postgres:
     # -- Hashes -----------------------------------------------------------------------------------------
 
     def variable(self, name: str) -> str:
-        return f"current_setting('{name.replace('_', '.', 1)}')"
+        """Read once for a statement, not for every row."""
+        return f"(SELECT current_setting('{name.replace('_', '.', 1)}'))"
 
     def digest(self, of: Sequence[Piece]) -> str:
         """Each part behind its length, so that none runs into the next."""
@@ -248,14 +255,14 @@ ZEROS = {
 def _with_names(form: Callable[..., str], *parts: str) -> str:
     """The form over its parts; those that are long are computed once, under names.
 
-    OFFSET 0 keeps the planner from writing them out again. A total or a window would be one of the single row
-    that the names are of, so it is written out.
+    The fence keeps the planner from writing them out again. A total or a window would be one of the single
+    row that the names are of, so it is written out.
     """
     if max(map(len, parts)) <= SHORT or any(TOTALS.search(part) for part in parts):
         return form(*parts)
     names = [f'"v"."{letter}"' for letter in "ab"[: len(parts)]]
     values = ", ".join(f'{part} AS "{letter}"' for part, letter in zip(parts, "ab", strict=False))
-    return f'(SELECT {form(*names)} FROM (SELECT {values} OFFSET 0) AS "v")'
+    return f'(SELECT {form(*names)} FROM (SELECT {values}{FENCE}) AS "v")'
 
 
 def _away(x: str) -> str:
@@ -436,6 +443,7 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_Z, _A): "CAST(({x} AT TIME ZONE 'UTC') AS date)",
     (_Z, _T): "(CAST(({x} AT TIME ZONE 'UTC') AS text) || '+00' COLLATE \"C\")",
 }
+PLAINLY = {_I: "CAST({x} AS bigint)", _D: "CAST({x} AS double precision)"}
 FUNCTIONS = frozenset(
     """abs array_append array_position bit_count bit_or bool_and bool_or btrim ceil coalesce count
     current_setting date_part date_trunc dense_rank exp first_value floor generate_series greatest grouping

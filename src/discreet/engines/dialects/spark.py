@@ -27,6 +27,7 @@ POSITIVE, NEGATIVE = rf"(?i)^{BLANKS}[+]?(inf|infinity){BLANKS}$", rf"(?i)^{BLAN
 NOT_A_NUMBER = rf"(?i)^{BLANKS}[+-]?nan{BLANKS}$"
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
 CLOCK = r"([ T]([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.][0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
+LONGEST = 1e18
 TYPES = {
     Family.BOOLEAN: "BOOLEAN",
     Family.INTEGER: "BIGINT",
@@ -49,6 +50,7 @@ class SparkSql:
     name: str = "Spark"
     grammar: str = "spark"
     nothing: str = "GROUPING SETS (())"
+    fence: str = ""
 
     @property
     def types(self) -> Mapping[Family, str]:
@@ -120,6 +122,10 @@ class SparkSql:
         found = CONVERSIONS.get((of.kind.family, to.family))
         if found is None:
             unsupported(self.name, f"a conversion from {of.kind.family} to {to.family}")
+        if of.constant is not None and to.family is Family.DECIMAL:
+            return of.text  # of as few digits as it has, so that products stay in 64 bits
+        if of.kind.family is Family.DECIMAL and to.family is Family.INTEGER and of.kind.largest < LONGEST:
+            found = "CAST({x} AS BIGINT)"
         text = found.replace("{x}", of.text)
         if narrow and (of.constant is None or of.constant >= 1 << 31):
             return f"(CASE WHEN {text} BETWEEN -2147483648 AND 2147483647 THEN {text} END)"

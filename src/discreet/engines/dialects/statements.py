@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import sqlglot
@@ -20,7 +21,11 @@ from discreet.engines.dialects.expressions import Expressions
 from discreet.engines.dialects.kinds import Family, Piece
 from discreet.engines.dialects.scope import Columns, Scope
 
-KEPT = "_discreet_kept"
+KEEP = "_discreet_kept"
+KEPT = 64
+"""How many statements an engine keeps as written and checked, which takes longer than to count where many
+values are declared; and a question is planned before it is asked.
+"""
 CLAUSES = {
     "expressions",
     "from_",
@@ -59,10 +64,15 @@ class Written:
     values: frozenset[str] = frozenset()
 
 
+@lru_cache(1)
+def parsed(sql: str) -> exp.Expr:
+    """A statement of ours as a tree, which is only read; it is written first, and checked right after."""
+    return sqlglot.parse_one(sql, read="duckdb")
+
+
 def written(sql: str, dialect: Dialect, relations: Mapping[str, Relation]) -> Written:
     """One SELECT of ours for another engine; `values` are those that the policy declares of what it reads."""
-    tree = sqlglot.parse_one(sql, read="duckdb")
-    found = Writer(dialect=dialect, relations=relations).query(tree)
+    found = Writer(dialect=dialect, relations=relations).query(parsed(sql))
     read = [each for each in relations.values() if each.tables & found.tables]
     values = {value for each in read for kind in each.columns.values() for value in kind.values}
     return replace(found, values=frozenset(values))
@@ -137,13 +147,13 @@ class Writer:
             order = self._order(node, scope, outputs)
             return f"{word} {', '.join(shown)}{source}{rest}{order}{self._limit(node)}"
         kept = self._expressions.boolean(self._expressions.write(qualify.this, scope))
-        inner = f"SELECT {', '.join([*shown, f'{kept.text} AS {quoted(KEPT)}'])}{source}{rest}"
+        inner = f"SELECT {', '.join([*shown, f'{kept.text} AS {quoted(KEEP)}'])}{source}{rest}"
         return self._kept(inner, [name for name, _ in outputs])
 
     def _kept(self, inner: str, names: list[str]) -> str:
         q = self.dialect.quoted
         columns = ", ".join(f"{q('q')}.{q(name)}" for name in names)
-        return f"SELECT {columns} FROM ({inner}) AS {q('q')} WHERE {q('q')}.{q(KEPT)}"
+        return f"SELECT {columns} FROM ({inner}) AS {q('q')} WHERE {q('q')}.{q(KEEP)}"
 
     def _first_of_each(
         self, node: Any, source: str, scope: Scope, outputs: list[tuple[str, Piece]], rest: str
@@ -161,7 +171,7 @@ class Writer:
         first = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}) = 1"
         q = self.dialect.quoted
         shown = [f"{self._typed(piece)} AS {q(name)}" for name, piece in outputs]
-        inner = f"SELECT {', '.join([*shown, f'{first} AS {q(KEPT)}'])}{source}{rest}"
+        inner = f"SELECT {', '.join([*shown, f'{first} AS {q(KEEP)}'])}{source}{rest}"
         return self._kept(inner, [name for name, _ in outputs])
 
     def _typed(self, piece: Piece) -> str:
@@ -211,7 +221,7 @@ class Writer:
         begin = node.args.get("from_")
         if begin is None:
             return "", Scope(sources={}), frozenset()
-        text, alias, columns, tables = self._source(begin.this)
+        text, alias, columns, tables = self._source(begin.this, fenced=_hashes(node))
         scope = Scope(sources={alias: columns})
         text = f" FROM {text}"
         for join in node.args.get("joins") or []:
@@ -233,12 +243,13 @@ class Writer:
         condition = self._expressions.boolean(self._expressions.write(on, scope))
         return f" {'LEFT JOIN' if side else 'JOIN'} {source} ON {condition.text}"
 
-    def _source(self, node: Any) -> tuple[str, str, Columns, frozenset[str]]:
+    def _source(self, node: Any, *, fenced: bool = False) -> tuple[str, str, Columns, frozenset[str]]:
         quoted = self.dialect.quoted
         if isinstance(node, exp.Subquery):
             alias = node.alias or "s"
             found = self.query(node.this)
-            return f"({found.text}) AS {quoted(alias)}", alias, found.columns, found.tables
+            fence = self.dialect.fence if fenced else ""
+            return f"({found.text}{fence}) AS {quoted(alias)}", alias, found.columns, found.tables
         if not isinstance(node, exp.Table):
             unsupported(self.dialect.name, f"{type(node).__name__} as a source")
         alias, relation = node.alias_or_name, self._relation(node.name)
@@ -297,3 +308,9 @@ class Writer:
     def _limit(self, node: Any) -> str:
         limit = node.args.get("limit")
         return "" if limit is None else f" LIMIT {int(limit.expression.this)}"
+
+
+def _hashes(select: Any) -> bool:
+    """Whether a SELECT puts rows into an order by a hash of their values, which names each of them again."""
+    windows = (each for each in select.find_all(exp.Window) if each.parent_select is select)
+    return any(each.find(exp.Anonymous) for each in windows)
