@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test check format night bench docs clean
+.PHONY: demo test check format night bench bench-engines docs clean
 
 demo: .venv/.base
 	@$(BIN)/discreet demo
@@ -27,6 +27,9 @@ night: .venv/.dev
 
 bench: .venv/.bench
 	@$(BIN)/python -m benchmarks.run
+
+bench-engines: .venv/.bench
+	@$(BIN)/python -m benchmarks.run engines
 
 docs: .venv/.docs
 	@$(BIN)/python -m discreet.app.reference docs/reference

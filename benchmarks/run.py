@@ -21,6 +21,7 @@ from benchmarks import (
     ask,
     attacks,
     baskets,
+    engines,
     ledger,
     local,
     mining,
@@ -58,6 +59,12 @@ SECTIONS = {
     "noise": Section(title="Exact noise", headings=FIGURES, measure=_plain(noise.rows)),
     "accounting": Section(title="Accounting", headings=FIGURES, measure=_plain(accounting.rows)),
     "ask": Section(title="Private SQL against raw DuckDB", headings=FIGURES, measure=_plain(ask.rows)),
+    "engines": Section(
+        title="Engines",
+        headings=engines.HEADINGS,
+        measure=lambda progress: (engines.rows(progress), []),
+        about=engines.ABOUT,
+    ),
     "speed": Section(
         title="Speed beside other systems",
         headings=speed.HEADINGS,

@@ -6,25 +6,22 @@ Where one cannot be had its tests skip and say why; not where DISCREET_ENGINES=r
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
-import socket
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import clusters
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
-from tests.patience import PATIENCE
 
 KEY = bytes(range(32))
 ADDRESS = "spark:local[2]"
@@ -36,9 +33,6 @@ SMALL = {  # to compile a statement takes seconds, and to run it on so few rows 
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "1g",
 }
-FORMER = Path("/usr/lib/postgresql")
-OWNER = "discreet"
-ATTEMPTS = 5
 spark_by_night = pytest.mark.parametrize(
     "server",
     [
@@ -113,68 +107,19 @@ class PostgresServer:
 @contextmanager
 def postgres(*, fsync: bool = False) -> Iterator[PostgresServer]:
     """A cluster; tests need none that survives a loss of power, and are faster without."""
-    with cluster(fsync=fsync) as port, ExitStack() as opened:
-        yield PostgresServer(url=f"postgresql://{OWNER}@127.0.0.1:{port}/postgres", opened=opened)
+    with had(clusters.postgres(fsync=fsync)) as url, ExitStack() as opened:
+        yield PostgresServer(url=url, opened=opened)
 
 
 @contextmanager
-def cluster(*, fsync: bool = False) -> Iterator[int]:
-    """The port of a cluster that has one superuser, OWNER, and lets everybody in who is here."""
-    programs, user = _programs(), _user()
-    folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
-    data, log = str(folder / "data"), str(folder / "log")
-    if user is not None:
-        os.chown(folder, user.pw_uid, user.pw_gid)
-
-    def run(program: str, *words: str) -> int:
-        demoted: dict[str, Any] = (
-            {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        )
-        return subprocess.run(
-            [str(programs / program), "-D", data, *words],
-            check=False,
-            stdout=subprocess.DEVNULL,  # a pipe would stay open as long as the cluster lives
-            cwd=folder,
-            env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
-            **demoted,
-        ).returncode
-
-    try:
-        assert run("initdb", "-U", OWNER, "-A", "trust", "--encoding=UTF8", "--no-locale", "-N") == 0
-        for _ in range(ATTEMPTS):  # whoever binds a free port first has it
-            port = _free_port()
-            options = (
-                f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync={fsync}"
-            )
-            if run("pg_ctl", "-w", "-t", str(int(PATIENCE)), "-o", options, "-l", log, "start") == 0:
-                break
-        else:
-            pytest.fail(Path(log).read_text())
+def had(server: AbstractContextManager[str]) -> Iterator[str]:
+    """The address of a server, if it can be had here."""
+    with ExitStack() as stack:
         try:
-            yield port
-        finally:
-            run("pg_ctl", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _programs() -> Path:
-    found = shutil.which("initdb")
-    versions = sorted(FORMER.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    if found is None and not versions:
-        cannot("PostgreSQL's server is not installed (apt-get install postgresql)")
-    return Path(found).parent if found else versions[-1].parent
-
-
-def _user() -> pwd.struct_passwd | None:
-    """PostgreSQL does not run as root."""
-    return pwd.getpwnam("postgres") if os.geteuid() == 0 else None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+            address = stack.enter_context(server)
+        except clusters.NotInstalledError as missing:
+            cannot(str(missing))
+        yield address
 
 
 # -- Spark --------------------------------------------------------------------------------------------------
@@ -204,9 +149,10 @@ class SparkServer:
 
 @contextmanager
 def spark() -> Iterator[SparkServer]:
-    if shutil.which("java") is None:
-        cannot("there is no Java for Spark (apt-get install openjdk-17-jre-headless)")
-    pytest.importorskip("pyspark")
+    try:
+        clusters.require_spark()
+    except clusters.NotInstalledError as missing:
+        cannot(str(missing))
     from pyspark.sql import SparkSession
 
     from discreet.engines.spark import LOCAL

@@ -244,6 +244,22 @@ def test_a_constant_of_a_question_stays_one(server: Server) -> None:
             assert like.secret.to_pylist() == [{"n": expected}], word
 
 
+def test_numbers_of_declared_digits_are_stored_in_whole_steps(postgres: PostgresServer) -> None:
+    postgres.run(
+        "CREATE SCHEMA digits",
+        "CREATE TABLE digits.t (x numeric(9, 2), y numeric)",
+        "INSERT INTO digits.t SELECT v, v FROM unnest(ARRAY[12.34, -0.01, 500.01, 0.29, 9999999.99, 'NaN', "
+        "NULL]::numeric[]) AS v",
+    )
+    column = {"type": "decimal", "low": 0, "high": 500, "resolution": "0.01"}
+    policy = {"tables": {"t": {"source": "digits.t", "columns": {"x": column, "y": column}}}}
+    with postgres.open(Policy.model_validate(policy)) as engine:
+        for name in ("x", "y"):
+            rows = engine.count(f'SELECT "{name}" AS v, count(*) AS n FROM "t" GROUP BY 1 ORDER BY v')
+            found = [tuple(row.values()) for row in rows.secret.to_pylist()]
+            assert found == [(0, 1), (29, 1), (1234, 1), (50_000, 2), (None, 2)], name
+
+
 def test_a_missing_table_or_column_is_named(server: Server, tmp_path: Path) -> None:
     source = server.put({"visits": ROWS})["visits"]
     missing = source.replace("visits", "nothing")

@@ -16,7 +16,7 @@ from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
-from discreet.sql.keeping import BITS, first_groups, first_rows
+from discreet.sql.keeping import BITS, first_groups, first_rows, first_rows_in_order
 from discreet.sql.plan import plan
 from tests.sql.example import PROMISE, TAILED
 
@@ -65,6 +65,7 @@ def test_a_persons_first_rows_are_kept(empty: Engine, people: Ranks, most: int) 
         (person, rank, ranks[rank]) for person, ranks in people.items() for rank in sorted(ranks)[:most]
     )
     assert kept(empty, first_rows(rows_of(people), most)) == wanted
+    assert kept(empty, first_rows_in_order(rows_of(people), most)) == wanted
 
 
 @settings(max_examples=60)

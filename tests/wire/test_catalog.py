@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 
+from benchmarks import clusters
 from discreet.app.policies import load
 from discreet.app.serve.catalog import Shadow
 from discreet.core.errors import RequestError
-from tests.engines.servers import OWNER, cluster
+from tests.engines.servers import had
 from tests.wire.served import Served, served
 
 ABOUT = [
@@ -94,14 +96,12 @@ def test_what_there_is_none_of_is_counted_as_nothing(long_lived: Served) -> None
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[int]:
-    with cluster() as port:
-        with psycopg.connect(
-            f"host=127.0.0.1 port={port} user={OWNER} dbname=postgres", autocommit=True
-        ) as connection:
+    with had(clusters.postgres()) as address:
+        with psycopg.connect(address, autocommit=True) as connection:
             connection.execute("CREATE ROLE shadow LOGIN")
             connection.execute("CREATE DATABASE shadow OWNER shadow")
             connection.execute("CREATE DATABASE kept OWNER shadow")
-        yield port
+        yield int(urlsplit(address).port or 0)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_database_with_data_and_a_role_of_power_are_no_shadow(data: Path, post
     with pytest.raises(RequestError, match="not empty"):
         Shadow(f"postgresql://shadow@127.0.0.1:{postgres}/kept", policy)
     with pytest.raises(RequestError, match="could read the server's files"):
-        Shadow(f"postgresql://{OWNER}@127.0.0.1:{postgres}/shadow", policy)
+        Shadow(f"postgresql://{clusters.OWNER}@127.0.0.1:{postgres}/shadow", policy)
 
 
 def test_a_shadow_that_was_given_a_row_is_refused(data: Path, postgres: int) -> None:

@@ -9,7 +9,6 @@ Faults      are refusals here, in a constant text: nothing that is asked of a sc
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 
 import duckdb
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.engines.connection import connect, quoted, shut_off
+from discreet.engines.limits import limited
 
 MEMORY = "256MiB"
 SECONDS = 5.0
@@ -56,14 +56,9 @@ class SchemaDatabase:
         (select,) = duckdb.extract_statements(sql)
         if select.type != duckdb.StatementType.SELECT:
             raise duckdb.InvalidInputException
-        with self._connection.cursor() as cursor:
-            clock = threading.Timer(SECONDS, cursor.interrupt)
-            clock.start()
-            try:
-                cursor.execute("BEGIN TRANSACTION READ ONLY")
-                found = cursor.sql(select).limit(ROWS).to_arrow_table()
-            finally:
-                clock.cancel()
+        with self._connection.cursor() as cursor, limited(cursor.interrupt, SECONDS):
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            found = cursor.sql(select).limit(ROWS).to_arrow_table()
         if found.nbytes > BYTES:
             raise duckdb.OutOfMemoryException
         return found

@@ -8,6 +8,7 @@ Store       what `store.prepare` made, attached read-only.
 Shut off    after loading: no external access (files, ATTACH, COPY, extensions, replacement scans), and a
             locked configuration. On top of it `count` takes one SELECT, in a read-only transaction: DuckDB
             lets a SELECT write through a data-modifying WITH.
+Limits      one of memory where it can go to disk, one of time for each statement.
 On disk     what does not fit in memory goes to a folder that only this user can read, removed at the end.
 Released    `run_released` computes on tables that have left, in a database that holds nothing else.
 """
@@ -28,6 +29,7 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.values import Exact
+from discreet.engines import limits
 from discreet.engines.connection import connect, literal, path_literal, quoted, shut_off
 from discreet.engines.faults import guarded
 from discreet.engines.sources import split
@@ -48,8 +50,10 @@ class DuckDB:
     Exact()
     """
 
-    def __init__(self, sources: Mapping[str, Path] | PreparedStore) -> None:
-        opening = _opening(sources)
+    def __init__(
+        self, sources: Mapping[str, Path] | PreparedStore, *, seconds: float = limits.SECONDS
+    ) -> None:
+        opening, self._seconds = _opening(sources), seconds
         self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
         try:
             if isinstance(sources, PreparedStore) and sources.memory is not None:
@@ -61,14 +65,14 @@ class DuckDB:
             raise
 
     @classmethod
-    def open(cls, store: PreparedStore) -> Self:
+    def open(cls, store: PreparedStore, *, seconds: float = limits.SECONDS) -> Self:
         """An engine over what was prepared; any number of them may be open at once."""
-        return cls(store)
+        return cls(store, seconds=seconds)
 
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
         select = _one_select("count", sql)
-        return guarded(lambda: Exact(_selected(self._connection, select)))
+        return guarded(lambda: Exact(_selected(self._connection, select, self._seconds)))
 
     def close(self) -> None:
         self._connection.close()
@@ -98,7 +102,7 @@ def run_released(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
                 # Temporary tables are the cursor's own, and go when it closes.
                 connection.execute(f"CREATE TEMP TABLE {quoted(name)} AS FROM {ARRIVING}")
                 connection.unregister(ARRIVING)
-            return _selected(connection, select)
+            return _selected(connection, select, limits.SECONDS)
 
     return guarded(work)
 
@@ -117,10 +121,11 @@ def _one_select(verb: str, sql: str) -> duckdb.Statement:
     return statements[0]
 
 
-def _selected(connection: duckdb.DuckDBPyConnection, select: duckdb.Statement) -> pa.Table:
+def _selected(connection: duckdb.DuckDBPyConnection, select: duckdb.Statement, seconds: float) -> pa.Table:
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
-        return connection.sql(select).to_arrow_table()
+        with limits.limited(connection.interrupt, seconds):
+            return connection.sql(select).to_arrow_table()
     finally:
         connection.execute("ROLLBACK")
 

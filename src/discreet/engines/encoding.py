@@ -5,7 +5,8 @@ Total       every expression has a value for whatever the source holds. What can
 Text        that is read as a number is a numeral, the same on every engine (`core.numerals`).
 Numbers     with bounds: steps of the declared resolution, rounded to the nearest and clamped, infinities
             too. The way through DOUBLE is exact for integers: bounds stay below 2**53, and rounding a
-            larger integer does not bring it back between them. NaN is NULL.
+            larger integer does not bring it back between them. So numbers that are whole in steps as they
+            stand, as integers and narrow decimals may be, are clamped as they are. NaN is NULL.
             Without bounds: BIGINT, or DOUBLE without NaN, infinities and negative zero.
 Categories  with declared values: an ENUM of them in their order, everything else is NULL. Else VARCHAR.
 Times       DATE or TIMESTAMP (UTC), clamped where bounds are declared. Without bounds, times outside of the
@@ -31,6 +32,10 @@ PLAIN = re.compile(
     r"BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|DATE"
     r"|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE"
 )
+WHOLE = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)")
+NARROW = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+DIGITS = 18
+"""Decimal digits that 64 bits hold."""
 ROUNDED = ("FLOAT", "DOUBLE", "DECIMAL")
 
 
@@ -52,6 +57,11 @@ def person(column: Column, name: str, source_type: str) -> str:
     return text
 
 
+def identity(column: Column, name: str, source_type: str) -> str:
+    """SQL text of what differs where the identifier's text does; whole numbers need not be written out."""
+    return quoted(name) if WHOLE.fullmatch(source_type) else person(column, name, source_type)
+
+
 def _plain(name: str, source_type: str) -> tuple[str, str]:
     """The value and its type; all but plain types go through text, as TRY_CAST raises for some of them."""
     if PLAIN.fullmatch(source_type):
@@ -64,19 +74,23 @@ def _numeral(value: str, source_type: str) -> str:
 
 
 def _integer(column: Column, value: str, source_type: str) -> str:
-    value = _numeral(value, source_type)
-    return f"TRY_CAST({value} AS BIGINT)" if column.grid is None else _steps(column, column.grid, value)
+    if column.grid is not None:
+        return _steps(column, column.grid, value, source_type)
+    return f"TRY_CAST({value} AS BIGINT)"
 
 
 def _decimal(column: Column, value: str, source_type: str) -> str:
-    value = _numeral(value, source_type)
     if column.grid is not None:
-        return _steps(column, column.grid, value)
+        return _steps(column, column.grid, value, source_type)
     number = f"TRY_CAST({value} AS DOUBLE)"
     return f"CASE WHEN {number} = 0 THEN '0'::DOUBLE WHEN isfinite({number}) THEN {number} END"
 
 
-def _steps(column: Column, grid: tuple[int, int], value: str) -> str:
+def _steps(column: Column, grid: tuple[int, int], value: str, source_type: str) -> str:
+    whole = _whole_steps(column, value, source_type)
+    if whole is not None:
+        nearest = f"greatest({grid[0]}, least({grid[1]}, {whole}))"
+        return f"CASE WHEN {value} IS NOT NULL THEN CAST({nearest} AS BIGINT) END"
     low, high, p, q = (
         f"'{float(number)!r}'::DOUBLE" for number in (*grid, column.step.numerator, column.step.denominator)
     )
@@ -84,6 +98,19 @@ def _steps(column: Column, grid: tuple[int, int], value: str) -> str:
     clamped = f"greatest({low}, least({high}, round({number} * {q} / {p})))"
     # NaN is the largest of all to greatest and least, and NULL is nothing to them.
     return f"CASE WHEN NOT isnan({number}) THEN CAST({clamped} AS BIGINT) END"
+
+
+def _whole_steps(column: Column, value: str, source_type: str) -> str | None:
+    """The number in steps, where every number of its type is a whole one of them."""
+    if WHOLE.fullmatch(source_type) and column.step == 1:
+        return value
+    narrow = NARROW.fullmatch(source_type)
+    if narrow is None or column.step.numerator != 1:
+        return None
+    (digits, scale), each = map(int, narrow.groups()), column.step.denominator
+    if each % 10**scale or digits + len(str(each)) > DIGITS:
+        return None
+    return f"CAST({value} * {each} AS BIGINT)"
 
 
 def _category(column: Column, value: str, source_type: str) -> str:

@@ -12,6 +12,7 @@ Key         kept beside the ledger; the server is told it as a setting of the se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
@@ -24,7 +25,7 @@ import pyarrow as pa
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
-from discreet.engines import relations
+from discreet.engines import limits, relations
 from discreet.engines.dialects import marks
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.kinds import Family
@@ -34,7 +35,7 @@ from discreet.engines.faults import guarded
 from discreet.engines.relations import Origin, Tables
 
 DIALECT = Postgres()
-SECONDS, MEMORY = 600, "256MB"
+MEMORY = "256MB"
 SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
@@ -43,8 +44,11 @@ SETTINGS = (
     "SET extra_float_digits = 1",
     "SET search_path = ''",
     "SET jit = off",
-    f"SET statement_timeout = '{SECONDS}s'",
+    f"SET statement_timeout = {1000 * limits.SECONDS:.0f}",
     f"SET work_mem = '{MEMORY}'",
+    # that rows are encoded and sorted by workers is worth handing them over
+    "SET parallel_tuple_cost = 0.01",
+    "SET parallel_setup_cost = 100",
 )
 READ_ONLY = "SET default_transaction_read_only = on"
 TYPES = {
@@ -59,9 +63,12 @@ TYPES = {
     "timestamp without time zone": ("{0}", "TIMESTAMP"),
     "timestamp with time zone": ("{0}", "TIMESTAMP WITH TIME ZONE"),
 }
+NARROW = re.compile(r"numeric\((\d+),(\d+)\)")
 AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
 COLUMNS = """SELECT a.attname AS name,
-  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL) AS type
+  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL) AS type,
+  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,
+    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END) AS declared
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum"""
@@ -75,7 +82,7 @@ class PostgreSQL:
         self._statements = Statements(dialect=DIALECT, relations=tables.relations)
 
     @classmethod
-    def open(cls, policy: Policy, address: str, key: bytes) -> Self:
+    def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
         """Connect, look at the schema, prepare what may be prepared, and shut off."""
         connection = connected(address)
         try:
@@ -87,6 +94,7 @@ class PostgreSQL:
             tables = relations.tables(policy, origins, DIALECT)
             if policy.store:
                 tables = _prepared(connection, policy, tables, key)
+            guarded(lambda: run(connection, f"SET statement_timeout = {1000 * seconds:.0f}"))
             guarded(lambda: run(connection, READ_ONLY))
         except BaseException:
             connection.close()
@@ -152,7 +160,7 @@ def connected(address: str, *, autocommit: bool = False) -> Any:
 def origin(connection: Any, name: str, source: str, declared: list[str] | None = None) -> Origin:
     """A table or view, and how its declared columns are read; all of them where none are declared."""
     types, place = _columns(connection, name, source)
-    forms = {column: TYPES.get(kind, AS_TEXT) for column, kind in types.items()}
+    forms = {column: _read_as(*kind) for column, kind in types.items()}
     read = relations.columns(name, source, forms, declared, DIALECT)
     text = f"(SELECT {read.text} FROM {_place(place)})"
     return Origin(text=text, table=".".join(place), types=read.types)
@@ -162,7 +170,16 @@ def _place(parts: tuple[str, ...]) -> str:
     return ".".join(marks.named(part, DIALECT) for part in parts)
 
 
-def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, str], tuple[str, ...]]:
+def _read_as(kind: str, declared: str) -> tuple[str, str]:
+    """A number of declared digits is finite but for NaN, which is nothing to whatever counts it."""
+    narrow = NARROW.fullmatch(declared)
+    if narrow is not None:
+        return "nullif({0}, CAST('NaN' AS numeric))", f"DECIMAL({narrow[1]},{narrow[2]})"
+    return TYPES.get(kind, AS_TEXT)
+
+
+def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, tuple[str, str]], tuple[str, ...]]:
+    """The types of the columns, without and with what was declared of them, and where the table is."""
     parts = tuple(source.split("."))
     places = [parts, tuple(part.lower() for part in parts)]
     if len(parts) == 1:
@@ -171,7 +188,8 @@ def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, str], t
         table = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
         rows = guarded(lambda table=table: fetched(connection, COLUMNS.format(table=table)))  # type: ignore[misc]
         if rows.num_rows:
-            return dict(zip(rows["name"].to_pylist(), rows["type"].to_pylist(), strict=True)), place
+            found = {row["name"]: (row["type"], row["declared"]) for row in rows.to_pylist()}
+            return found, place
     raise RequestError(
         f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
         hint="Name a table or view, with its schema where that is not public.",
@@ -181,10 +199,10 @@ def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, str], t
 def _defined(text: str, statement: Written, tables: Tables) -> str:
     """With what stands for each table of the policy before it.
 
-    OFFSET 0 keeps the planner from writing an encoded value out wherever a statement names it.
+    The fence keeps the planner from writing an encoded value out wherever a statement names it.
     """
     heads = [
-        f"{DIALECT.quoted(name)} AS NOT MATERIALIZED ({tables.definitions[name].text} OFFSET 0)"
+        f"{DIALECT.quoted(name)} AS NOT MATERIALIZED ({tables.definitions[name].text}{DIALECT.fence})"
         for name in sorted(statement.tables)
         if name in tables.definitions
     ]

@@ -5,11 +5,12 @@ Person      MD5(key, identifier, key'), the same in all tables: an envelope on b
             next. Who fills rows in knows neither key, so can neither find two people that collide nor say
             who is who: the attacks on MD5 need the state that the key hides. SHA-256 costs nearly twice as
             much and protects nothing more here. Rows without a person are left out.
-Rank        1, 2, … over each person's rows, in the order of a hash of the person and of all stored values,
-            then of the values themselves. It is a function of that person's rows and of the key alone: not
-            of the rows' order, nor of anybody else's. Rows that tie are alike in all that is stored, so no
-            question tells them apart.
-Row's hash  DuckDB's, twice. The first takes the person as one more value, and combines values so that some
+Rank        1, 2, … over each person's rows, in the order of a hash of a key, the person and all stored
+            values, then of the values themselves. It is a function of that person's rows and of the key
+            alone: not of the rows' order, nor of anybody else's. Rows that tie are alike in all that is
+            stored, so no question tells them apart. People are told apart by their identifiers as they are,
+            so that an engine that ranks in every statement need not hash them for it.
+Row's hash  DuckDB's, twice. The first takes key and person as values, and combines values so that some
             orders never come; the second mixes them, so that every order is as likely. Rows that collide in
             it stand in the order of their values, which is not random but as fixed, and the promise needs
             no more. Ranking by MD5 takes half as long again, and would only keep those who write a person's
@@ -26,6 +27,7 @@ from discreet.engines.connection import quoted
 from discreet.engines.sources import Reading
 
 PERSON, RANK, ROW = "_discreet_person", "_discreet_rank", "_discreet_row"
+IDENTITY = "_discreet_identity"
 KEYS = ("discreet_before", "discreet_after")
 
 
@@ -67,38 +69,47 @@ def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
     names = [quoted(column) for column in stored]
     keys = [f"{linking.hashed(quoted(key), PERSON)} AS {quoted(key)}" for key in texts]
     values = [*names, *map(quoted, texts)]
-    order = ", ".join([f"hash(hash({', '.join([PERSON, *values])}))", *values])
-    place = f"row_number() OVER (PARTITION BY {PERSON} ORDER BY {order})"
     found = _each_person(stored | texts, name, policy, reading)
     if keys:
-        found = f"SELECT {', '.join([*names, *keys, PERSON])} FROM ({found})"
-    ranked = f"SELECT *, least({place}, {2**31 - 1})::INTEGER AS {RANK} FROM ({found})"
-    return linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
+        found = f"SELECT {', '.join([*names, *keys, PERSON, IDENTITY])} FROM ({found})"
+    order = ", ".join([f"hash(hash({', '.join([_variable(0), IDENTITY, *values])}))", *values])
+    place = f"row_number() OVER (PARTITION BY {IDENTITY} ORDER BY {order})"
+    shown = ", ".join([*values, PERSON, f"least({place}, {2**31 - 1})::INTEGER AS {RANK}"])
+    return linking.each_key_once(f"SELECT {shown} FROM ({found})", policy.own_keys(name), PERSON, RANK)
 
 
 def _each_person(values: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:
-    """The values of each row whose person is known, with the person's hash."""
+    """The values of each row whose person is known, with the person's hash and identity."""
     table = policy.tables[name]
     names = [quoted(column) for column in values]
     if table.through is not None:
         listed, text = linking.found(name, policy, reading)
         encoded = ", ".join([*_aliased(values), f"{text} AS {linking.NAMED}"])
         return (
-            f"SELECT {', '.join([*(f'r.{each}' for each in names), PERSON])} "
+            f"SELECT {', '.join([*(f'r.{each}' for each in names), PERSON, f'{PERSON} AS {IDENTITY}'])} "
             f"FROM (SELECT {encoded} FROM {reading.relation}) AS r "
             f"JOIN {listed} AS o ON r.{linking.NAMED} = o.{linking.KEY}"
         )
     assert table.person_column is not None
     column = table.person_column
-    identifier = encoding.person(table.columns[column], column, reading.types[column])
-    before, after = (f"getvariable('{key}')" for key in KEYS)
-    encoded = ", ".join([*_aliased(values), f"{identifier} AS {PERSON}"])
-    # One bit less than MD5 has, so that it fits a signed integer.
-    hashed = f"({_digest(before, PERSON, after)} >> 1)::HUGEINT"
-    return (
-        f"SELECT {', '.join([*names, f'{hashed} AS {PERSON}'])} FROM ("
-        f"SELECT {encoded} FROM {reading.relation}) WHERE {PERSON} IS NOT NULL"
+    of = (table.columns[column], column, reading.types[column])
+    encoded = ", ".join(
+        [
+            *_aliased(values),
+            f"{encoding.person(*of)} AS {PERSON}",
+            f"{encoding.identity(*of)} AS {IDENTITY}",
+        ]
     )
+    # One bit less than MD5 has, so that it fits a signed integer.
+    hashed = f"({_digest(_variable(0), PERSON, _variable(1))} >> 1)::HUGEINT"
+    return (
+        f"SELECT {', '.join([*names, f'{hashed} AS {PERSON}', IDENTITY])} FROM ("
+        f"SELECT {encoded} FROM {reading.relation}) WHERE {IDENTITY} IS NOT NULL"
+    )
+
+
+def _variable(half: int) -> str:
+    return f"getvariable('{KEYS[half]}')"
 
 
 def _aliased(stored: dict[str, str]) -> list[str]:

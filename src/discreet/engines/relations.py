@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,7 +38,7 @@ KINDS: Mapping[str, Kind] = {
     "TIMESTAMP": kinds.TIMESTAMP,
     "TIMESTAMP WITH TIME ZONE": kinds.ZONED,
 }
-"""The types, as DuckDB calls them, that an engine's own are read as."""
+"""The types, as DuckDB calls them, that an engine's own are read as; a DECIMAL may have fewer digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class Origin:
 
     @property
     def relation(self) -> Relation:
-        columns = {name: KINDS[kind] for name, kind in self.types.items()}
+        columns = {name: _kind(type_name) for name, type_name in self.types.items()}
         return Relation(text=self.text, columns=columns, tables=frozenset({self.table}))
 
 
@@ -158,6 +159,18 @@ def version(policy: Policy, tables: Tables, key: bytes) -> str:
 
 def _called(name: str, statement: Written, dialect: Dialect) -> Relation:
     return Relation(text=marks.named(name, dialect), columns=statement.columns, tables=frozenset({name}))
+
+
+def _kind(type_name: str) -> Kind:
+    """
+    >>> _kind("DECIMAL(9,2)").largest
+    10000000.0
+    """
+    narrow = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_name)
+    if type_name in KINDS or narrow is None:
+        return KINDS[type_name]
+    digits, scale = map(int, narrow.groups())
+    return kinds.decimal(digits, scale)
 
 
 def _source(name: str) -> str:

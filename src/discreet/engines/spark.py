@@ -17,11 +17,10 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -31,7 +30,7 @@ import pyarrow as pa
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
-from discreet.engines import relations
+from discreet.engines import limits, relations
 from discreet.engines.dialects import marks
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.spark import SparkSql
@@ -40,7 +39,7 @@ from discreet.engines.ranking import KEYS
 from discreet.engines.relations import Origin, Tables
 
 DIALECT = SparkSql()
-SECONDS, MEMORY = 600, "2g"
+MEMORY = "2g"
 LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -76,12 +75,12 @@ PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", 
 class Spark:
     """An `Engine` over the tables of a policy."""
 
-    def __init__(self, session: Any, tables: Tables) -> None:
-        self._session, self._tables = session, tables
+    def __init__(self, session: Any, tables: Tables, *, seconds: float = limits.SECONDS) -> None:
+        self._session, self._tables, self._seconds = session, tables, seconds
         self._statements = Statements(dialect=DIALECT, relations=tables.relations)
 
     @classmethod
-    def open(cls, policy: Policy, address: str, key: bytes) -> Self:
+    def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
         """A session of its own, with a view for each table of the policy."""
         session = started(address)
         origins = {
@@ -91,7 +90,7 @@ class Spark:
         tables = relations.tables(policy, origins, DIALECT)
         halves = dict(zip(KEYS, (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex()), strict=True))
         guarded(lambda: _define(session, policy, tables, halves, key))
-        return cls(session, tables)
+        return cls(session, tables, seconds=seconds)
 
     @classmethod
     def over(cls, sources: Mapping[str, str], address: str) -> Self:
@@ -109,7 +108,7 @@ class Spark:
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
         text = self._statements(sql).text
-        return guarded(lambda: Exact(selected(self._session, text)))
+        return guarded(lambda: Exact(selected(self._session, text, self._seconds)))
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""
@@ -189,7 +188,7 @@ def viewed(session: Any, name: str, frame: Any, declared: list[str] | None = Non
 
 def _read_as(kind: str) -> tuple[str, str]:
     if kind.startswith("decimal"):
-        return "{0}", "DECIMAL(38,9)"
+        return "{0}", kind.upper()
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
 
 
@@ -247,20 +246,34 @@ def _prepared(session: Any, frame: Any, place: str) -> Any:
     return session.read.parquet(place)
 
 
-def selected(session: Any, text: str) -> pa.Table:
+def selected(session: Any, text: str, seconds: float = limits.SECONDS) -> pa.Table:
     """What a statement finds, if it does so in time."""
+    with _stoppable(session) as stop, warnings.catch_warnings(), limits.limited(stop, seconds):
+        warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which nothing here uses
+        return _naive(session.sql(text).toArrow())
+
+
+@contextmanager
+def _stoppable(session: Any) -> Iterator[Callable[[], object]]:
+    """What is run in here bears a tag, by which all jobs that it started can be stopped.
+
+    Of a session on this machine the jobs are tagged: its own tags leave some out.
+    """
     tag = f"discreet-{uuid4().hex}"
-    session.addTag(tag)
-    timer = Timer(SECONDS, session.interruptTag, [tag])
-    timer.daemon = True
-    timer.start()
+    if not hasattr(session, "_jsparkSession"):
+        session.addTag(tag)
+        try:
+            yield lambda: session.interruptTag(tag)
+        finally:
+            session.removeTag(tag)
+        return
+    context = session.sparkContext
+    context.addJobTag(tag)
+    context.setInterruptOnCancel(True)
     try:
-        with warnings.catch_warnings():  # of versions of pandas, which nothing here uses
-            warnings.simplefilter("ignore", FutureWarning)
-            return _naive(session.sql(text).toArrow())
+        yield lambda: context.cancelJobsWithTag(tag)
     finally:
-        timer.cancel()
-        session.removeTag(tag)
+        context.removeJobTag(tag)
 
 
 def _naive(table: pa.Table) -> pa.Table:

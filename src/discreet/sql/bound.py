@@ -4,7 +4,8 @@ by rank      the prepared store ranks each person's rows, so keeping the first R
              has at most R rows in all groups together.
 by question  where a filter would waste the ranked rows, or where the policy bounds groups and the promise has
              a tail: bounding comes after the filter, as `keeping` says. Under tail 0 noise is scaled to L1,
-             in which C groups of R rows and any C R rows are the same, so rank serves.
+             in which C groups of R rows and any C R rows are the same, so rank serves. Which rows are kept
+             is the same on every engine; how they are found is what each does best.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from discreet.core.relations import Relation
 from discreet.mechanisms.sensitivity import Contribution
 from discreet.sql.resolve import Question
 from discreet.sql.tree import Bounded, Filter, People, Project, Rows, Scan
+
+EMBEDDED = "duckdb"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,13 @@ def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: 
         return Bounding(question=question, contribution=contribution, rule="by rank")
     most = table.rows_per_person if groups is not None else scan.rows
     keys = tuple(key for _, key in question.keys)
-    bounded = Bounded(source=_unbounded(question.rows), most=most, groups=groups, keys=keys)
+    bounded = Bounded(
+        source=_unbounded(question.rows),
+        most=most,
+        groups=groups,
+        keys=keys,
+        sorts=not policy.engine.startswith(EMBEDDED),
+    )
     contribution = Contribution(rows=most, groups=groups or 1, relation=relation)
     return Bounding(question=replace(question, rows=bounded), contribution=contribution, rule="by question")
 

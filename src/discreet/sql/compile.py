@@ -65,7 +65,8 @@ def _require_different_names(node: Rows) -> None:
 
 def _bounded(node: Bounded) -> str:
     if node.groups is None:
-        return keeping.first_rows(rows(node.source), node.most)
+        keep = keeping.first_rows_in_order if node.sorts else keeping.first_rows
+        return keep(rows(node.source), node.most)
     keys = [emit.value(key) for key in node.keys]
     return keeping.first_groups(rows(node.source), keys, node.most, node.groups)
 

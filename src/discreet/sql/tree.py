@@ -136,13 +136,15 @@ class PerPerson:
 class Bounded:
     """Of each person at most `most` rows, or `most` in each of `groups` groups, the first ones by rank.
 
-    Ranks come from a keyed hash of the person's own rows, so who else is in the data changes nothing.
+    Ranks come from a keyed hash of the person's own rows, so who else is in the data changes nothing. An
+    engine that `sorts` finds the same rows by sorting them.
     """
 
     source: Rows
     most: int
     groups: int | None
     keys: tuple[Expression, ...]
+    sorts: bool = False
 
     people = People.COLUMN
 

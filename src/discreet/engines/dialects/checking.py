@@ -32,7 +32,7 @@ from discreet.core.randomness import Randomness
 from discreet.engines.dialects import marks
 from discreet.engines.dialects.dialect import Dialect, unsupported
 from discreet.engines.dialects.likeness import unlike
-from discreet.engines.dialects.statements import Relation, Written, written
+from discreet.engines.dialects.statements import Relation, Written, parsed, written
 from discreet.engines.faults import CUSTODIAN, TEXT
 
 DEEP = 10_000
@@ -96,7 +96,7 @@ def _wrong(text: str, statement: Written, sql: str, dialect: Dialect) -> str:
         return "it is not one SELECT"
     if any(word.comments for word in words):
         return "it has a comment"
-    ours = sqlglot.parse_one(sql, read="duckdb")
+    ours = parsed(sql)
     return (
         _beyond(tree, statement, ours, dialect)
         or _not_as_meant(words, tree, statement, dialect)

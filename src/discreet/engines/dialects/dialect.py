@@ -25,6 +25,10 @@ class Dialect(Protocol):
         """What sqlglot calls it."""
 
     @property
+    def fence(self) -> str:
+        """What ends a SELECT whose values are computed once, though the SELECT around it names them often."""
+
+    @property
     def types(self) -> Mapping[Family, str]: ...
 
     @property

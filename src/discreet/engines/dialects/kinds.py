@@ -5,7 +5,8 @@ meaning, a kind is what stands for it: an ENUM is text with an order of its own,
 the engine hashes to, and is only ever compared.
 
 Magnitude   of numbers in floating point: the least one above 0 and the largest that there can be. An engine
-            that errs where a result is too large or too small needs no guard where neither can be.
+            that errs where a result is too large or too small needs no guard where neither can be. A decimal
+            number of a known magnitude is never NaN.
 """
 
 from __future__ import annotations
@@ -98,6 +99,11 @@ def double(least: float, largest: float) -> Kind:
     """A number in floating point of a known magnitude; one that may be infinite has none."""
     known = isfinite(largest)
     return Kind(family=Family.DOUBLE, least=least if known else 0.0, largest=largest if known else inf)
+
+
+def decimal(digits: int, scale: int) -> Kind:
+    """An exact number of so many digits, as many behind the point."""
+    return Kind(family=Family.DECIMAL, least=10.0**-scale, largest=10.0 ** (digits - scale))
 
 
 def union(kinds: list[Kind]) -> Kind | None:

@@ -26,6 +26,9 @@ from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.marks import plain
 
 LONGEST_NAME, SHORT = 63, 80
+LONGEST_EXACT = 1e18
+FENCE = " OFFSET BIGINT '0'"
+"""A constant of its own type: a plain 0 becomes one only after workers were decided against."""
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
 CLOCK = (
     r"((?: +|T)([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})(\.[0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
@@ -45,6 +48,7 @@ class Postgres:
     name: str = "PostgreSQL"
     grammar: str = "postgres"
     nothing: str = "()"
+    fence: str = FENCE
 
     @property
     def types(self) -> Mapping[Family, str]:
@@ -114,7 +118,10 @@ class Postgres:
     # -- Conversions ------------------------------------------------------------------------------------
 
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
-        text = _filled(conversion(self.name, CONVERSIONS, of, to), of.text)
+        found = conversion(self.name, CONVERSIONS, of, to)
+        if of.kind.family is Family.DECIMAL and of.kind.largest < LONGEST_EXACT:
+            found = PLAINLY.get(to.family, found)  # nothing to guard against
+        text = _filled(found, of.text)
         return _filled(NARROW, text) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
@@ -203,7 +210,8 @@ class Postgres:
     # -- Hashes -----------------------------------------------------------------------------------------
 
     def variable(self, name: str) -> str:
-        return f"current_setting('{name.replace('_', '.', 1)}')"
+        """Read once for a statement, not for every row."""
+        return f"(SELECT current_setting('{name.replace('_', '.', 1)}'))"
 
     def digest(self, of: Sequence[Piece]) -> str:
         return f"CAST(md5({told_apart(of, 'text', ' || '.join)}) AS uuid)"
@@ -245,14 +253,14 @@ ZEROS = {
 def _with_names(form: Callable[..., str], *parts: str) -> str:
     """The form over its parts; those that are long are computed once, under names.
 
-    OFFSET 0 keeps the planner from writing them out again. A total or a window would be one of the single row
-    that the names are of, so it is written out.
+    The fence keeps the planner from writing them out again. A total or a window would be one of the single
+    row that the names are of, so it is written out.
     """
     if max(len(plain(part)) for part in parts) <= SHORT or any(TOTALS.search(part) for part in parts):
         return form(*parts)
     names = [f'"v"."{letter}"' for letter in "ab"[: len(parts)]]
     values = ", ".join(f'{part} AS "{letter}"' for part, letter in zip(parts, "ab", strict=False))
-    return f'(SELECT {form(*names)} FROM (SELECT {values} OFFSET 0) AS "v")'
+    return f'(SELECT {form(*names)} FROM (SELECT {values}{FENCE}) AS "v")'
 
 
 def _filled(form: str, text: str) -> str:
@@ -476,6 +484,7 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_Z, _A): "CAST(({x} AT TIME ZONE 'UTC') AS date)",
     (_Z, _T): "(CAST(({x} AT TIME ZONE 'UTC') AS text) || '+00' COLLATE \"C\")",
 }
+PLAINLY = {_I: "CAST({x} AS bigint)", _D: "CAST({x} AS double precision)"}
 FUNCTIONS = frozenset(
     """abs array_append array_position bit_count bit_or bool_and bool_or btrim ceil coalesce count
     current_setting date_part date_trunc dense_rank exp first_value floor generate_series greatest grouping

@@ -29,6 +29,7 @@ CLOCK = (
     r"((?: +|T)([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.][0-9]+)?)?\s*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?)?\s*$"
 )
 MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
+LONGEST = 1e18
 TYPES = {
     Family.BOOLEAN: "BOOLEAN",
     Family.INTEGER: "BIGINT",
@@ -51,6 +52,7 @@ class SparkSql:
     name: str = "Spark"
     grammar: str = "spark"
     nothing: str = "GROUPING SETS (())"
+    fence: str = ""
 
     @property
     def types(self) -> Mapping[Family, str]:
@@ -122,7 +124,12 @@ class SparkSql:
     # -- Conversions ------------------------------------------------------------------------------------
 
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
-        text = conversion(self.name, CONVERSIONS, of, to).replace("{x}", of.text)
+        if of.constant is not None and to.family is Family.DECIMAL:
+            return of.text  # of as few digits as it has, so that products stay in 64 bits
+        found = conversion(self.name, CONVERSIONS, of, to)
+        if of.kind.family is Family.DECIMAL and to.family is Family.INTEGER and of.kind.largest < LONGEST:
+            found = "CAST({x} AS BIGINT)"
+        text = found.replace("{x}", of.text)
         return NARROW.replace("{x}", text) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:

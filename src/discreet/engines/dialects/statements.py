@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sqlglot
@@ -68,10 +68,16 @@ class Written:
         return marks.plain(self.meant)
 
 
+@lru_cache(1)
+def parsed(sql: str) -> exp.Expr:
+    """A statement of ours as a tree, which is only read; it is written first, and checked right after."""
+    return sqlglot.parse_one(sql, read="duckdb")
+
+
 def written(sql: str, dialect: Dialect, relations: Mapping[str, Relation]) -> Written:
     """One SELECT of ours for another engine; `values` are those that the policy declares of what it reads."""
     try:
-        found = Writer(dialect=dialect, relations=relations).query(sqlglot.parse_one(sql, read="duckdb"))
+        found = Writer(dialect=dialect, relations=relations).query(parsed(sql))
     except RecursionError:
         unsupported(dialect.name, "so deep a nesting")
     read = [each for each in relations.values() if each.tables & found.tables]
@@ -225,7 +231,7 @@ class Writer:
         begin = node.args.get("from_")
         if begin is None:
             return "", Scope(sources={}), frozenset()
-        text, alias, columns, tables = self._source(begin.this)
+        text, alias, columns, tables = self._source(begin.this, fenced=_hashes(node))
         scope = Scope(sources={alias: columns})
         text = f" FROM {text}"
         for join in node.args.get("joins") or []:
@@ -247,12 +253,13 @@ class Writer:
         condition = self._expressions.boolean(self._expressions.write(on, scope))
         return f" {'LEFT JOIN' if side else 'JOIN'} {source} ON {condition.text}"
 
-    def _source(self, node: Any) -> tuple[str, str, Columns, frozenset[str]]:
+    def _source(self, node: Any, *, fenced: bool = False) -> tuple[str, str, Columns, frozenset[str]]:
         quoted = self._name
         if isinstance(node, exp.Subquery):
             alias = node.alias or "s"
             found = self.query(node.this)
-            return f"({found.meant}) AS {quoted(alias)}", alias, found.columns, found.tables
+            fence = self.dialect.fence if fenced else ""
+            return f"({found.meant}{fence}) AS {quoted(alias)}", alias, found.columns, found.tables
         if not isinstance(node, exp.Table):
             unsupported(self.dialect.name, f"{type(node).__name__} as a source")
         alias, relation = node.alias_or_name, self._relation(node.name)
@@ -311,3 +318,9 @@ class Writer:
     def _limit(self, node: Any) -> str:
         limit = node.args.get("limit")
         return "" if limit is None else f" LIMIT {int(limit.expression.this)}"
+
+
+def _hashes(select: Any) -> bool:
+    """Whether a SELECT puts rows into an order by a hash of their values, which names each of them again."""
+    windows = (each for each in select.find_all(exp.Window) if each.parent_select is select)
+    return any(each.find(exp.Anonymous) for each in windows)

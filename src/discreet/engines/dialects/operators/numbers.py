@@ -31,8 +31,8 @@ def arithmetic(writer: Expressions, node: Any, scope: Scope) -> Piece:
         return Piece(text=f"({left.text} + {right.text})", kind=kinds.DATE)
     if Family.DOUBLE in (left.kind.family, right.kind.family):
         return _floating(writer, operator, left, right)
-    (left, right), kind = writer.aligned([left, right])
-    text = f"({left.text} {operator} {right.text})"
+    parts, kind = writer.aligned([left, right])
+    text = f"({parts[0].text} {operator} {parts[1].text})"
     if kind.family is Family.WIDE:
         text = f"CAST({text} AS {writer.dialect.types[Family.WIDE]})"
     return Piece(text=text, kind=_combined(kind.family, operator, left.kind, right.kind))
@@ -132,7 +132,9 @@ def is_nan(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def _combined(family: Family, operator: str, left: Kind, right: Kind) -> Kind:
-    """The magnitude of a result in floating point, from those of its parts."""
+    """The magnitude of a result in floating point, or of an exact product, from those of its parts."""
+    if family is Family.DECIMAL and operator == "*":
+        return Kind(family=family, least=left.least * right.least, largest=left.largest * right.largest)
     if family is not Family.DOUBLE:
         return kinds.of(family)
     if operator == "*":

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from discreet.engines.dialects import kinds, marks
 from discreet.engines.dialects.expressions import Expressions, Writers
-from discreet.engines.dialects.kinds import Piece
+from discreet.engines.dialects.kinds import Family, Piece
 from discreet.engines.dialects.scope import Scope
 
 
@@ -29,13 +29,15 @@ def frame(writer: Expressions, node: Any, scope: Scope) -> str:
 
 
 def ordering(writer: Expressions, order: Any, scope: Scope) -> str:
-    """In DuckDB's order, NULL last wherever it is not said."""
-    parts = []
+    """In DuckDB's order, NULL last wherever it is not said; behind a hash any order is as good."""
+    parts, hashed = [], False
     for each in order.expressions:
         piece = writer.write(each.this, scope)
         first = each.args.get("nulls_first")
         down = " DESC" if each.args.get("desc") else ""
-        parts.append(f"{writer.comparable(piece)}{down} NULLS {'FIRST' if first else 'LAST'}")
+        by = piece.text if hashed else writer.comparable(piece)
+        parts.append(f"{by}{down} NULLS {'FIRST' if first else 'LAST'}")
+        hashed = hashed or piece.kind.family is Family.DIGEST
     return ", ".join(parts)
 
 

@@ -1,0 +1,72 @@
+"""Clusters: the same question through Spark Connect and on a standalone cluster, by the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from benchmarks import clusters
+from tests.engines.servers import had
+
+pytestmark = [pytest.mark.night, pytest.mark.xdist_group("spark")]
+
+PEOPLE = 3_000
+ROWS_EACH, KEPT = 4, 2
+QUESTION = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY ward ORDER BY ward"
+STARTED = {"sc": clusters.spark_connect, "spark": clusters.spark_cluster}
+
+
+def policy_in(folder: Path, engine: str, store: str | None) -> Path:
+    """Every person has four rows of the same ward and cost, and keeps two."""
+    people = [place // ROWS_EACH for place in range(ROWS_EACH * PEOPLE)]
+    rows = {"who": people, "ward": ["ab"[who % 2] for who in people], "cost": [3] * len(people)}
+    pq.write_table(pa.table(rows), folder / "visits.parquet")
+    columns = {
+        "who": {"role": "identifier"},
+        "ward": {"type": "category", "values": ["a", "b"]},
+        "cost": {"type": "integer", "low": 0, "high": 9},
+    }
+    table = {
+        "source": "visits.parquet",
+        "person": "who",
+        "rows_per_person": KEPT,
+        "columns": columns,
+    }
+    policy = {
+        "promise": {"prior": "1%", "posterior": "99.999999%"},
+        "engine": engine,
+        "tables": {"visits": table},
+        **({"store": store} if store else {}),
+    }
+    path = folder / "privacy.yaml"
+    path.write_text(yaml.safe_dump(policy))
+    return path
+
+
+def asked(policy: Path) -> list[dict[str, object]]:
+    """In a process of its own, as a Spark application is one of its process."""
+    command = [sys.executable, "-m", "discreet", "ask", QUESTION, "--policy", str(policy)]
+    told = subprocess.run(
+        [*command, "--epsilon", "20", "--json"], capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout)
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["in place", "prepared"])
+@pytest.mark.parametrize("scheme", list(STARTED))
+def test_a_question_is_answered_on_a_cluster(scheme: str, prepared: bool, tmp_path: Path) -> None:
+    with had(STARTED[scheme]()) as address:
+        rows = asked(policy_in(tmp_path, address, str(tmp_path / "store") if prepared else None))
+    assert [row["ward"] for row in rows] == ["a", "b"]
+    for row in rows:
+        assert abs(float(str(row["n"])) - KEPT * PEOPLE / 2) < 30, "noise of scale 0.2 at most"
+        assert abs(float(str(row["s"])) - 3 * KEPT * PEOPLE / 2) < 200

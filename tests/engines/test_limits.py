@@ -1,0 +1,135 @@
+"""Limits of every engine: a statement that takes too long is a fault that tells nothing, and stays charged.
+
+The limits are short, and what is asked takes an hour: nothing here depends on how fast a machine is.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.accounting.entries import State
+from discreet.app.books import asking
+from discreet.app.books import opened as opened_ledger
+from discreet.app.curator import Curator
+from discreet.core.engine import Engine
+from discreet.core.errors import EngineFault, RequestError
+from discreet.core.guarantees import PureDP
+from discreet.core.policy import Policy
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.faults import TEXT
+from discreet.engines.postgres import PostgreSQL
+from discreet.engines.spark import Spark
+from tests.engines.servers import ADDRESS, KEY, PostgresServer, SparkServer
+
+SHORT = 0.3
+ROWS = pa.table({"ward": ["a", "b"], "cost": [1, 2]})
+COLUMNS: dict[str, Any] = {
+    "ward": {"type": "category", "values": ["a", "b"]},
+    "cost": {"type": "integer", "low": 0, "high": 9},
+}
+ASKED = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+COUNTED = 'SELECT count(*) AS n FROM "visits"'
+
+
+def policy_over(source: str) -> Policy:
+    return Policy.model_validate(
+        {
+            "promise": {"prior": "1%", "posterior": "5%"},
+            "ledger": ":memory:",
+            "tables": {"visits": {"source": source, "columns": COLUMNS}},
+        }
+    )
+
+
+def require_fault(engine: Engine, statement: str = COUNTED) -> None:
+    with pytest.raises(EngineFault) as caught:
+        engine.count(statement)
+    assert caught.value.message == TEXT
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_duckdb_stops_what_takes_too_long_and_counts_on(tmp_path: Path) -> None:
+    pq.write_table(ROWS, tmp_path / "visits.parquet")
+    with DuckDB({"visits": tmp_path / "visits.parquet"}, seconds=SHORT) as engine:
+        require_fault(engine, "SELECT sum(a.range * b.range) AS n FROM range(10000000) a, range(10000000) b")
+        assert engine.count(COUNTED).secret.to_pylist() == [{"n": 2}]
+
+
+def test_duckdb_has_a_limit_of_memory(tmp_path: Path) -> None:
+    pq.write_table(ROWS, tmp_path / "visits.parquet")
+    with DuckDB({"visits": tmp_path / "visits.parquet"}) as engine:
+        limit = engine.count("SELECT current_setting('memory_limit') AS most").secret.to_pylist()
+    assert limit == [{"most": "1.0 GiB"}]
+
+
+@pytest.fixture
+def slow_view(postgres: PostgresServer) -> str:
+    """A view of the custodian's that takes an hour a row."""
+    place = postgres.put({"visits": ROWS})["visits"]
+    view = place.replace("visits", "slow")
+    postgres.run(f"CREATE VIEW {view} AS SELECT * FROM {place} WHERE pg_sleep(3600)::text = ''")
+    return view
+
+
+@pytest.mark.xdist_group("postgres")
+def test_postgresql_stops_what_takes_too_long_and_counts_on(postgres: PostgresServer, slow_view: str) -> None:
+    with PostgreSQL.open(policy_over(slow_view), postgres.url, KEY, seconds=SHORT) as engine:
+        require_fault(engine)
+        require_fault(engine)  # the connection is not left in a transaction that failed
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_statement_that_waits_for_a_lock_is_stopped_and_stays_charged(postgres: PostgresServer) -> None:
+    from adbc_driver_postgresql import dbapi
+
+    place = postgres.put({"visits": ROWS})["visits"]
+    policy = policy_over(place)
+    engine, who = PostgreSQL.open(policy, postgres.url, KEY, seconds=SHORT), asking(policy, None)
+    with (
+        Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator,
+        dbapi.connect(postgres.url) as other,
+        other.cursor() as cursor,
+    ):
+        cursor.execute(f"LOCK TABLE {place} IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(EngineFault, match=TEXT):
+            curator.ask(ASKED, epsilon=Fraction("0.1"))
+        other.rollback()
+        assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
+        assert curator.ledger.account(who).spent == PureDP(epsilon=Fraction("0.1"))
+        with pytest.raises(RequestError, match="suspended"):
+            curator.ask(ASKED, epsilon=Fraction("0.1"))
+
+
+@pytest.mark.xdist_group("postgres")
+def test_postgresql_has_a_limit_of_memory_for_each_step(postgres: PostgresServer) -> None:
+    from discreet.engines.postgres import fetched
+
+    place = postgres.put({"visits": ROWS})["visits"]
+    settings = "SELECT current_setting('work_mem') AS memory, current_setting('statement_timeout') AS time"
+    with PostgreSQL.open(policy_over(place), postgres.url, KEY) as engine:
+        found = fetched(engine._connection, settings).to_pylist()
+    assert found == [{"memory": "256MB", "time": "10min"}]
+
+
+@pytest.mark.night
+@pytest.mark.xdist_group("spark")
+def test_spark_stops_what_takes_too_long_and_counts_on(spark: SparkServer) -> None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    place = spark.put({"visits": ROWS})["visits"]
+    sleeping = "reflect('java.lang.Thread', 'sleep', cost * 3600000L) = 'x'"
+    session.sql(
+        f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW slow AS SELECT * FROM parquet.`{place}` WHERE {sleeping}"
+    )
+    with Spark.open(policy_over("global_temp.slow"), ADDRESS, KEY, seconds=SHORT) as engine:
+        require_fault(engine)
+    with Spark.open(policy_over(place), ADDRESS, KEY) as engine:
+        assert engine.count(COUNTED).secret.to_pylist() == [{"n": 2}]
