@@ -92,6 +92,20 @@ def test_who_is_refused_among_others_leaves_no_trace_and_hinders_nobody(place: s
         ledger.verify()
 
 
+def test_what_one_has_written_before_it_failed_is_taken_back_and_what_others_wrote_is_not(place: str) -> None:
+    def spoil(rows: Rows) -> Entry:
+        rows.execute("UPDATE account SET epsilon = '99', incident = 'none'")
+        raise RequestError("spoilt")
+
+    with Ledger(place, PROMISE, analysts=HALVES) as ledger:
+        works = [asking(ledger, "alice", "before", 0.1), lambda: ledger.storage.write(spoil)]
+        with arriving(ledger, *works, asking(ledger, "alice", "after", 0.1)) as futures:
+            assert str(futures[1].exception()) == "spoilt"
+            assert [futures[each].result().id for each in (0, 2)] == [1, 2]
+        assert ledger.spent() == pure(Fraction(0.1) * 2)
+        ledger.verify()
+
+
 def test_a_commit_that_fails_fails_for_everybody_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
