@@ -304,10 +304,8 @@ def test_a_ledger_goes_on_after_its_connections_were_cut(postgres: PostgresServe
     with Ledger(f"{place}&application_name=cut", PROMISE) as ledger:
         entry = ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
         with psycopg.connect(place) as other:
-            cut = (
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'cut'"
-            )
-            assert other.execute(cut).fetchall()
+            cut = "SELECT pg_terminate_backend(pid, 600000) FROM pg_stat_activity"
+            assert other.execute(f"{cut} WHERE application_name = 'cut'").fetchall()
         assert ledger.settle(entry, b"5").state is State.SETTLED
         assert ledger.spent() == pure(0.5)
 
