@@ -92,6 +92,20 @@ def test_who_is_refused_among_others_leaves_no_trace_and_hinders_nobody(place: s
         ledger.verify()
 
 
+def test_what_one_has_written_before_it_failed_is_taken_back_and_what_others_wrote_is_not(place: str) -> None:
+    def spoil(rows: Rows) -> Entry:
+        rows.execute("UPDATE account SET epsilon = '99', incident = 'none'")
+        raise RequestError("spoilt")
+
+    with Ledger(place, PROMISE, analysts=HALVES) as ledger:
+        works = [asking(ledger, "alice", "before", 0.1), lambda: ledger.storage.write(spoil)]
+        with arriving(ledger, *works, asking(ledger, "alice", "after", 0.1)) as futures:
+            assert str(futures[1].exception()) == "spoilt"
+            assert [futures[each].result().id for each in (0, 2)] == [1, 2]
+        assert ledger.spent() == pure(Fraction(0.1) * 2)
+        ledger.verify()
+
+
 def test_a_commit_that_fails_fails_for_everybody_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,10 +304,8 @@ def test_a_ledger_goes_on_after_its_connections_were_cut(postgres: PostgresServe
     with Ledger(f"{place}&application_name=cut", PROMISE) as ledger:
         entry = ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
         with psycopg.connect(place) as other:
-            cut = (
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'cut'"
-            )
-            assert other.execute(cut).fetchall()
+            cut = "SELECT pg_terminate_backend(pid, 600000) FROM pg_stat_activity"
+            assert other.execute(f"{cut} WHERE application_name = 'cut'").fetchall()
         assert ledger.settle(entry, b"5").state is State.SETTLED
         assert ledger.spent() == pure(0.5)
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MARK = int.from_bytes(b"dscr")
 CONNECTIONS = 8
+VANISHED = 120.0
+"""Whoever is gone without a word keeps the lock no longer than that."""
 TABLES = ("ledger", "terms", "account", "entry", "release")
 SUMS = "epsilon TEXT NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL"
 NAME = 'TEXT COLLATE "C"'
@@ -226,9 +228,8 @@ def _engine(address: str, place: str) -> Engine:
     @event.listens_for(engine, "connect")
     def patient(connection: Any, _: object) -> None:
         with connection.cursor() as cursor:
-            # whoever vanishes with the lock, without a word, keeps it no longer than that
-            for name in ("lock_timeout", "idle_in_transaction_session_timeout"):
-                cursor.execute(f"SET {name} = {round(1000 * PATIENCE)}")
+            cursor.execute(f"SET lock_timeout = {round(1000 * PATIENCE)}")
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {round(1000 * VANISHED)}")
         connection.commit()
 
     return engine
