@@ -78,6 +78,7 @@ def attacked(page: Page) -> None:
 def test_moving_the_point_of_a_trade_off_moves_its_sentence_and_costs_nothing(
     browser: Browser, server: Server
 ) -> None:
+    charged = server.charges()
     with entered(browser, server, "alice") as page:
         page.goto("/tradeoff")
         page.get_by_text("To promise at most 5% costs ±").wait_for()
@@ -101,7 +102,7 @@ def test_moving_the_point_of_a_trade_off_moves_its_sentence_and_costs_nothing(
         page.get_by_label("Rows a group, at least").fill("100")
         page.get_by_role("button", name="Draw").click()
         page.get_by_text("in a.").first.wait_for()
-    assert server.charges() == 0
+    assert server.charges() == charged
 
 
 def test_a_trade_off_needs_no_script(browser: Browser, server: Server) -> None:
@@ -114,18 +115,19 @@ def test_a_trade_off_needs_no_script(browser: Browser, server: Server) -> None:
 
 
 def test_one_record_is_attacked_for_the_custodian_alone(browser: Browser, server: Server) -> None:
+    charged = server.charges()
     with entered(browser, server) as page:
         with page.expect_response(lambda reply: reply.request.method == "POST") as sent:
             attacked(page)
         assert sent.value.headers["cache-control"] == "no-store"
-        assert "67" not in page.url
+        assert page.url == f"{server.url}/attack"
         rows = [row.split("\t") for row in page.locator("#found tbody tr").all_inner_texts()]
         assert [row[0] for row in rows] == ["the table itself", "a 5-anonymous table", "a private answer"]
         assert rows[0][2] == "1% → 100%"
         assert float(rows[2][2].split("→ ")[1].rstrip("%")) <= 5
         assert "not for publication" in page.locator("#found").inner_text()
         assert "promised cap of 5%" in (page.locator("#found svg").text_content() or "")
-    assert server.charges() == 0
+    assert server.charges() == charged
     for user in ("alice", "audrey"):
         with server.client(user) as client:
             for path in ("/attack", "/publish", "/publish/1/table"):
@@ -147,6 +149,7 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
     browser: Browser, server: Server, tmp_path: Path
 ) -> None:
     ledger = server.curators.ledger
+    earlier = len(ledger.releases())
     with entered(browser, server) as page:
         page.goto("/publish")
         page.get_by_text("Hierarchy of age as a tree").click()
@@ -154,12 +157,12 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
         page.get_by_label("k-anonymity: k").fill("6")
         page.get_by_role("button", name="Try").click()
         page.get_by_text("nothing was written").wait_for()
-        assert ledger.releases() == []
+        assert len(ledger.releases()) == earlier
         assert page.get_by_label("k-anonymity: k").input_value() == "6"
         drawn = page.locator("input[name=drawn]").input_value()
         page.get_by_role("button", name="Publish").click()
         page.get_by_role("heading", name="Published", exact=True).wait_for()
-        assert [each.name for each in ledger.releases()] == ["patients.csv"]
+        assert [each.name for each in ledger.releases()][earlier:] == ["patients.csv"]
         with page.expect_download() as download:
             page.get_by_role("link", name="Download the release").click()
         header, *rows = download.value.path().read_text().splitlines()
@@ -174,18 +177,19 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
         page.locator("input[name=drawn]").evaluate("(node, drawn) => { node.value = drawn; }", drawn)
         page.get_by_role("button", name="Publish").click()
         page.get_by_role("alert").get_by_text("published already").wait_for()
-    assert len(ledger.releases()) == 1
+    assert len(ledger.releases()) == earlier + 1
     assert "patients.csv" in ledger.sentence()
 
 
 def test_what_cannot_be_met_is_refused_with_the_nearest_that_can(browser: Browser, server: Server) -> None:
+    folders = set((server.folder / "releases").glob("*"))
     with entered(browser, server) as page:
         page.goto("/publish")
         page.get_by_label("k-anonymity: k").fill("1000")
         page.get_by_role("button", name="Publish").click()
         said = page.get_by_role("alert").inner_text()
         assert "Nearest: instead of 1000-anonymity ask for at most 240" in said
-    assert [each for each in (server.folder / "releases").glob("*/*") if "1000" in each.read_text()] == []
+    assert set((server.folder / "releases").glob("*")) == folders
 
 
 def test_roles_and_hierarchies_are_chosen_but_who_people_are_never_leaves(

@@ -189,8 +189,9 @@ class Chosen:
 
 
 def publishable(policy: Policy) -> tuple[str, ...]:
-    """The tables that are about people."""
-    return tuple(name for name, table in policy.tables.items() if table.person != "none")
+    """The tables that are about people; all, where none is."""
+    about = tuple(name for name, table in policy.tables.items() if table.person != "none")
+    return about or tuple(policy.tables)
 
 
 def in_words(text: str) -> str:

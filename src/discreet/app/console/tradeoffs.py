@@ -64,5 +64,6 @@ async def show(
 
 def usual(policy: Policy) -> str:
     """A question to begin with: how many there are."""
-    name = next(name for name, table in policy.tables.items() if table.person != "none")
+    about_people = (name for name, table in policy.tables.items() if table.person != "none")
+    name = next(about_people, next(iter(policy.tables)))
     return f"SELECT COUNT(*) AS n FROM {name}"
