@@ -225,7 +225,7 @@ def test_a_curator_keeps_its_promise_and_a_twin_whose_budget_is_not_charged_is_c
         sessions(tmp_path / "here", True, ledger, random) as here,
         sessions(tmp_path / "there", False, ledger, random) as there,
     ):
-        found = audit(here, there, claimed=Promise(0.5, 0.7).epsilon, runs=100, confidence=confidence)
+        found = audit(here, there, claimed=Promise(0.5, 0.7).epsilon, runs=160, confidence=confidence)
     assert found.holds is holds
 
 
