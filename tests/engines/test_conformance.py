@@ -26,7 +26,7 @@ from tests.engines.support import shows
 from tests.sql import example
 from tests.sql.test_fixtures import TOPICS, questions
 
-SOME = {"spark": 12}
+SOME = {"spark": 14}
 ANSWERED = Path(example.__file__).parent / "answered.sql"
 UNSUPPORTED: dict[str, dict[str, str]] = {
     "postgresql": {"SELECT COUNT(*) FROM people WHERE age + 1 - 2 * 3 / 4 % 5 > -age": "remainder"},

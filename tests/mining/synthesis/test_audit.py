@@ -28,7 +28,7 @@ from tests.statistical import FALSE_ALARM
 SHAPE = (2, 2)
 SETS: tuple[Columns, ...] = ((0,), (1,), (0, 1))
 EPSILON = Fraction(1)
-RUNS = 200
+RUNS = 600
 
 
 def marginals(cells: Integers) -> Exact[dict[Columns, Integers]]:
