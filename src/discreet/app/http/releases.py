@@ -5,30 +5,36 @@ Open        Tables that were published without differential privacy: everybody r
 Charged     Answers, models, synthetic tables and counts, by the analyst whose they are and their place among
             all that was charged to that analyst, which says nothing about the others. An analyst reads the
             own ones; auditor and custodian read all. A certificate says what is promised of a release, never
-            what it holds.
+            what it holds; rows are for the analyst they were charged to, and the custodian.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from discreet.accounting.accountant import Accountant, Cost
 from discreet.accounting.entries import Entry, OpenRelease, State
 from discreet.accounting.ledger import Ledger
 from discreet.app.counts.job import ATTACKER
-from discreet.app.http.describing import MISSING
+from discreet.app.http.describing import FILES, MISSING, Wanted
 from discreet.app.http.door import HttpDoor
-from discreet.app.http.entering import Caller, Door, Entered
+from discreet.app.http.entering import Asking, Caller, Door, Entered
 from discreet.app.http.errors import MissingError
+from discreet.app.http.release_files import in_form
+from discreet.app.http.replies import KINDS as KINDS_OF_FILES
+from discreet.app.http.replies import Form, sent
 from discreet.app.ledger_object import belief_object, entry_object, release_object
 from discreet.app.users import Role
+from discreet.app.users.attempts import Reply
 from discreet.belief import Belief, Promise
+from discreet.core.errors import RequestError
 
 router = APIRouter(prefix="/api/releases", tags=["reading"])
 PRIVATE = {"path", "inner"}
@@ -40,6 +46,7 @@ KINDS = {
     "synthesize": "synthetic table",
     "anonymize": "generalization",
 }
+KEPT_AS_ROWS = ("synthetic table", "counts")
 STATED = ("question", "epsilon", "rho", "delta", "guarantee")
 USUAL, MOST, KEPT = 100, 10_000, 10_000
 Last = Annotated[int, Query(ge=1, le=MOST, description="How many of them.")]
@@ -70,9 +77,30 @@ def release(number: int, caller: Entered, door: Door) -> dict[str, object]:
 @router.get("/{analyst}/{number}", responses=MISSING)
 def charged(analyst: str, number: int, caller: Entered, door: Door) -> dict[str, object]:
     """One release that was charged to an analyst, with its certificate."""
+    return _certified(door.curators.ledger, _found(door, caller, analyst, number), number)
+
+
+@router.get("/{analyst}/{number}/rows", response_class=Response, responses=FILES | MISSING)
+def rows(analyst: str, number: int, caller: Asking, door: Door, form: Wanted = Form.PARQUET) -> Response:
+    """The rows of a synthetic table or of counts, as the ledger keeps them; they were charged already."""
+    entry = _found(door, caller, analyst, number)
+    stored = door.curators.ledger.stored(analyst, entry.question_key)
+    if stored is None or _kind(entry) not in KEPT_AS_ROWS:
+        raise RequestError("This is not kept as rows.", hint="A question that is asked again is free.")
+    if form is Form.JSON:
+        raise RequestError("Rows are sent as files.", hint="Give format=csv, arrow or parquet.")
+    with tempfile.TemporaryDirectory(prefix="discreet-rows-") as folder:
+        file = Path(folder) / "rows.parquet"
+        file.write_bytes(stored.answer)
+        content = in_form(file, form).read_bytes()
+    named = {"Content-Disposition": f'attachment; filename="rows.{form.value}"'}
+    return sent(Reply(status=200, kind=KINDS_OF_FILES[form], headers=named, body=content))
+
+
+def _found(door: HttpDoor, caller: Caller, analyst: str, number: int) -> Entry:
     for place, each in _charged(door, caller):
         if (each.analyst, place) == (analyst, number):
-            return _certified(door.curators.ledger, each, place)
+            return each
     raise MissingError("There is no such release.", hint=HINT)
 
 
@@ -112,7 +140,7 @@ def _charged(door: HttpDoor, caller: Caller) -> list[tuple[int, Entry]]:
 
 def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
     told = entry_object(entry)
-    kind = KINDS.get(entry.question.split(maxsplit=1)[0].lower(), "counts")
+    kind = _kind(entry)
     alone = _alone(entry.analyst, book.promise, entry.charge)
     terms = {name: told[name] for name in STATED if name in told}
     return {
@@ -130,6 +158,10 @@ def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
             "attacker": ATTACKER,
         },
     }
+
+
+def _kind(entry: Entry) -> str:
+    return KINDS.get(entry.question.split(maxsplit=1)[0].lower(), "counts")
 
 
 @lru_cache(KEPT)
