@@ -143,7 +143,7 @@ class Release(Counted):
         at_most: float | None = None,
         others: Sequence[str | Path] = (),
         force: bool = False,
-    ) -> list[Path | str]:
+    ) -> list[Path]:
         """Attack it; where no bound is broken, publish it with certificate, report and a ledger's entry.
 
         `at_most` is what any attack may come to believe, `others` are releases that attackers have, too. With
@@ -152,7 +152,7 @@ class Release(Counted):
         from discreet.app.publishing.releasing import publish, tried  # which know what a release is
 
         trial = tried(self, at_most=at_most, others=others, force=force)
-        return publish(self, path, trial, at_most=at_most, forced=force)
+        return [Path(each) for each in publish(self, path, trial, at_most=at_most, forced=force)]
 
     def write_rows(self, path: str | Path) -> None:
         """The published rows as a file, or as a table of a DuckDB file or of the engine; nothing beside."""
