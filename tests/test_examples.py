@@ -26,6 +26,7 @@ SAID = {
     "publish_a_table": ["wrote release.certificate.json", "5-anonymity: "],
     "run_a_survey": ["loses epsilon 1.651 of 1.651", "Who gave each answer 20% gives one 56.6%"],
     "train_a_tree": ["A tree over 10 columns", "wrote tree.svg", "epsilon 1.0: "],
+    "what_attacks_need": ["zip, sex, day of birth         65.9%", "The figure is in needed.svg."],
 }
 """What of each does not depend on noise."""
 ELSEWHERE = {

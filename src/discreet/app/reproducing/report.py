@@ -29,9 +29,9 @@ def document(found: Sequence[Reproduction]) -> Document:
 
 
 def _summary(found: Sequence[Reproduction]) -> Section:
-    rows = tuple((_whole(each.name), each.title, each.document, _whole(each.verdict)) for each in found)
+    rows = tuple((_whole(each.name), _whole(each.verdict), each.title, each.document) for each in found)
     return Section(
-        title="All of them", parts=(Grid(head=("name", "table or figure", "document", "verdict"), rows=rows),)
+        title="All of them", parts=(Grid(head=("name", "verdict", "table or figure", "document"), rows=rows),)
     )
 
 
