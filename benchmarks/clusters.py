@@ -24,7 +24,7 @@ from typing import Any
 
 LOOPBACK = "127.0.0.1"
 FORMER = Path("/usr/lib/postgresql")
-STARTING = 120.0
+STARTING = 900.0
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 DEPLOY = "org.apache.spark.deploy"
 QUIET = "rootLogger.level = off\n"
@@ -56,7 +56,7 @@ def postgres() -> Iterator[str]:
     options = f"-c listen_addresses={LOOPBACK} -p {port} -c unix_socket_directories='' -c fsync=off"
     try:
         run("initdb", "-U", "discreet", "-A", "trust", "--encoding=UTF8", "--no-locale", "-N")
-        run("pg_ctl", "-w", "-t", "120", "-o", options, "-l", str(folder / "log"), "start")
+        run("pg_ctl", "-w", "-t", "900", "-o", options, "-l", str(folder / "log"), "start")
         try:
             yield f"postgresql://discreet@{LOOPBACK}:{port}/postgres"
         finally:
