@@ -134,22 +134,27 @@ def started(address: str) -> Any:
         raise RequestError(
             "Spark: there is no Java on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
         )
+    with warnings.catch_warnings():  # of versions of pandas, which nothing here uses, and of settings
+        warnings.simplefilter("ignore")
+        session = _session(address)
+        if session is None:
+            raise RequestError(
+                "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
+            )
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+    return session
+
+
+def _session(address: str) -> Any:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    session = None
     with suppress(PySparkException, RuntimeError, OSError):  # what they say may hold the address
         if address.startswith("sc://"):
-            session = SparkSession.builder.remote(address).create()
-        else:
-            session = _classic(SparkSession, address).newSession()
-    if session is None:
-        raise RequestError(
-            "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
-        )
-    for name, value in SETTINGS.items():
-        session.conf.set(name, value)
-    return session
+            return SparkSession.builder.remote(address).create()
+        return _classic(SparkSession, address).newSession()
+    return None
 
 
 def _classic(session_class: Any, address: str) -> Any:
