@@ -232,6 +232,11 @@ def test_private_frequencies_keep_members_and_their_epsilon_is_the_bound(films: 
     assert "epsilon 1 over all SNPs" in ratio["bounds"][0]["by"]
 
 
+def test_an_epsilon_that_frequencies_do_not_have_is_told_as_broken(films: Path, capsys: Output) -> None:
+    found = attacks(capsys, *GENOMES, "--epsilon", "1", "--people", "300", "--panel", "panel.parquet", code=4)
+    assert [each["held"] for each in found["genome membership (likelihood ratio)"]["bounds"]] == [False]
+
+
 def test_a_copy_gives_people_away_and_other_people_do_not(census: Path, capsys: Output) -> None:
     copied = attacks(capsys, *OF_A_COPY)
     honest = attacks(capsys, "honest.csv", *OF_A_COPY[1:])

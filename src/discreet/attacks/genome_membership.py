@@ -15,7 +15,9 @@ Score       two statistics. Homer's: sum |y - pop| - |y - mix|, with y half the 
             Noise that is known to be in the frequencies is counted in: a share is drawn back to the
             reference's by as much of its deviation as is noise.
             The posterior is Bayes' rule between two normal laws: the panel's, and the same one around what
-            the study's shares say is a member's mean.
+            the study's shares say is a member's mean. Where an epsilon is stated, no output is likelier with
+            a person than without by more than e^epsilon, and the posterior heeds that, unlike normal laws.
+            Where more members are found than it allows, it is not true: then nothing of it is believed.
 Stopped by  a promise about a person over all SNPs together: under epsilon the power is at most
             min(e^epsilon a, 1 - e^-epsilon (1 - a)) at a share `a` of false positives. An epsilon for each
             SNP is another matter: over M of them it adds up to M epsilon, which promises nothing.
@@ -26,8 +28,9 @@ Stopped by  a promise about a person over all SNPs together: under epsilon the p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -98,7 +101,19 @@ class GenomeMembership:
         deviation = null.std(axis=0, ddof=1)
         score = (found - null.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
         gained = (mean(weights, shares) - null[:, -1].mean()) / deviation[-1] if deviation[-1] > 0 else 0.0
-        return self._findings(published, reference, score, np.asarray(member, bool), known, gained, marks)
+        told = self._findings(published, reference, score, np.asarray(member, bool), known, gained, marks)
+        if published.epsilon is None or told.interval[0] <= most_power(
+            published.epsilon, self.false_positives
+        ):
+            return told
+        return self.run(
+            replace(published, epsilon=None, noise=0.0),
+            reference,
+            candidates=candidates,
+            member=member,
+            panel=panel,
+            names=names,
+        )
 
     def weights(self, shares: Floats, reference: Floats) -> Weights:
         """What a copy of each allele counts for a candidate."""
@@ -121,7 +136,9 @@ class GenomeMembership:
         members = int(member.sum())
         hits = int((final[member] > quantile(rate)).sum())
         shift = max(gained, 0.0)
-        posterior = scipy.special.expit(logit(self.prior) + shift * final - shift**2 / 2)
+        most = math.inf if published.epsilon is None else float(published.epsilon)
+        loss = np.clip(shift * final - shift**2 / 2, -most, most)
+        posterior = scipy.special.expit(logit(self.prior) + loss)
         victims = [
             Finding(
                 victim=name,
