@@ -257,6 +257,7 @@ def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing
             "name is not synthesized",
         ),
         (("people", "--epsilon", "9", "-o", "made.parquet"), 3, "left to analyst"),
+        (("people", "--epsilon", "1e-9", "-o", "made.parquet"), 2, "leaves nothing but noise"),
         (("people", "--epsilon", "1", "--delta", "1e-9", "-o", "made.parquet"), 2, "tail"),
     ],
 )

@@ -188,7 +188,7 @@ def test_a_question_can_be_asked_by_keyboard_alone(browser: Browser, server: Ser
         page.keyboard.type("SELECT COUNT(*) AS n FROM people")
         page.keyboard.press("Control+Enter")
         page.get_by_text("nothing was spent").wait_for()
-        assert page.evaluate("() => document.activeElement.id") == "found"
+        page.wait_for_function("() => document.activeElement.id == 'found'")
 
 
 def test_true_values_are_shown_to_nobody_unless_the_policy_says_so(server: Server) -> None:

@@ -255,6 +255,7 @@ def test_pictures_are_legible_in_either_scheme(browser: Browser, server: Server,
         page.get_by_label("A question, as SQL").fill(GROUPED)
         page.get_by_role("button", name="Ask charged once").click()
         page.locator("#found").wait_for()
+        page.wait_for_load_state()  # its styles, too
         for found in (ledger, curve, page.evaluate(CONTRAST)):
             assert min(found) >= 4.5
 
@@ -263,6 +264,7 @@ def test_every_screen_fits_a_phone(browser: Browser, server: Server) -> None:
     with entered(browser, server, viewport=NARROW) as page:
 
         def fits() -> None:
+            page.wait_for_load_state()  # its styles, too
             assert page.evaluate("() => document.documentElement.scrollWidth") <= NARROW["width"], page.url
 
         for path in SCREENS:

@@ -193,7 +193,7 @@ def test_the_page_works_with_the_keyboard_alone(browser: Browser, survey: Served
         for keys in ("Tab", "Space", "Tab", "ArrowDown", "Tab", "Enter"):
             page.keyboard.press(keys)
         page.get_by_text(KEPT).wait_for()
-        assert page.evaluate("() => document.activeElement.id") == "sent"
+        page.wait_for_function("() => document.activeElement.id == 'sent'")
 
 
 def test_nothing_is_sent_while_a_question_is_open(browser: Browser, survey: Served) -> None:

@@ -103,7 +103,7 @@ def caps(prior: float, own: float) -> list[float]:
     """Round caps above a prior, about evenly spaced in their log odds, and the one that is promised.
 
     >>> [percent(each) for each in caps(0.01, 0.05)][:5]
-    ['1.2%', '1.5%', '1.7%', '2.1%', '2.5%']
+    ['1.2%', '1.6%', '2.1%', '2.8%', '3.7%']
     """
     start = logit(prior) + LEAST_CHANGE
     end = max(logit(HIGHEST), start + 1, logit(own))

@@ -74,12 +74,14 @@ def _numeral(value: str, source_type: str) -> str:
 
 
 def _integer(column: Column, value: str, source_type: str) -> str:
+    value = _numeral(value, source_type)
     if column.grid is not None:
         return _steps(column, column.grid, value, source_type)
     return f"TRY_CAST({value} AS BIGINT)"
 
 
 def _decimal(column: Column, value: str, source_type: str) -> str:
+    value = _numeral(value, source_type)
     if column.grid is not None:
         return _steps(column, column.grid, value, source_type)
     number = f"TRY_CAST({value} AS DOUBLE)"

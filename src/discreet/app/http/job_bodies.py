@@ -11,11 +11,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.app.http.bodies import LONGEST_SQL, Body, Part, Word
+from discreet.app.synthesis.synthesizing import LEAST
 
 Words = Annotated[tuple[Word, ...], Field(max_length=100)]
 Numbers = Annotated[tuple[int, ...], Field(max_length=100)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Epsilon = Annotated[float, Field(ge=1e-6, allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(ge=LEAST, allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 

@@ -24,11 +24,14 @@ from discreet.app.once import cost_of, once
 from discreet.app.synthesis.earlier import earlier_of, entries_of
 from discreet.belief import Promise
 from discreet.core.engine import Engine
+from discreet.core.errors import RequestError
 from discreet.core.numbers import Real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Earlier, Plan, plan, synthesize
 from discreet.mining.tabulation.budget import Budget
+
+LEAST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +70,17 @@ class Synthetic:
 
 def _cost(curator: Curator, wish: Wish) -> Real:
     """The epsilon: as given, or what a promise about the same secret allows."""
-    if wish.promise is None:
-        return cost_of(curator, wish.epsilon, "synthesize")
     secret, group = curator.promise.secret, curator.promise.group
-    return Promise(*wish.promise, secret=secret, group=group).epsilon
+    epsilon = (
+        cost_of(curator, wish.epsilon, "synthesize")
+        if wish.promise is None
+        else Promise(*wish.promise, secret=secret, group=group).epsilon
+    )
+    if epsilon < LEAST:  # its noise would not fit the numbers that marginals are fitted with
+        raise RequestError(
+            f"synthesize: an epsilon below {LEAST:g} leaves nothing but noise.", hint="Give more of it."
+        )
+    return epsilon
 
 
 def planned(curator: Curator, wish: Wish) -> Plan:
