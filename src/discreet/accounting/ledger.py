@@ -25,8 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from discreet.accounting.accountant import LEAK, Accountant, Cost
 from discreet.accounting.book import EVERYBODY, Book
@@ -37,6 +36,7 @@ from discreet.accounting.sentences import standing
 from discreet.accounting.shares import exact_shares, within_share
 from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
 from discreet.belief import Belief, Promise
+from discreet.core.closing import Closing
 from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError, require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, require_count
@@ -46,7 +46,7 @@ T = TypeVar("T")
 INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Ledger:
+class Ledger(Closing):
     """The book of one promise. Without `analysts` the shares stay as they are; at first, all to one analyst.
 
     `address` is a path or what `storage` says; several processes and servers may have one open.
@@ -85,14 +85,6 @@ class Ledger:
     @property
     def promise(self) -> Promise:
         return self._nothing.promise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """What was reserved here and is still open becomes an orphan; its charge stays."""

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 import pyarrow as pa
@@ -32,6 +31,7 @@ from discreet.app.books import asking, opened
 from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.proposals import Proposal, expected
 from discreet.belief import Promise
+from discreet.core.closing import Closing
 from discreet.core.engine import Engine, Foreseeing
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.guarantees import Guarantee, PureDP
@@ -52,7 +52,7 @@ KEPT_PLANS = 64
 T = TypeVar("T")
 
 
-class Curator:
+class Curator(Closing):
     """Answers questions under a policy.
 
     Open one with `Curator.open("privacy.yaml")`; it is a context manager.
@@ -339,11 +339,3 @@ class Curator:
         self._faults = None
         self._engine.close()
         self.ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
 from discreet.app.addresses import engine_of
+from discreet.core.closing import Closing
 from discreet.core.engine import Keeping, Publisher, State
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind, Policy, Table
@@ -80,7 +80,7 @@ def _elsewhere(address: str, tables: Mapping[str, Table], store: str | None) -> 
     return SparkPublisher(address, tables)
 
 
-class TwoPublishers:
+class TwoPublishers(Closing):
     """One of files and frames `here`, one of the tables `names` of an engine `there`."""
 
     def __init__(self, *, here: DuckDBPublisher, there: Elsewhere, names: frozenset[str]) -> None:
@@ -108,14 +108,6 @@ class TwoPublishers:
     def close(self) -> None:
         self._here.close()
         self._there.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _of(self, sql: str) -> Publisher:
         """The one that has all tables of a statement; what is lent to it is no table of either."""

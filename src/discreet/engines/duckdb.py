@@ -21,12 +21,12 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import duckdb
 import pyarrow as pa
 
+from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.values import Exact
 from discreet.engines import limits
@@ -42,7 +42,7 @@ READERS = {
 ATTACHED, ARRIVING = "_discreet_store", "_discreet_arriving"
 
 
-class DuckDB:
+class DuckDB(Closing):
     """An `Engine` over the named files, or over a prepared store.
 
     >>> with DuckDB({}) as engine:
@@ -77,14 +77,6 @@ class DuckDB:
     def close(self) -> None:
         self._connection.close()
         self._spill.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def run_released(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:

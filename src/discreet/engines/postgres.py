@@ -16,12 +16,12 @@ import re
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
@@ -74,7 +74,7 @@ WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.at
 ORDER BY a.attnum"""
 
 
-class PostgreSQL:
+class PostgreSQL(Closing):
     """An `Engine` over the tables of a policy."""
 
     def __init__(self, connection: Any, tables: Tables) -> None:
@@ -125,14 +125,6 @@ class PostgreSQL:
 
     def close(self) -> None:
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def connected(address: str, *, autocommit: bool = False) -> Any:

@@ -16,19 +16,18 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
+from discreet.core.closing import Closing
 from discreet.core.engine import State
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.core.values import Exact
 from discreet.engines import postgres, relations
-from discreet.engines.dialects import marks
 from discreet.engines.dialects.checking import Statements
-from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects.kinds import Family
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
 from discreet.engines.postgres import DIALECT
@@ -42,7 +41,7 @@ HASHED = "SET LOCAL enable_mergejoin = off"
 NUMERIC = pa.decimal128(38, 9)
 
 
-class PostgreSQLPublisher:
+class PostgreSQLPublisher(Closing):
     """A `Publisher` over policy tables; `store` is the schema that may be written to."""
 
     def __init__(self, address: str, tables: Mapping[str, Table], *, store: str | None = None) -> None:
@@ -66,14 +65,14 @@ class PostgreSQLPublisher:
 
     def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
         with self._lending(lent or {}) as known:
-            statement, text = _checked(sql, known)
-            return guarded(lambda: Exact(postgres.selected(self._connection, text, statement)))
+            statement = Statements(dialect=DIALECT, relations=known)(sql)
+            return guarded(lambda: Exact(postgres.selected(self._connection, statement.text, statement)))
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
         with self._lending(lent or {}) as known, DuckDBPublisher({}) as writer:
-            statement, text = _checked(sql, known)
+            statement = Statements(dialect=DIALECT, relations=known)(sql)
             with closing(self._connection.cursor()) as cursor:
-                guarded(lambda: cursor.execute(in_order(text, len(statement.columns))))
+                guarded(lambda: cursor.execute(in_order(statement)))
                 reader = guarded(cursor.fetch_record_batch)
                 writer.receive(guarded(lambda: _numbered(reader, statement)), path)
 
@@ -88,8 +87,8 @@ class PostgreSQLPublisher:
 
     def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
         with self._lending(lent or {}) as known:
-            statement, text = _checked(sql, known)
-            ordered = in_order(text, len(statement.columns))
+            statement = Statements(dialect=DIALECT, relations=known)(sql)
+            ordered = in_order(statement)
             place = self._place(name)
             for each in ("SET LOCAL statement_timeout = 0", f"CREATE TABLE {place} AS {ordered}"):
                 guarded(lambda each=each: postgres.run(self._connection, each))  # type: ignore[misc]
@@ -110,20 +109,8 @@ class PostgreSQLPublisher:
     def close(self) -> None:
         self._connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _sum(self, origin: Origin) -> tuple[object, ...]:
-        pieces = [
-            Piece(text=DIALECT.quoted(name), kind=kind) for name, kind in origin.relation.columns.items()
-        ]
-        hashed = f"CAST(sum(CAST({DIALECT.scattered(pieces)} AS numeric)) AS text)"
-        text = f"SELECT count(*) AS n, {hashed} AS h FROM {marks.plain(origin.text)} AS s"
+        text = relations.summed(origin, DIALECT, "numeric")
         row = postgres.fetched(self._connection, text).to_pylist()[0]
         return row["n"], row["h"]
 
@@ -155,11 +142,6 @@ class PostgreSQLPublisher:
         place = f"discreet_lent_{next(self._numbers)}"
         guarded(lambda: _ingested(self._connection, place, plain_texts(table)))
         return place, postgres.origin(self._connection, name, f"pg_temp.{place}")
-
-
-def _checked(sql: str, known: Mapping[str, Relation]) -> tuple[Written, str]:
-    statement = Statements(dialect=DIALECT, relations=known)(sql)
-    return statement, statement.text
 
 
 def _ingested(connection: Any, place: str, table: pa.Table) -> None:

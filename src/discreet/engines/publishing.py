@@ -16,12 +16,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import duckdb
 import pyarrow as pa
 
+from discreet.core.closing import Closing
 from discreet.core.engine import State
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
@@ -68,6 +67,24 @@ class Target:
             raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
         return Target(file=path, table=(inner or path.stem) if path.suffix.lower() in DATABASES else "")
 
+    @staticmethod
+    def recorded(entry: Mapping[str, object]) -> Target | None:
+        """The file that a ledger's `entry` of a release tells the place of."""
+        path = entry.get("path")
+        return Target(file=Path(path), table=str(entry.get("inner") or "")) if isinstance(path, str) else None
+
+    @property
+    def record(self) -> dict[str, object]:
+        """What a ledger is told, so that what is published later can be tried together with it."""
+        return (
+            {"kept_as": self.kept} if self.kept else {"path": str(self.file.absolute()), "inner": self.table}
+        )
+
+    @property
+    def source(self) -> str:
+        """What a policy would call the file, or its table."""
+        return f"{self.file}#{self.table}" if self.table else str(self.file)
+
     @property
     def name(self) -> str:
         """What a ledger calls it."""
@@ -91,7 +108,7 @@ class Target:
         return self.file.with_name(f"{stem}.{ending}")
 
 
-class DuckDBPublisher:
+class DuckDBPublisher(Closing):
     """A `Publisher` over policy tables and frames, each under its name."""
 
     def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
@@ -141,14 +158,6 @@ class DuckDBPublisher:
     def close(self) -> None:
         self._connection.close()
         self._spill.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _view(self, name: str, table: Table) -> None:
         source = sources.locate(name, table)

@@ -22,7 +22,7 @@ from discreet.engines.connection import quoted
 from discreet.engines.dialects import kinds, marks
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.dialect import Dialect
-from discreet.engines.dialects.kinds import Kind
+from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.publishing import with_one_zero
 from discreet.engines.sources import Reading
@@ -134,10 +134,18 @@ def published(origins: Mapping[str, Origin], dialect: Dialect) -> dict[str, Rela
     return found
 
 
-def in_order(text: str, columns: int) -> str:
+def summed(origin: Origin, dialect: Dialect, wide: str) -> str:
+    """How many rows there are, and the sum of their hashes, each as a number of the type `wide`."""
+    pieces = [Piece(text=dialect.quoted(name), kind=kind) for name, kind in origin.relation.columns.items()]
+    text = dialect.types[Family.TEXT]
+    hashed = f"CAST(sum(CAST({dialect.scattered(pieces)} AS {wide})) AS {text})"
+    return f"SELECT count(*) AS n, {hashed} AS h FROM {marks.plain(origin.text)} AS s"
+
+
+def in_order(statement: Written) -> str:
     """The rows of a statement in the order of their values, by which no row tells where it came from."""
-    places = ", ".join(f"{place + 1} NULLS LAST" for place in range(columns))
-    return f"SELECT * FROM ({text}) AS o ORDER BY {places}"
+    places = ", ".join(f"{place + 1} NULLS LAST" for place in range(len(statement.columns)))
+    return f"SELECT * FROM ({statement.text}) AS o ORDER BY {places}"
 
 
 def plain_texts(table: pa.Table) -> pa.Table:

@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
 import pyarrow as pa
 
+from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
@@ -72,7 +72,7 @@ WHOLE = ".whole"
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 
-class Spark:
+class Spark(Closing):
     """An `Engine` over the tables of a policy."""
 
     def __init__(self, session: Any, tables: Tables, *, seconds: float = limits.SECONDS) -> None:
@@ -114,14 +114,6 @@ class Spark:
         """Forget the tables; the application stays, as others may use it."""
         for name in self._tables.definitions:
             self._session.catalog.dropTempView(name)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def started(address: str) -> Any:

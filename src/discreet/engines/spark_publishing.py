@@ -16,20 +16,18 @@ from contextlib import contextmanager
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
+from discreet.core.closing import Closing
 from discreet.core.engine import State
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Table
 from discreet.core.values import Exact
 from discreet.engines import relations, spark
-from discreet.engines.dialects import marks
 from discreet.engines.dialects.checking import Statements
-from discreet.engines.dialects.kinds import Piece
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
 from discreet.engines.publishing import DuckDBPublisher
@@ -39,7 +37,7 @@ from discreet.engines.spark import DIALECT
 PARTS = "spark.sql.shuffle.partitions"
 
 
-class SparkPublisher:
+class SparkPublisher(Closing):
     """A `Publisher` over policy tables."""
 
     def __init__(self, address: str, tables: Mapping[str, Table]) -> None:
@@ -56,13 +54,13 @@ class SparkPublisher:
 
     def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
         with self._lending(lent or {}) as known:
-            _, text = _checked(sql, known)
-            return guarded(lambda: Exact(spark.selected(self._session, text)))
+            statement = Statements(dialect=DIALECT, relations=known)(sql)
+            return guarded(lambda: Exact(spark.selected(self._session, statement.text)))
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
         with self._lending(lent or {}) as known, DuckDBPublisher({}) as writer:
-            statement, text = _checked(sql, known)
-            ordered = in_order(text, len(statement.columns))
+            statement = Statements(dialect=DIALECT, relations=known)(sql)
+            ordered = in_order(statement)
             rows = guarded(lambda: spark.selected(self._session, ordered))
             self._require_unchanged()
             writer.receive(rows.to_reader(), path)
@@ -80,15 +78,15 @@ class SparkPublisher:
 
     def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
         with self._lending(lent or {}) as known:
-            statement, text = _checked(sql, known)
-            guarded(lambda: self._kept(text, list(statement.columns), name))
+            statement = Statements(dialect=DIALECT, relations=known)(sql)
+            guarded(lambda: self._kept(statement, name))
         self._require_unchanged()
 
-    def _kept(self, text: str, columns: list[str], name: str) -> None:
+    def _kept(self, statement: Written, name: str) -> None:
         """Parts by a hash of all values: their number and what is in each follow from what is published."""
-        names = [DIALECT.quoted(name) for name in columns]
+        names = [DIALECT.quoted(name) for name in statement.columns]
         parts = int(self._session.conf.get(PARTS))
-        frame = self._session.sql(text).repartition(parts, *names).sortWithinPartitions(*names)
+        frame = self._session.sql(statement.text).repartition(parts, *names).sortWithinPartitions(*names)
         if "/" in name:
             frame.write.mode("error").parquet(name)
         else:
@@ -119,14 +117,6 @@ class SparkPublisher:
         for origin in self._origins.values():
             self._session.catalog.dropTempView(origin.table)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _summed(self) -> State:
         return [
             (name, *guarded(lambda each=each: self._sum(each)))  # type: ignore[misc]
@@ -134,11 +124,7 @@ class SparkPublisher:
         ]
 
     def _sum(self, origin: Origin) -> tuple[object, ...]:
-        pieces = [
-            Piece(text=DIALECT.quoted(name), kind=kind) for name, kind in origin.relation.columns.items()
-        ]
-        hashed = f"CAST(sum(CAST({DIALECT.scattered(pieces)} AS DECIMAL(20, 0))) AS STRING)"
-        text = f"SELECT count(*) AS n, {hashed} AS h FROM {marks.plain(origin.text)} AS s"
+        text = relations.summed(origin, DIALECT, "DECIMAL(20, 0)")
         row = spark.selected(self._session, text).to_pylist()[0]
         return row["n"], row["h"]
 
@@ -162,11 +148,6 @@ class SparkPublisher:
         """A view, under a name that no other has."""
         frame = guarded(lambda: self._session.createDataFrame(plain_texts(table)))
         return spark.viewed(self._session, f"lent {next(self._numbers)}", frame)
-
-
-def _checked(sql: str, known: Mapping[str, Relation]) -> tuple[Written, str]:
-    statement = Statements(dialect=DIALECT, relations=known)(sql)
-    return statement, statement.text
 
 
 def _is_there(session: Any, place: str) -> bool:

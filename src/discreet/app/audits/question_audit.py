@@ -74,13 +74,8 @@ def audit_question(
     promise = promise_of(policy)
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         scratch = Scratch(policy=policy, folder=Path(folder))
-        made_up = neighbours(policy, sql, promise.secret, random)
-        first = next(made_up)
-        proposal = scratch.propose(first.here, sql, epsilon)
-        plan = proposal.plan
-        tell("choosing neighbours")
-        pairs = itertools.islice(itertools.chain([first], made_up), PAIRS)
-        _, worlds = furthest(scratch, plan, pairs, float(epsilon), random)
+        proposal, _, worlds = chosen(scratch, sql, epsilon, random, tell)
+    plan = proposal.plan
     runs = _bounded(worlds) if runs is None else runs
     tell(f"running it {2 * runs:,} times")
     here, there = (worlds.outputs(side, runs) for side in (worlds.here, worlds.there))
@@ -129,7 +124,19 @@ def _about(policy: Policy, plan: Plan) -> Policy:
     return policy.model_copy(update={"tables": tables})
 
 
-def furthest(
+def chosen(
+    scratch: Scratch, sql: str, epsilon: Real, random: Randomness, tell: Callable[[str], None]
+) -> tuple[Proposal, Neighbours, Worlds]:
+    """A question as it is planned, and the pair of some made-up ones that tells most of it."""
+    made_up = neighbours(scratch.policy, sql, promise_of(scratch.policy).secret, random)
+    first = next(made_up)
+    proposal = scratch.propose(first.here, sql, epsilon)
+    tell("choosing neighbours")
+    pairs = itertools.islice(itertools.chain([first], made_up), PAIRS)
+    return proposal, *_furthest(scratch, proposal.plan, pairs, float(epsilon), random)
+
+
+def _furthest(
     scratch: Scratch, plan: Plan, pairs: Iterator[Neighbours], epsilon: float, random: Randomness
 ) -> tuple[Neighbours, Worlds]:
     """The pair that tells most of a plan, and what is counted on it."""

@@ -11,15 +11,13 @@ Catches     what no single question shows: charges that are too small or forgott
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.app.audits.neighbours import neighbours
-from discreet.app.audits.question_audit import PAIRS, Scratch, furthest
+from discreet.app.audits.question_audit import Scratch, chosen
 from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
 from discreet.attacks.audit import CONFIDENCE, LEAST_RUNS, Audited, audit
@@ -62,12 +60,7 @@ def audit_session(
     each = float(promise.epsilon / QUESTIONS if epsilon is None else epsilon)
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         scratch = Scratch(policy=policy, folder=Path(folder))
-        made_up = neighbours(policy, sql, promise.secret, random)
-        first = next(made_up)
-        proposal = scratch.propose(first.here, sql, each)
-        tell("choosing neighbours")
-        pairs = itertools.islice(itertools.chain([first], made_up), PAIRS)
-        pair, _ = furthest(scratch, proposal.plan, pairs, each, random)
+        _, pair, _ = chosen(scratch, sql, each, random, tell)
         here, there = (scratch.under(side) for side in (pair.here, pair.there))
         tell(f"asking in {2 * runs:,} sessions")
         with DuckDB.open(prepare(here, None)) as ours, DuckDB.open(prepare(there, None)) as theirs:

@@ -105,18 +105,12 @@ def around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
 def releases(page: Page) -> list[tuple[int, str, str]]:
     """What was published and is still there."""
     found = page.door.curators.ledger.releases()
-    there = [(each, target_of(each.certificate)) for each in found]
+    there = [(each, Target.recorded(each.certificate)) for each in found]
     return [
         (each.id, each.name, each.description)
         for each, target in reversed(there)
         if target is not None and target.file.is_file()
     ]
-
-
-def target_of(written: Mapping[str, object]) -> Target | None:
-    """Where a release is, by what the ledger has of it."""
-    path = written.get("path")
-    return Target(file=Path(path), table=str(written.get("inner") or "")) if isinstance(path, str) else None
 
 
 def _told(release: Release, trial: Trial) -> dict[str, object]:

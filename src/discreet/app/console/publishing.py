@@ -20,6 +20,7 @@ from discreet.app.console.rendering import Page, decided
 from discreet.app.http.errors import MissingError
 from discreet.core.errors import DiscreetError
 from discreet.engines.faults import guarded
+from discreet.engines.publishing import Target
 
 router = APIRouter(include_in_schema=False)
 PARTS = {"certificate": "certificate.json", "report": "report.html"}
@@ -57,10 +58,8 @@ def _published(page: Page, fields: dict[str, str]) -> Response:
 @router.get("/publish/{number}/{part}")
 def file(number: int, part: str, page: Deciding) -> Response:
     """The file of a release, its certificate or its report."""
-    from discreet.app.console.publish_work import target_of
-
     for each in page.door.curators.ledger.releases():
-        target = target_of(each.certificate)
+        target = Target.recorded(each.certificate)
         if each.id != number or target is None:
             continue
         path = target.beside(PARTS[part]) if part in PARTS else target.file

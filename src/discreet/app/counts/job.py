@@ -6,15 +6,14 @@ wish → job (no data) → offer: what it would cost and do to belief → make: 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from discreet.app.curator import Curator
+from discreet.app.kept_rows import packed, unpacked
 from discreet.app.once import cost_of, once
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
@@ -104,7 +103,7 @@ def offer(curator: Curator, job: Job) -> Offer:
 def make(curator: Curator, job: Job) -> Made:
     """The rows; the same wish of the same analyst is free."""
     found = once(
-        curator, job.verb, job.text, job.terms, job.guarantee, job.work, packed=_packed, unpacked=_unpacked
+        curator, job.verb, job.text, job.terms, job.guarantee, job.work, packed=packed, unpacked=unpacked
     )
     return Made(
         job=job,
@@ -133,13 +132,3 @@ def publish(made: Made, output: Path | None) -> tuple[Path, ...]:
     with arriving(place) as file, DuckDBPublisher({}, {"rows": made.rows}) as engine:
         engine.write('SELECT * FROM "rows"', file)
     return output, write_certificate(made.job.certificate, place)
-
-
-def _packed(table: pa.Table) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()
-
-
-def _unpacked(content: bytes) -> pa.Table:
-    return pq.read_table(io.BytesIO(content))

@@ -35,6 +35,7 @@ from discreet.app.users import Role
 from discreet.app.users.attempts import Reply
 from discreet.belief import Belief, Promise
 from discreet.core.errors import RequestError
+from discreet.engines.publishing import Target
 
 router = APIRouter(prefix="/api/releases", tags=["reading"])
 PRIVATE = {"path", "inner"}
@@ -113,9 +114,9 @@ def open_releases(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
 def release_file(door: HttpDoor, number: int) -> str:
     """Where the file of an open release is; a table of a database is named, too."""
     for each in door.curators.ledger.releases():
-        path, inner = each.certificate.get("path"), each.certificate.get("inner")
-        if each.id == number and isinstance(path, str) and Path(path).is_file():
-            return f"{path}#{inner}" if inner else path
+        target = Target.recorded(each.certificate)
+        if each.id == number and target is not None and target.file.is_file():
+            return target.source
     raise MissingError(f"There is no file of a release {number}.", hint=HINT)
 
 

@@ -62,7 +62,4 @@ def _enter(release: Release, policy: Policy, target: Target, content: dict[str, 
 
     with opened(policy) as ledger:
         models = ", ".join(model.name for model in release.goal.models)
-        # where it is, so that what is published later can be tried together with it
-        place = {"path": str(target.file.absolute()), "inner": target.table}
-        placed = content | ({"kept_as": target.kept} if target.kept else place)
-        ledger.note_release(target.name, f"{release.name}, {models}", placed)
+        ledger.note_release(target.name, f"{release.name}, {models}", content | target.record)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Self
 
 from discreet.accounting.ledger import Ledger
@@ -22,13 +21,14 @@ from discreet.app.curator import Curator
 from discreet.app.engines import store_folder
 from discreet.app.proposals import Proposal
 from discreet.app.serve.deadlines import Deadlines
+from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import PreparedStore, prepare
 
 
-class Curators:
+class Curators(Closing):
     """Hands out curators; a context manager that closes them all."""
 
     def __init__(
@@ -98,11 +98,3 @@ class Curators:
         for curator in self._made.values():
             curator.close()
         self.ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -25,12 +25,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
 
 from discreet.app.collect.report_files import Description, as_data, of_data
+from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.values import Exact
 
@@ -38,7 +38,7 @@ MARK = 0x64697363
 SUFFIX = ".sqlite"
 
 
-class ReportStore:
+class ReportStore(Closing):
     """An `Engine` over the reports of one survey."""
 
     def __init__(self, path: Path, lock: int | None = None) -> None:
@@ -112,14 +112,6 @@ class ReportStore:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _names(self) -> set[str]:
         return {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}

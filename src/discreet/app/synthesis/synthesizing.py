@@ -8,18 +8,17 @@ Again       the same request of the same analyst gives the same rows for nothing
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from discreet.accounting.entries import Entry
 from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
+from discreet.app.kept_rows import packed, unpacked
 from discreet.app.once import cost_of, once
 from discreet.app.synthesis.earlier import earlier_of, entries_of
 from discreet.belief import Promise
@@ -129,8 +128,8 @@ def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
         asdict(wish) | {"epsilon": epsilon, "promise": None} | agreed,
         made.guarantee,
         work,
-        packed=_packed,
-        unpacked=_unpacked,
+        packed=packed,
+        unpacked=unpacked,
     )
     return Synthetic(
         plan=made,
@@ -142,16 +141,6 @@ def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
         sentence=curator.ledger.sentence(analyst=curator.alone),
         earlier=earlier,
     )
-
-
-def _packed(table: pa.Table) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()
-
-
-def _unpacked(content: bytes) -> pa.Table:
-    return pq.read_table(io.BytesIO(content))
 
 
 def _plain(column: pa.ChunkedArray) -> object:

@@ -29,6 +29,7 @@ from discreet.attacks.match_sets import match, told
 from discreet.attacks.published import PublishedTable, from_recoding, from_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
+from discreet.engines.publishing import Target
 from discreet.engines.sources import split
 
 if TYPE_CHECKING:
@@ -160,10 +161,10 @@ def _file(entry: OpenRelease, release: Release) -> str | None:
     kept = str(certificate.get("kept_as", ""))
     if kept:
         return kept if set(_columns_at(kept, release)) >= set(release.subject.quasi) else None
-    path, inner = str(certificate.get("path", "")), str(certificate.get("inner", ""))
-    if not Path(path).is_file() or not _columns(certificate) >= set(release.subject.quasi):
+    target = Target.recorded(certificate)
+    if target is None or not target.file.is_file() or not _columns(certificate) >= set(release.subject.quasi):
         return None
-    return f"{path}#{inner}" if inner else path
+    return target.source
 
 
 def _columns(certificate: Mapping[str, object]) -> set[str]:

@@ -15,11 +15,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self
 
 from discreet.accounting.storage import MEMORY
 from discreet.app.ledger_addresses import file_beside
+from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 
@@ -59,7 +58,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class UserFile:
+class UserFile(Closing):
     """One connection, shared by the threads of one process; a context manager that closes it."""
 
     def __init__(self, path: str) -> None:
@@ -88,14 +87,6 @@ class UserFile:
     def close(self) -> None:
         with self._guard:
             self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:

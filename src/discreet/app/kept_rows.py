@@ -1,0 +1,18 @@
+"""Released rows as the ledger keeps them: the bytes of a Parquet file."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def packed(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def unpacked(content: bytes) -> pa.Table:
+    return pq.read_table(io.BytesIO(content))

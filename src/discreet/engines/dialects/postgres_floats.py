@@ -1,0 +1,111 @@
+"""Arithmetic in floating point for PostgreSQL.
+
+It errs where a result is too large, too small, or divided by 0. What may be so is computed case by case:
+nothing that errs is ever evaluated, since CASE is, in order.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+from math import isfinite
+
+INFINITY = "CAST('Infinity' AS double precision)"
+NAN = "CAST('NaN' AS double precision)"
+ZERO = "CAST('0' AS double precision)"
+
+
+def away(x: str) -> str:
+    """Half away from 0, as the fraction is exact; from 2**52 on all numbers are whole."""
+    away = f"trunc({x}) + trunc(2 * ({x} - trunc({x})))"
+    return f"CASE WHEN abs({x}) < 4503599627370496 THEN {away} ELSE {x} END"
+
+
+def added(a: str, operator: str, b: str) -> str:
+    """Halves add up like wholes; what is far below the larger one changes nothing that is too large."""
+    halves = f"({a} * 0.5 {operator} {b} * 0.5)"
+    return (
+        f"CASE WHEN abs({a}) <= 8e307 AND abs({b}) <= 8e307 THEN {a} {operator} {b} "
+        f"WHEN abs({a}) >= {INFINITY} OR abs({b}) >= {INFINITY} THEN {a} {operator} {b} "
+        f"WHEN abs({a}) < 1e290 OR abs({b}) < 1e290 THEN {a} {operator} {b} "
+        f"WHEN {halves} > {sys.float_info.max / 2!r} THEN {INFINITY} "
+        f"WHEN {halves} < {-sys.float_info.max / 2!r} THEN -{INFINITY} ELSE {a} {operator} {b} END"
+    )
+
+
+def scaled(a: str, operator: str, b: str, size: float) -> str:
+    """By a constant, which makes the number larger or smaller."""
+
+    def result(number: float) -> float:
+        return number * size if operator == "*" else number / size
+
+    if size == 1:
+        return f"{a} {operator} {b}"
+    if (size > 1) == (operator == "*"):
+        most = _last(lambda number: isfinite(result(number)))
+        over = f"sign({a}) * sign({b}) * {INFINITY}"
+        return (
+            f"CASE WHEN abs({a}) > {_exactly(most)} AND abs({a}) < {INFINITY} THEN {over} "
+            f"ELSE {a} {operator} {b} END"
+        )
+    least = _last(lambda number: result(number) == 0)
+    return f"CASE WHEN abs({a}) <= {_exactly(least)} THEN {ZERO} ELSE {a} {operator} {b} END"
+
+
+def _exactly(number: float) -> str:
+    return f"CAST('{number!r}' AS double precision)"
+
+
+def _last(holds: Callable[[float], bool]) -> float:
+    """The largest number of which something holds that holds of all smaller ones, and of 0.
+
+    >>> _last(lambda number: number * 2 <= 1)
+    0.5
+    """
+    low, high = 0, 0x7FE << 52 | (1 << 52) - 1  # the bits of numbers are in their order
+
+    def number(bits: int) -> float:
+        return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(number(middle)) else (low, middle - 1)
+    return number(low)
+
+
+def multiplied(a: str, b: str) -> str:
+    """Where one of them is NULL, 0, infinite or NaN nothing can err; else numbers of a moderate size show it.
+
+    Powers of 2 change no digit, so what is shown is rounded as the product itself.
+    """
+    large, small = f"greatest(abs({a}), abs({b}))", f"least(abs({a}), abs({b}))"
+    down, up = _exactly(2.0**-512), _exactly(2.0**530)
+    return (
+        f"CASE WHEN {a} IS NULL OR {b} IS NULL OR {small} = 0 OR {large} >= {INFINITY} THEN {a} * {b} "
+        f"WHEN {small} > 1 THEN CASE WHEN ({large} * {down}) * ({small} * {down}) >= 1 "
+        f"THEN sign({a}) * sign({b}) * {INFINITY} ELSE {a} * {b} END "
+        f"WHEN {large} >= 1 OR {small} >= 1e-150 THEN {a} * {b} "
+        f"WHEN {large} < 1e-162 THEN {ZERO} "
+        f"WHEN ({small} * {up}) * ({large} * {up}) <= {2.0**-15!r} THEN {ZERO} ELSE {a} * {b} END"
+    )
+
+
+def divided(a: str, b: str) -> str:
+    """By 0 as in IEEE; by a small number it may be too large, by a large one too small."""
+    x, y = f"abs({a})", f"abs({b})"
+    down, up = (_exactly(2.0**power) for power in (-600, 600))
+    smaller, larger = (_exactly(2.0**power) for power in (-500, 500))
+    over = f"sign({a}) * sign({b}) * {INFINITY}"
+    return (
+        f"CASE WHEN {b} = 0 THEN CASE WHEN {a} = 0 OR {a} = {NAN} THEN {NAN} ELSE sign({a}) * {INFINITY} END "
+        f"WHEN {x} >= {INFINITY} OR {y} >= {INFINITY} OR {a} = 0 THEN {a} / {b} "
+        f"WHEN {y} < 1 THEN CASE WHEN {x} < {2.0**-60!r} THEN {a} / {b} "
+        f"WHEN {y} >= {smaller} THEN CASE WHEN {x} * {down} / {y} >= {_exactly(2.0**424)} THEN {over} "
+        f"ELSE {a} / {b} END "
+        f"WHEN {x} * {down} / ({y} * {larger}) >= {_exactly(2.0**-76)} THEN {over} ELSE {a} / {b} END "
+        f"WHEN {x} >= 1 THEN {a} / {b} "
+        f"WHEN {y} < {larger} THEN CASE WHEN {x} * {up} / {y} <= {_exactly(2.0**-475)} THEN {ZERO} "
+        f"ELSE {a} / {b} END "
+        f"WHEN {x} * {up} / ({y} * {smaller}) <= {2.0**25!r} THEN {ZERO} ELSE {a} / {b} END"
+    )
