@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import log
 
 import numpy as np
 import pytest
 
 from discreet.attacks.pairs import draws
-from discreet.attacks.posterior_audit import posterior_audit, realized
+from discreet.attacks.posterior_audit import after, posterior_audit
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from tests.attacks.cases.queries import Whole
 from tests.conftest import seeded
 
 PURE = Promise(0.01, 0.05)
@@ -23,7 +23,11 @@ RUNS = 20_000
 def believed(
     noise: DiscreteLaplace | DiscreteGaussian, prior: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return realized(draws(noise, 1, seeded(1)), Whole(noise), true=1, false=0, prior=prior, runs=RUNS)
+    """What attackers who know the law come to believe of the true answer 1, where the other is 0."""
+    released = np.asarray(draws(noise, 1, seeded(1))(RUNS), np.int64)
+    outputs, places = np.unique(released, return_inverse=True)
+    losses = [log(noise.likelihood(int(y), 1) / noise.likelihood(int(y), 0)) for y in outputs]
+    return after(prior, np.array(losses)[places])
 
 
 def test_nobody_ends_above_the_cap_under_tail_0_and_many_end_at_it() -> None:

@@ -14,7 +14,7 @@ from discreet.attacks import scoreboard
 from discreet.attacks.ratings import NOBODY, Overheard, Ratings
 from discreet.attacks.scoreboard import Scoreboard
 from discreet.attacks.worlds.curves import recognized_by_known
-from discreet.attacks.worlds.ratings import Service, coarsen, overhear
+from discreet.attacks.worlds.ratings import Service, overhear
 from discreet.core.errors import RequestError
 from tests.attacks.cases.scoreboard import films
 
@@ -119,8 +119,9 @@ def test_two_ratings_within_three_days_find_most() -> None:
 
 def test_coarse_stars_and_days_alone_do_not_stop_it() -> None:
     told = overhear(*films(), victims=400, known=8, wrong=2, days=14)
-    weeks = coarsen(films()[0], days=60, stars=2)
-    assert Scoreboard(days=44, stars=1, wrong=0.25).run(weeks, told).success > 0.5
+    ratings = films()[0]
+    coarse = replace(ratings, stars=ratings.stars // 2 * 2 + 1, day=ratings.day // 60 * 60 + 30)
+    assert Scoreboard(days=44, stars=1, wrong=0.25).run(coarse, told).success > 0.5
 
 
 def test_with_less_known_fewer_are_found() -> None:

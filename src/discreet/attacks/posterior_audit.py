@@ -18,14 +18,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discreet.attacks.audit import CONFIDENCE, Draw
+from discreet.attacks.audit import CONFIDENCE
 from discreet.belief import Promise
-from discreet.belief.inference import Likelihood
 from discreet.belief.odds import logit
 from discreet.belief.wording import at_most, chance
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require
-from discreet.core.numbers import require_count, require_probability
+from discreet.core.numbers import require_probability
 
 ROUNDING = 1e-9
 
@@ -94,21 +93,3 @@ def after(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     require_probability("after", "prior", prior)
     return np.asarray(scipy.special.expit(logit(prior) + losses))
-
-
-def realized(
-    draw: Draw, law: Likelihood[float], *, true: float, false: float, prior: float, runs: int
-) -> NDArray[np.float64]:
-    """What an informed attacker believes of a true claim, after each of `runs` outputs.
-
-    The exact answer is `true` if the claim is, and `false` if not; `law` is what the attacker knows of the
-    mechanism, `draw` what it does.
-    """
-    require_probability("realized", "prior", prior)
-    require_count("realized", "runs", runs)
-    outputs, places = np.unique(np.asarray(draw(runs), np.float64), return_inverse=True)
-    likely, unlikely = (
-        np.array([law.likelihood(each, truth) for each in outputs.tolist()]) for truth in (true, false)
-    )
-    joint = prior * likely
-    return np.asarray((joint / (joint + (1 - prior) * unlikely))[places])

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+
+import numpy as np
 
 from discreet.attacks.attack import Findings
 from discreet.attacks.ratings import Ratings
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.worlds.ratings import Service, cut_apart, overhear
+from discreet.attacks.worlds.ratings import Service, overhear
 from tests.attacks.case import Case
 
 
 @cache
 def films() -> tuple[Ratings, Ratings]:
     return Service(people=5_000, titles=600, strangers=500).rate()
+
+
+def cut_apart(ratings: Ratings) -> Ratings:
+    """The same ratings, each put into a record drawn anew: what one person said is no longer together."""
+    draw = np.random.Generator(np.random.PCG64(1))
+    return replace(ratings, person=draw.integers(ratings.people, size=ratings.person.size))
 
 
 def _search(release: Ratings) -> Findings:

@@ -13,7 +13,6 @@ from discreet.core.randomness import Randomness
 BEGINNING = "discreet_"
 TOKEN_BYTES = 32
 MOST = 20
-LONGEST_LABEL = 100
 
 
 @dataclass(frozen=True, kw_only=True)

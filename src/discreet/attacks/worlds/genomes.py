@@ -48,13 +48,7 @@ class Sequenced:
 
     def publish_privately(self, epsilon: Real, random: Randomness) -> Frequencies:
         """The shares from counts with noise: `epsilon` for a person, over all SNPs together."""
-        return self._noised(epsilon, 2 * self.reference.share.size, random)
-
-    def publish_each_privately(self, epsilon: Real, random: Randomness) -> Frequencies:
-        """The mistake: `epsilon` for each SNP, as if a person had only one; it costs M epsilon in all."""
-        return self._noised(epsilon * self.reference.share.size, 2 * self.reference.share.size, random)
-
-    def _noised(self, epsilon: Real, sensitivity: int, random: Randomness) -> Frequencies:
+        sensitivity = 2 * self.reference.share.size
         mechanism = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity)  # type: ignore[arg-type]
         noisy = mechanism.release_many(self.counts, random).value
         share = noisy / (2 * self.people)

@@ -16,7 +16,7 @@ here say what the attack does, not what it would find there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -152,17 +152,3 @@ def _remember(
     inside = np.array([draw.permutation(many)[:known] for many in held])
     at = places[starts[chosen][:, None] + inside]
     return chosen, ratings.title[at], ratings.stars[at], ratings.day[at]
-
-
-def cut_apart(ratings: Ratings, *, seed: int = 1) -> Ratings:
-    """The same ratings, each put into a record drawn anew: what one person said is no longer together."""
-    draw = np.random.Generator(np.random.PCG64(seed))
-    return replace(ratings, person=draw.integers(ratings.people, size=ratings.person.size))
-
-
-def coarsen(ratings: Ratings, *, days: int, stars: int = 1) -> Ratings:
-    """Days and stars by the middle of their interval."""
-    require_count("coarsen", "days", days)
-    require_count("coarsen", "stars", stars)
-    middle = ratings.stars // stars * stars + stars // 2
-    return replace(ratings, stars=middle, day=ratings.day // days * days + days // 2)
