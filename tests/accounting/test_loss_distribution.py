@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import LossDistribution, RepeatedDP, least_epsilon
-from discreet.core import lattice
+from discreet.core import gaussian_tails
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -52,7 +52,7 @@ def test_profile_of_each_guarantee_is_bounded_from_above_and_met(guarantee: Guar
     """A closed form is itself raised by what rounding may change, 2**-46 for tails of discrete Gaussians."""
     law = LossDistribution.of(guarantee)
     furthest = min(1.2 * guarantee.cap, 20.0)
-    raised = 2 * lattice.COVER if isinstance(guarantee, DiscreteGaussianDP | GaussianDP) else 0
+    raised = 2 * gaussian_tails.COVER if isinstance(guarantee, DiscreteGaussianDP | GaussianDP) else 0
     assert shortfall(law.profile, guarantee, furthest) <= raised
     for e in np.linspace(0, furthest, 60):
         assert law.profile(e) <= guarantee.profile(e) + 1e-3

@@ -27,7 +27,7 @@ from typing import Protocol
 
 import scipy
 
-from discreet.core import lattice
+from discreet.core import gaussian_tails
 from discreet.core.errors import RequestError, require
 from discreet.core.numbers import (
     Real,
@@ -115,12 +115,6 @@ class LaplaceDP:
         if epsilon <= -self.cap:
             return -math.expm1(epsilon)
         return -math.expm1((min(epsilon, self.cap) - self.cap) / 2)
-
-    def exceeds(self, loss: float) -> float:
-        """Pr[the loss is above `loss`]: the worst loss itself is attained half of the time."""
-        if loss >= self.cap:
-            return 0.0
-        return 1.0 - math.exp((loss - self.cap) / 2) / 2 if loss >= -self.cap else 1.0
 
     def for_group(self, size: int) -> LaplaceDP:
         return replace(self, epsilon=self.epsilon * size)
@@ -241,8 +235,8 @@ class DiscreteGaussianDP:
         The loss at z is (2 z shift + shift**2) / (2 variance), so it is above `epsilon` just for z > t.
         """
         first = math.floor(Fraction(epsilon) * self.variance / self.shift - Fraction(self.shift, 2)) + 1
-        _, above = lattice.tail(self.variance, first)
-        below, _ = lattice.tail(self.variance, first + self.shift)
+        _, above = gaussian_tails.tail(self.variance, first)
+        below, _ = gaussian_tails.tail(self.variance, first + self.shift)
         return min(1.0, max(0.0, above - math.exp(epsilon) * below)) if below > 0 else above
 
     def for_group(self, size: int) -> DiscreteGaussianDP:

@@ -1,11 +1,9 @@
-"""What mechanisms that add integer noise share: a grid, sums that cannot overflow, exact interval widths."""
+"""What mechanisms that add integer noise share: sums that cannot overflow, exact interval widths."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from fractions import Fraction
-from numbers import Integral, Rational
+from numbers import Integral
 
 import numpy as np
 
@@ -40,16 +38,6 @@ def least(holds: Callable[[int], bool], around: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def to_grid(owner: object, value: Exact[Fraction], resolution: Fraction) -> Exact[int]:
-    """The nearest multiple of `resolution`, in steps; halves go up, the same way for every value."""
-    secret = value.secret
-    fits = isinstance(secret, Rational) and not isinstance(secret, bool)
-    require(fits, owner, "value", f"a {type(secret).__name__}", "an integer or a fraction")
-    # NumPy's integers would stay such inside a fraction, and wrap around
-    exact = Fraction(int(secret.numerator), int(secret.denominator))
-    return Exact(math.floor(exact / resolution + Fraction(1, 2)))
 
 
 def whole(owner: object, value: Exact[int]) -> int:

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 import scipy
 
-from discreet.core import lattice
+from discreet.core import gaussian_tails
 from discreet.core.errors import require
 from discreet.core.guarantees import DiscreteGaussianDP, ZeroConcentratedDP
 from discreet.core.numbers import (
@@ -81,7 +81,7 @@ class DiscreteGaussian:
 
     def mass(self, z: int) -> float:
         """Pr[Z = z]."""
-        return math.exp(-(Fraction(z) ** 2) / (2 * self.variance)) / lattice.normalizer(self.variance)
+        return math.exp(-(Fraction(z) ** 2) / (2 * self.variance)) / gaussian_tails.normalizer(self.variance)
 
     def likelihood(self, output: int, truth: int) -> float:
         """Pr[M(D) = output] where q(D) = truth."""
@@ -90,7 +90,7 @@ class DiscreteGaussian:
     def beta(self, alpha: float) -> float:
         """Pr[|Z| > alpha], rounded up: the answer is (alpha, beta)-useful."""
         require_nonnegative(self, "alpha", alpha)
-        return min(1.0, 2 * lattice.tail(self.variance, math.floor(alpha) + 1)[1])
+        return min(1.0, 2 * gaussian_tails.tail(self.variance, math.floor(alpha) + 1)[1])
 
     def half_width(self, confidence: float) -> int:
         """The least h with Pr[|Z| <= h] >= confidence."""

@@ -21,42 +21,23 @@ Why exact   The pick is drawn by `mechanisms.sampling.choose`: no weight is roun
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.guarantees import ZeroConcentratedDP
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.sampling import Floats, Integers, choose
-from discreet.mechanisms.selection import gaps, keep_parameters, rate_per_score, shortfall
+from discreet.mechanisms.selection import Selection, gaps
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exponential:
+class Exponential(Selection):
     """A candidate's odds grow with its score.
 
     >>> Exponential(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(2)
     array([0.12, 0.  , 0.88, 0.  ])
     """
-
-    epsilon: Fraction
-    sensitivity: int
-    monotone: bool = False
-    relation: Relation = Relation.VALUE
-
-    def __post_init__(self) -> None:
-        keep_parameters(self, sensitivity=self.sensitivity, monotone=self.monotone, relation=self.relation)
-
-    @property
-    def rate(self) -> Fraction:
-        """The log-weight of one unit of score."""
-        return rate_per_score(self.epsilon, self.sensitivity, self.monotone)
-
-    @property
-    def guarantee(self) -> PureDP:
-        return PureDP(epsilon=self.epsilon, relation=self.relation)
 
     @property
     def concentrated(self) -> ZeroConcentratedDP:
@@ -67,14 +48,6 @@ class Exponential:
         """Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
         weights = np.exp(-gaps(self, scores) * float(self.rate))
         return np.asarray(weights / weights.sum())
-
-    def likelihood(self, output: int, truth: Integers) -> float:
-        """Pr[M(D) = output] where the scores are `truth`."""
-        return float(self.probabilities(truth)[output])
-
-    def shortfall(self, candidates: int, confidence: float) -> int:
-        """With probability `confidence` or more the pick is at most this far behind the best score."""
-        return shortfall(self, self.rate, candidates, confidence)
 
     def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
         return Released(choose(gaps(self, scores.secret), self.rate, random), self.guarantee)

@@ -28,15 +28,12 @@ from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcent
 from discreet.core.numbers import (
     Real,
     keep_fraction,
-    require_nonnegative,
     require_positive,
     require_probability,
 )
-from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation, keep_relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import to_grid
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.grid import OnGrid
 
 
 def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
@@ -73,7 +70,7 @@ def _check(owner: str, epsilon: Real, delta: float, sensitivity: Real) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian:
+class Gaussian(OnGrid):
     """Noise of standard deviation `sigma` on the multiples of `resolution`."""
 
     sigma: Fraction
@@ -108,22 +105,3 @@ class Gaussian:
         """The continuous law that the grid refines to."""
         sigma = float(self.sigma)
         return math.exp(-((x / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
-
-    def likelihood(self, output: float, truth: float) -> float:
-        """Proportional to Pr[M(D) = output] where q(D) = truth, for numbers on the grid."""
-        return self.density(output - truth)
-
-    def beta(self, alpha: float) -> float:
-        """At least Pr[|error| > alpha], the rounding included."""
-        require_nonnegative(self, "alpha", alpha)
-        steps = Fraction(alpha) / self.resolution - Fraction(1, 2)
-        return self.steps.beta(float(steps)) if steps >= 0 else 1.0
-
-    def half_width(self, confidence: float) -> float:
-        """answer ± this covers the value with at least `confidence`, the rounding included."""
-        require_probability(self, "confidence", confidence)
-        return float((self.steps.half_width(confidence) + Fraction(1, 2)) * self.resolution)
-
-    def release(self, value: Exact[Fraction], random: Randomness) -> Released[Fraction]:
-        released = self.steps.release(to_grid(self, value, self.resolution), random)
-        return Released(released.value * self.resolution, released.guarantee)

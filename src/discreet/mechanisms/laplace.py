@@ -21,16 +21,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import keep_fraction, require_nonnegative, require_probability
-from discreet.core.randomness import Randomness
+from discreet.core.numbers import keep_fraction
 from discreet.core.relations import Relation, keep_relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import to_grid
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.grid import OnGrid
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace:
+class Laplace(OnGrid):
     """Noise of scale `sensitivity / epsilon` on the multiples of `resolution`.
 
     >>> Laplace(epsilon=2, sensitivity=Fraction(9, 4), resolution=Fraction(1, 1000)).scale
@@ -69,22 +67,3 @@ class Laplace:
     def density(self, x: float) -> float:
         """The continuous law that the grid refines to."""
         return math.exp(-abs(x) / self.scale) / (2 * self.scale)
-
-    def likelihood(self, output: float, truth: float) -> float:
-        """Proportional to Pr[M(D) = output] where q(D) = truth, for numbers on the grid."""
-        return self.density(output - truth)
-
-    def beta(self, alpha: float) -> float:
-        """At least Pr[|error| > alpha], the rounding included."""
-        require_nonnegative(self, "alpha", alpha)
-        steps = Fraction(alpha) / self.resolution - Fraction(1, 2)
-        return self.steps.beta(float(steps)) if steps >= 0 else 1.0
-
-    def half_width(self, confidence: float) -> float:
-        """answer ± this covers the value with at least `confidence`, the rounding included."""
-        require_probability(self, "confidence", confidence)
-        return float((self.steps.half_width(confidence) + Fraction(1, 2)) * self.resolution)
-
-    def release(self, value: Exact[Fraction], random: Randomness) -> Released[Fraction]:
-        released = self.steps.release(to_grid(self, value, self.resolution), random)
-        return Released(released.value * self.resolution, released.guarantee)

@@ -24,46 +24,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from discreet.core.guarantees import PureDP
 from discreet.core.numbers import require_count, require_probability
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.additive import least
 from discreet.mechanisms.sampling import Floats, Integers, discrete_laplace
-from discreet.mechanisms.selection import bounded, gaps, keep_parameters, rate_per_score, shares_of_ties
+from discreet.mechanisms.selection import Selection, bounded, gaps, shares_of_ties
 
 NEGLIGIBLE = 45
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyMax:
+class NoisyMax(Selection):
     """Every score gets noise; only the winner's name leaves.
 
     >>> NoisyMax(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(2)
     array([0.13, 0.  , 0.87, 0.  ])
     """
-
-    epsilon: Fraction
-    sensitivity: int
-    monotone: bool = False
-    relation: Relation = Relation.VALUE
-
-    def __post_init__(self) -> None:
-        keep_parameters(self, sensitivity=self.sensitivity, monotone=self.monotone, relation=self.relation)
-
-    @property
-    def rate(self) -> Fraction:
-        """The decay of the noise per unit of score."""
-        return rate_per_score(self.epsilon, self.sensitivity, self.monotone)
-
-    @property
-    def guarantee(self) -> PureDP:
-        return PureDP(epsilon=self.epsilon, relation=self.relation)
 
     def probabilities(self, scores: Integers) -> Floats:
         """Pr[M(D) = i] for every i, summed over where the winner may land.
@@ -78,10 +58,6 @@ class NoisyMax:
         tail = np.exp(-rate * np.abs(landings)) / (1 + math.exp(-rate))
         below = np.where(landings <= 0, tail * math.exp(-rate), 1 - tail)
         return np.asarray((at * shares_of_ties(below, at)).sum(axis=0))
-
-    def likelihood(self, output: int, truth: Integers) -> float:
-        """Pr[M(D) = output] where the scores are `truth`."""
-        return float(self.probabilities(truth)[output])
 
     def shortfall(self, candidates: int, confidence: float) -> int:
         """With probability `confidence` or more the pick is at most this far behind the best score."""

@@ -26,55 +26,27 @@ Why exact   Every coin is decided by `mechanisms.sampling`; nothing is rounded.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from discreet.core.guarantees import PureDP
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.sampling import Floats, Integers, bernoulli_exp_many
-from discreet.mechanisms.selection import gaps, keep_parameters, rate_per_score, shares_of_ties, shortfall
+from discreet.mechanisms.selection import Selection, gaps, shares_of_ties
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermuteAndFlip:
+class PermuteAndFlip(Selection):
     """A candidate's coin says whether it is good enough; the first that is, is taken.
 
     >>> PermuteAndFlip(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(3)
     array([0.068, 0.   , 0.932, 0.   ])
     """
 
-    epsilon: Fraction
-    sensitivity: int
-    monotone: bool = False
-    relation: Relation = Relation.VALUE
-
-    def __post_init__(self) -> None:
-        keep_parameters(self, sensitivity=self.sensitivity, monotone=self.monotone, relation=self.relation)
-
-    @property
-    def rate(self) -> Fraction:
-        """The log-weight of one unit of score."""
-        return rate_per_score(self.epsilon, self.sensitivity, self.monotone)
-
-    @property
-    def guarantee(self) -> PureDP:
-        return PureDP(epsilon=self.epsilon, relation=self.relation)
-
     def probabilities(self, scores: Integers) -> Floats:
         """Pr[M(D) = i] for every i: heads for i, and the draw among all heads."""
         heads = np.exp(-gaps(self, scores) * float(self.rate))
         return np.asarray(heads * shares_of_ties(1 - heads, heads))
-
-    def likelihood(self, output: int, truth: Integers) -> float:
-        """Pr[M(D) = output] where the scores are `truth`."""
-        return float(self.probabilities(truth)[output])
-
-    def shortfall(self, candidates: int, confidence: float) -> int:
-        """With probability `confidence` or more the pick is at most this far behind the best score."""
-        return shortfall(self, self.rate, candidates, confidence)
 
     def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
         heads = np.flatnonzero(bernoulli_exp_many(gaps(self, scores.secret), self.rate, random))

@@ -9,38 +9,75 @@ may weigh a unit of score twice as much, so `rate` is epsilon / sensitivity inst
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
 from discreet.core.errors import require
+from discreet.core.guarantees import PureDP
 from discreet.core.numbers import keep_fraction, require_count, require_probability
+from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation, keep_relation
+from discreet.core.values import Exact, Released
 from discreet.mechanisms.additive import least
 from discreet.mechanisms.sampling import LARGEST, Floats, Integers
 
 NODES = 400
 
 
-def keep_parameters(owner: object, *, sensitivity: object, monotone: object, relation: object) -> None:
-    """Check what every choice by score declares."""
-    keep_fraction(owner, "epsilon")
-    require_count(owner, "sensitivity", sensitivity)
-    require(isinstance(monotone, bool), owner, "monotone", monotone, "True or False")
-    keep_relation(owner)
-    require(
-        not monotone or relation == Relation.PRESENCE,
-        owner,
-        "monotone",
-        monotone,
-        "False unless relation is 'presence' (add/remove)",
-        hint="A replaced value lowers one score as it raises another.",
-    )
+@dataclass(frozen=True, kw_only=True)
+class Selection(Protocol):
+    """One of several candidates, by their scores.
 
+    What a mechanism must bring stands without a body; what follows from that has one, and is had by deriving.
+    """
 
-def rate_per_score(epsilon: Fraction, sensitivity: int, monotone: bool) -> Fraction:
-    """The log-weight of one unit of score."""
-    return epsilon / (sensitivity if monotone else 2 * sensitivity)
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool = False
+    relation: Relation = Relation.VALUE
+
+    def __post_init__(self) -> None:
+        keep_fraction(self, "epsilon")
+        require_count(self, "sensitivity", self.sensitivity)
+        require(isinstance(self.monotone, bool), self, "monotone", self.monotone, "True or False")
+        keep_relation(self)
+        require(
+            not self.monotone or self.relation == Relation.PRESENCE,
+            self,
+            "monotone",
+            self.monotone,
+            "False unless relation is 'presence' (add/remove)",
+            hint="A replaced value lowers one score as it raises another.",
+        )
+
+    @abstractmethod
+    def probabilities(self, scores: Integers) -> Floats:
+        """Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
+
+    @abstractmethod
+    def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
+        """The number of the candidate that is picked."""
+
+    @property
+    def rate(self) -> Fraction:
+        """What one unit of score weighs, as a logarithm: of the odds, or of the noise's decay."""
+        return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
+
+    @property
+    def guarantee(self) -> PureDP:
+        return PureDP(epsilon=self.epsilon, relation=self.relation)
+
+    def likelihood(self, output: int, truth: Integers) -> float:
+        """Pr[M(D) = output] where the scores are `truth`."""
+        return float(self.probabilities(truth)[output])
+
+    def shortfall(self, candidates: int, confidence: float) -> int:
+        """With probability `confidence` or more the pick is at most this far behind the best score."""
+        return shortfall(self, self.rate, candidates, confidence)
 
 
 def bounded(owner: object, scores: Integers) -> Integers:

@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers, Sensitive
 from discreet.anonymity.models.counts import at_most, most_within, quotients, reduced, sensitive_of
-from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
+from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import at_most as at_most_percent
 from discreet.core.errors import RequestError
@@ -40,7 +40,7 @@ class AlphaKAnonymity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
 
     def __post_init__(self) -> None:
         keep_share(self, "alpha", least=False)

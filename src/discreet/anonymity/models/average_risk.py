@@ -45,6 +45,7 @@ class AverageRisk:
     risk: Fraction
     attacker: Attacker = Attacker.PROSECUTOR
 
+    column: ClassVar[str | None] = None
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
@@ -56,10 +57,6 @@ class AverageRisk:
     @property
     def name(self) -> str:
         return f"average {self.attacker.value} risk at most {written(self.risk)}"
-
-    @property
-    def column(self) -> str | None:
-        return None
 
     @property
     def belief(self) -> str:

@@ -35,7 +35,7 @@ from discreet.anonymity.models.counts import (
     sensitive_of,
     sums,
 )
-from discreet.anonymity.models.model import ATTACKS, KNOWER, SKEWNESS, Floats, Verdicts
+from discreet.anonymity.models.model import KNOWER, SKEWNESS, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import number
 from discreet.core.errors import require
@@ -52,7 +52,7 @@ class BetaLikeness:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != SKEWNESS)
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(SKEWNESS)
 
     def __post_init__(self) -> None:
         keep_above(self, "beta", 0)

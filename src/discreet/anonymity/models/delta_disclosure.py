@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers, Sensitive
 from discreet.anonymity.models.counts import every, lengths, most_within, reduced, sensitive_of, sums
-from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts
+from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import number
 from discreet.mechanisms.sampling import MARGIN, exp_bounds
@@ -40,9 +40,7 @@ class DeltaDisclosure:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(
-        each for each in ATTACKS if each not in (HOMOGENEITY, SKEWNESS)
-    )
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY, SKEWNESS)
 
     def __post_init__(self) -> None:
         keep_above(self, "delta", 0)

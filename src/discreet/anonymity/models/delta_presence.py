@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers
 from discreet.anonymity.models.counts import at_most, below, population_of, product, quotients
-from discreet.anonymity.models.model import ATTACKS, MEMBERSHIP, Floats, Verdicts
+from discreet.anonymity.models.model import MEMBERSHIP, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import percent
 from discreet.core.errors import require
@@ -36,9 +36,10 @@ class DeltaPresence:
     delta_min: Fraction
     delta_max: Fraction
 
+    column: ClassVar[str | None] = None
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != MEMBERSHIP)
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(MEMBERSHIP)
 
     def __post_init__(self) -> None:
         keep_share(self, "delta_min")
@@ -49,10 +50,6 @@ class DeltaPresence:
     @property
     def name(self) -> str:
         return f"({written(self.delta_min)}, {written(self.delta_max)})-presence"
-
-    @property
-    def column(self) -> str | None:
-        return None
 
     @property
     def belief(self) -> str:

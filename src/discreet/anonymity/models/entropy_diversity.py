@@ -30,7 +30,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers, Sensitive
 from discreet.anonymity.models.counts import lengths, most_within, reduced, sensitive_of, sums, tops
-from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
+from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_above, written
 
 DIGITS = 40
@@ -47,7 +47,7 @@ class EntropyDiversity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
 
     def __post_init__(self) -> None:
         keep_above(self, "l", 1, included=True)

@@ -16,32 +16,22 @@ Attacks     Stopped: homogeneity and skewness, within t. Not stopped: background
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from discreet.anonymity.classes import Classes, Integers
 from discreet.anonymity.models import earth_movers
-from discreet.anonymity.models.counts import at_most, most_within, quotients, sensitive_of
-from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts
-from discreet.anonymity.models.parameters import keep_share, written
+from discreet.anonymity.models.closeness import Close
+from discreet.anonymity.models.counts import most_within, sensitive_of
+from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, SKEWNESS, all_but
+from discreet.anonymity.models.parameters import written
 from discreet.belief.wording import points
 
 
 @dataclass(frozen=True, kw_only=True)
-class EqualCloseness:
+class EqualCloseness(Close):
     """Every class is within t of the table, all values equally far from each other."""
 
-    column: str
-    t: Fraction
-
-    monotone_in_generalization: ClassVar[bool] = True
-    monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(
-        each for each in ATTACKS if each not in (HOMOGENEITY, SKEWNESS)
-    )
-
-    def __post_init__(self) -> None:
-        keep_share(self, "t")
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY, SKEWNESS)
 
     @property
     def name(self) -> str:
@@ -55,16 +45,10 @@ class EqualCloseness:
             f"frequency in the whole table."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return at_most(*self._distances(classes), self.t)
-
     def most_kept(self, classes: Classes) -> Integers:
         sensitive = sensitive_of(classes, self.column, self.name)
         shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
         return most_within(classes, sensitive, shares - float(self.t), shares + float(self.t))
 
-    def margin(self, classes: Classes) -> Floats:
-        return float(self.t) - quotients(*self._distances(classes))
-
-    def _distances(self, classes: Classes) -> earth_movers.Distances:
+    def distances(self, classes: Classes) -> earth_movers.Distances:
         return earth_movers.equal(sensitive_of(classes, self.column, self.name))

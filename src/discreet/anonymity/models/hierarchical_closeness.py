@@ -16,32 +16,25 @@ Attacks     Stopped: similarity of values that share a group, within H t. Not st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from discreet.anonymity.classes import Classes
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.anonymity.models import earth_movers
-from discreet.anonymity.models.counts import at_most, quotients, sensitive_of
-from discreet.anonymity.models.model import ATTACKS, KNOWER, SIMILARITY, Floats, Verdicts
-from discreet.anonymity.models.parameters import keep_share, written
+from discreet.anonymity.models.closeness import Close
+from discreet.anonymity.models.counts import sensitive_of
+from discreet.anonymity.models.model import KNOWER, SIMILARITY, all_but
+from discreet.anonymity.models.parameters import written
 from discreet.belief.wording import points
 
 
 @dataclass(frozen=True, kw_only=True)
-class HierarchicalCloseness:
+class HierarchicalCloseness(Close):
     """Every class is within t of the table, values as far as their first common label is high."""
 
-    column: str
-    t: Fraction
     hierarchy: Hierarchy
 
-    monotone_in_generalization: ClassVar[bool] = True
-    monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != SIMILARITY)
-
-    def __post_init__(self) -> None:
-        keep_share(self, "t")
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(SIMILARITY)
 
     @property
     def name(self) -> str:
@@ -56,11 +49,5 @@ class HierarchicalCloseness:
             f"table's, so that a single value may be {points(most_gained)} commoner."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return at_most(*self._distances(classes), self.t)
-
-    def margin(self, classes: Classes) -> Floats:
-        return float(self.t) - quotients(*self._distances(classes))
-
-    def _distances(self, classes: Classes) -> earth_movers.Distances:
+    def distances(self, classes: Classes) -> earth_movers.Distances:
         return earth_movers.hierarchical(sensitive_of(classes, self.column, self.name), self.hierarchy)

@@ -12,41 +12,24 @@ Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.model import ATTACKS, KNOWER, Floats, Verdicts
+from discreet.anonymity.classes import Classes, Integers
+from discreet.anonymity.models.crowds import Crowded
+from discreet.anonymity.models.model import KNOWER
 from discreet.belief.wording import at_most
-from discreet.core.numbers import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
-class KAnonymity:
+class KAnonymity(Crowded):
     """Every class has at least k rows."""
-
-    k: int
-
-    monotone_in_generalization: ClassVar[bool] = True
-    monotone_in_suppression: ClassVar[bool] = True
-    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
-
-    def __post_init__(self) -> None:
-        require_count(self, "k", self.k)
 
     @property
     def name(self) -> str:
         return f"{self.k}-anonymity"
 
     @property
-    def column(self) -> str | None:
-        return None
-
-    @property
     def belief(self) -> str:
         return f"{KNOWER} takes a row for theirs with at most {at_most(1 / self.k)}."
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return classes.sizes >= self.k
-
-    def margin(self, classes: Classes) -> Floats:
-        return (classes.sizes - self.k).astype(float)
+    def crowds(self, classes: Classes) -> Integers:
+        return classes.sizes

@@ -12,35 +12,20 @@ Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from discreet.anonymity.classes import Classes
+from discreet.anonymity.classes import Classes, Integers
 from discreet.anonymity.models.counts import population_of
-from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
+from discreet.anonymity.models.crowds import Crowded
 from discreet.belief.wording import at_most
-from discreet.core.numbers import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
-class KMap:
+class KMap(Crowded):
     """Every class has at least k people in the population."""
-
-    k: int
-
-    monotone_in_generalization: ClassVar[bool] = True
-    monotone_in_suppression: ClassVar[bool] = True
-    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
-
-    def __post_init__(self) -> None:
-        require_count(self, "k", self.k)
 
     @property
     def name(self) -> str:
         return f"{self.k}-map"
-
-    @property
-    def column(self) -> str | None:
-        return None
 
     @property
     def belief(self) -> str:
@@ -49,8 +34,5 @@ class KMap:
             f"for its owner with at most {at_most(1 / self.k)}."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return population_of(classes, self.name) >= self.k
-
-    def margin(self, classes: Classes) -> Floats:
-        return (population_of(classes, self.name) - self.k).astype(float)
+    def crowds(self, classes: Classes) -> Integers:
+        return population_of(classes, self.name)

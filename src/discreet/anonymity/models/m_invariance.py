@@ -28,7 +28,7 @@ import numpy as np
 
 from discreet.anonymity.classes import Classes, Integers, Sensitive
 from discreet.anonymity.models.counts import every, lengths, owners, sensitive_of, sums, tops
-from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, Floats, Verdicts
+from discreet.anonymity.models.model import HOMOGENEITY, Floats, Verdicts, all_but
 from discreet.belief.wording import at_most
 from discreet.core.numbers import require_count
 
@@ -45,7 +45,7 @@ class MInvariance:
 
     monotone_in_generalization: ClassVar[bool] = False
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
 
     def __post_init__(self) -> None:
         require_count(self, "m", self.m, least=2)

@@ -55,6 +55,11 @@ MEANINGS = {
 ATTACKS = tuple(MEANINGS)
 
 
+def all_but(*stopped: str) -> tuple[str, ...]:
+    """The attacks that a model does not stop which stops these."""
+    return tuple(each for each in ATTACKS if each not in stopped)
+
+
 class Model(Protocol):
     """One privacy model with its parameters; a frozen dataclass."""
 

@@ -17,29 +17,21 @@ Attacks     Stopped: similarity of values that are close in the order, within t.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from discreet.anonymity.classes import Classes
 from discreet.anonymity.models import earth_movers
-from discreet.anonymity.models.counts import at_most, quotients, sensitive_of
-from discreet.anonymity.models.model import ATTACKS, KNOWER, SIMILARITY, Floats, Verdicts
-from discreet.anonymity.models.parameters import keep_share, written
+from discreet.anonymity.models.closeness import Close
+from discreet.anonymity.models.counts import sensitive_of
+from discreet.anonymity.models.model import KNOWER, SIMILARITY, all_but
+from discreet.anonymity.models.parameters import written
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedCloseness:
+class OrderedCloseness(Close):
     """Every class is within t of the table, values as far as they stand apart."""
 
-    column: str
-    t: Fraction
-
-    monotone_in_generalization: ClassVar[bool] = True
-    monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != SIMILARITY)
-
-    def __post_init__(self) -> None:
-        keep_share(self, "t")
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(SIMILARITY)
 
     @property
     def name(self) -> str:
@@ -53,11 +45,5 @@ class OrderedCloseness:
             f"caps no single belief."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return at_most(*self._distances(classes), self.t)
-
-    def margin(self, classes: Classes) -> Floats:
-        return float(self.t) - quotients(*self._distances(classes))
-
-    def _distances(self, classes: Classes) -> earth_movers.Distances:
+    def distances(self, classes: Classes) -> earth_movers.Distances:
         return earth_movers.ordered(sensitive_of(classes, self.column, self.name))

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from discreet.anonymity.classes import Classes, Integers
 from discreet.anonymity.models.counts import at_most, most_within, quotients, sensitive_of, tops
-from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
+from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import at_most as at_most_percent
 
@@ -34,7 +34,7 @@ class ProbabilisticDiversity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
 
     def __post_init__(self) -> None:
         keep_above(self, "l", 1, included=True)

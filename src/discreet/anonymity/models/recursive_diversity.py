@@ -33,7 +33,7 @@ from discreet.anonymity.models.counts import (
     sums,
     tops,
 )
-from discreet.anonymity.models.model import ATTACKS, HOMOGENEITY, KNOWER, Floats, Verdicts
+from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_above, written
 from discreet.belief.wording import at_most
 from discreet.core.numbers import require_count
@@ -49,7 +49,7 @@ class RecursiveDiversity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = tuple(each for each in ATTACKS if each != HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
 
     def __post_init__(self) -> None:
         keep_above(self, "c", 0)

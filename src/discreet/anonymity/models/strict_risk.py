@@ -34,6 +34,7 @@ class StrictRisk:
     risk: Fraction
     attacker: Attacker = Attacker.PROSECUTOR
 
+    column: ClassVar[str | None] = None
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = True
     not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
@@ -47,10 +48,6 @@ class StrictRisk:
     @property
     def name(self) -> str:
         return f"{self.attacker.value} risk at most {written(self.risk)}"
-
-    @property
-    def column(self) -> str | None:
-        return None
 
     @property
     def belief(self) -> str:

@@ -1,0 +1,36 @@
+"""Crowds: what models share that ask for k people in every class and differ in who is counted."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from discreet.anonymity.classes import Classes, Integers
+from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
+from discreet.core.numbers import require_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crowded(Protocol):
+    """Every class has a crowd of at least k."""
+
+    k: int
+
+    column: ClassVar[str | None] = None
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = True
+    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
+
+    def __post_init__(self) -> None:
+        require_count(self, "k", self.k)
+
+    @abstractmethod
+    def crowds(self, classes: Classes) -> Integers:
+        """How many share the quasi-identifiers of each class."""
+
+    def judge(self, classes: Classes) -> Verdicts:
+        return self.crowds(classes) >= self.k
+
+    def margin(self, classes: Classes) -> Floats:
+        return (self.crowds(classes) - self.k).astype(float)
