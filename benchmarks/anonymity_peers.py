@@ -1,4 +1,7 @@
-"""Other Python packages that anonymize, each on Adult and on what it is for, beside ours on the same task."""
+"""Other systems that anonymize, each on Adult and on what it is for, beside ours on the same task.
+
+Python packages in environments of their own; ARX from its jar, if DISCREET_ARX points at one.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.peers import environments
-from benchmarks.peers.environments import ANJANA, ANONYPY, CROWDS, PYCANON, Peer, Progress
+from benchmarks.peers import arx, environments
+from benchmarks.peers.environments import ANJANA, ANONYPY, CROWDS, PYCANON, Progress, Told
 from discreet.anonymity.classes import Tuples
 from discreet.anonymity.grouping import classes_of_recoding
 from discreet.anonymity.hierarchies import Hierarchy
@@ -51,22 +54,25 @@ def rows(folder: Path, whole: Data, with_job: Data, progress: Progress) -> list[
         "t-closeness": lambda: _closeness(with_job),
         "Mondrian": lambda: _mondrian(with_job),
     }
-    found: list[Row] = []
+    progress("ARX on Adult …")
+    told = arx.generalize(folder, FIVE.k, float(SUPPRESS), seconds=LIMIT)
+    found = [_row(arx.name(), "k-anonymity", told, whole, ours["k-anonymity"])]
     for peer in PEERS:
         progress(f"{peer.name} on Adult …")
-        told = environments.Told(found=[], problem=problems[peer])
+        told = Told(found=[], problem=problems[peer])
         if not told.problem:
             told = environments.run(peer, "anonymity", str(folder), seconds=LIMIT)
-        found += [_row(peer, task, told, whole, ours[task]) for task in TASKS[peer]]
+        name = f"{peer.name} {peer.version}"
+        found += [_row(name, task, told, whole, ours[task]) for task in TASKS[peer]]
     return found
 
 
-def _row(peer: Peer, task: str, told: environments.Told, whole: Data, ours: Callable[[], str]) -> Row:
+def _row(name: str, task: str, told: Told, whole: Data, ours: Callable[[], str]) -> Row:
     theirs = next((each for each in told.found if each["task"] == task), None)
     measured = told.problem or "nothing reported"
     if theirs is not None:
         measured = f"{theirs['seconds']:.1f} s: {_said(task, theirs, whole)}"
-    return f"{peer.name} {peer.version}: {TITLES[task]}", measured, f"ours: {ours()}"
+    return f"{name}: {TITLES[task]}", measured, f"ours: {ours()}"
 
 
 def _said(task: str, theirs: dict[str, Any], whole: Data) -> str:

@@ -20,7 +20,7 @@ from discreet.local.pure import Pure
 PEERS = (PURE_LDP, MULTI_FREQ_LDPY)
 ABOUT = (
     "A million reports at ε = 1, randomized, counted and estimated, in processor seconds. Of peers, those of "
-    "20,000 clients (2,000 for 10,000 values) are extrapolated; of OUE with 10,000 values, ours of "
+    "20,000 clients or more (2,000 for 10,000 values) are extrapolated; of OUE with 10,000 values, ours of "
     "100,000. The bar is how many times faster than the faster peer."
 )
 HEADINGS = ("oracle", "values", "discreet", *(peer.name for peer in PEERS), "faster by", "bar")
@@ -88,9 +88,12 @@ def _theirs(peer: Peer, problem: str, progress: Progress) -> dict[tuple[str, int
     for values, clients in SAMPLED.items():
         progress(f"{peer.name}: {clients:,} clients, {values:,} values …")
         told = environments.run(peer, "oracles", str(values), str(clients), seconds=LIMIT)
-        more = MILLION - clients
-        times = {each["oracle"]: each["seconds"] + each["each"] * more for each in told.found}
+        times = {each["oracle"]: _of_a_million(**each) for each in told.found}
         for name, _, of, _, _ in ORACLES:
             if of == values:
                 found[name, values] = times.get(name, problem or told.problem or "–")
     return found
+
+
+def _of_a_million(*, oracle: str, clients: int, seconds: float, each: float) -> float:
+    return seconds + each * (MILLION - clients)

@@ -1,15 +1,13 @@
-"""`make bench`: every figure of the benchmarks, measured side by side in one run, into RESULTS.md.
+"""`make bench`: every figure of the benchmarks, measured side by side in one run, into RESULTS.md and charts.
 
 `python -m benchmarks.run speed utility` measures these sections alone and leaves the others as they stand.
 """
 
 from __future__ import annotations
 
-import platform
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
@@ -21,9 +19,11 @@ from benchmarks import (
     ask,
     attacks,
     baskets,
+    charts,
     engines,
     ledger,
     local,
+    machine,
     mining,
     noise,
     serve,
@@ -35,7 +35,6 @@ from benchmarks import (
 )
 from benchmarks.peers.environments import Progress
 
-PACKAGES = ("numpy", "scipy", "opendp", "dp-accounting", "duckdb")
 RESULTS = Path(__file__).with_name("RESULTS.md")
 FIGURES = ("figure", "measured", "bar")
 Rows = list[tuple[str, ...]]
@@ -119,7 +118,8 @@ def main() -> None:
     unknown = [name for name in chosen if name not in SECTIONS]
     if unknown:
         sys.exit(f"bench: there is no section {unknown[0]}. Choose from {', '.join(SECTIONS)}.")
-    console, texts = Console(), _texts()
+    console = Console()
+    texts = _texts()
     for name in chosen:
         section = SECTIONS[name]
         with console.status(f"measuring: {section.title} …") as status:
@@ -132,16 +132,20 @@ def main() -> None:
 
 
 def _report(texts: dict[str, str]) -> str:
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    setting = f"Python {platform.python_version()}, {versions}; ratios are of one run on one machine."
-    sections = [texts[each.title] for each in SECTIONS.values() if each.title in texts]
-    return "\n\n".join(["# Benchmarks", f"Written by `make bench`. {setting}", *sections]) + "\n"
+    setting = f"Written by `make bench` on {machine.described()}. Ratios are of one run on one machine."
+    sections = [_pictured(each.title, texts[each.title]) for each in SECTIONS.values() if each.title in texts]
+    return "\n\n".join(["# Benchmarks", setting, *sections]) + "\n"
+
+
+def _pictured(title: str, text: str) -> str:
+    picture = charts.drawn(title, text)
+    return f"{text}\n\n{picture}" if picture else text
 
 
 def _texts() -> dict[str, str]:
-    """The sections of the report as it stands, by title."""
+    """The sections of the report as it stands, by title, without their pictures."""
     found = RESULTS.read_text().split("\n## ")[1:] if RESULTS.exists() else []
-    return {text.partition("\n")[0]: f"## {text.strip()}" for text in found}
+    return {text.partition("\n")[0]: f"## {text.partition('![')[0].strip()}" for text in found}
 
 
 def _markdown(section: Section, rows: Rows, notes: list[str]) -> str:

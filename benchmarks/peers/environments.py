@@ -100,9 +100,14 @@ def install(peers: tuple[Peer, ...], progress: Progress) -> dict[Peer, str]:
 
 def run(peer: Peer, *words: str, seconds: float) -> Told:
     """Run a peer's verb in its environment; what it reported until it ended or had to."""
+    command = [str(peer.python), "-W", "ignore", "-m", f"benchmarks.peers.{peer.module}", *words]
+    return told_by(command, seconds, PYTHONPATH=str(ROOT), PYSPARK_PYTHON=str(peer.python))
+
+
+def told_by(command: list[str], seconds: float, **settings: str) -> Told:
+    """What a command reported, one JSON object a line, until it ended or had to."""
     with tempfile.TemporaryDirectory(prefix="discreet-peer-") as folder:
-        known = {**_clean(), "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": str(peer.python)}
-        command = [str(peer.python), "-W", "ignore", "-m", f"benchmarks.peers.{peer.module}", *words]
+        known = {**_clean(), **settings}
         with (
             open(Path(folder) / "out", "w+") as out,
             open(Path(folder) / "err", "w+") as err,
