@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from discreet import Curator
 from discreet.app import sample
-from discreet.app.synthesis.synthesizing import Wish, synthetic
+from discreet.app.synthesis.synthesizing import Request, synthetic
 
 COLUMNS = ("sex", "marital_status", "income")
 
@@ -22,8 +22,8 @@ def main() -> None:
     tables = sample.write(Path("sample"))
     policy = sample.write_policy(Path("sample"))
     with Curator.open(policy) as curator:
-        wish = Wish(table="census", epsilon=0.5, columns=COLUMNS)
-        made = synthetic(curator, wish, lambda doing, share=None: None)
+        request = Request(table="census", epsilon=0.5, columns=COLUMNS)
+        made = synthetic(curator, request, lambda doing, share=None: None)
     print(made.table.slice(0, 5).to_pandas().to_string(index=False))
     print(f"\n{made.table.num_rows:,} rows for epsilon {made.epsilon}. {made.sentence}\n")
 

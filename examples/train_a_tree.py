@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from discreet import Curator
 from discreet.app import sample
-from discreet.app.mining.training import Wish, mine
+from discreet.app.mining.training import Request, mine
 from discreet.mining import PrivateTreeClassifier
 
 FEATURES = ["age", "education_num", "hours_per_week"]
@@ -22,8 +22,8 @@ def main() -> None:
     tables = sample.write(Path("sample"))
     policy = sample.write_policy(Path("sample"))
     with Curator.open(policy) as curator:
-        wish = Wish(kind="tree", table="census", target="income", epsilon=0.5)
-        mined = mine(curator, wish, lambda doing, share=None: None)
+        request = Request(kind="tree", table="census", target="income", epsilon=0.5)
+        mined = mine(curator, request, lambda doing, share=None: None)
     model = mined.model
     questions = [each for each in model["question"] if each]
     print(f"A tree over {len(model['features'])} columns that asks {len(questions)} questions, the first:")

@@ -1,8 +1,11 @@
-"""The picture of the rooms says what import-linter enforces, and what is there."""
+"""What a newcomer reads says what is there: the picture of the rooms, their words, files that are named."""
 
 from __future__ import annotations
 
+import ast
+import re
 import tomllib
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -39,3 +42,22 @@ def test_every_room_is_in_the_picture_and_in_the_table() -> None:
     assert set.union(*drawn()) == there
     assert [room for room in there if f"| `{room}` |" not in text] == []
     assert "docs/reference/rooms.svg" in text
+
+
+def test_every_room_says_in_a_paragraph_what_belongs_there() -> None:
+    for path in (ROOT / "src").rglob("__init__.py"):
+        said = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert len(said.split()) >= 20, path.relative_to(ROOT)
+
+
+def test_every_file_that_is_named_as_a_step_exists() -> None:
+    named = re.findall(r"`([\w/]+\.(?:py|html|js))`", (ROOT / "ARCHITECTURE.md").read_text())
+    there = {f"/{path.relative_to(ROOT / 'src')}" for path in (ROOT / "src").rglob("*.*")}
+    assert named
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
+def test_every_word_has_one_meaning() -> None:
+    words = re.findall(r"^\| \*\*(.+?)\*\*", (ROOT / "docs" / "vocabulary.md").read_text(), re.MULTILINE)
+    assert words
+    assert [word for word, times in Counter(words).items() if times > 1] == []

@@ -1,4 +1,8 @@
-"""Ask a table anything; learn about no one."""
+"""Ask a table anything; learn about no one.
+
+The names that users begin with: `Curator` answers questions under a promise, `Anonymizer` publishes a table,
+`Promise` says what nobody may come to believe. What stands behind them is in the rooms of ARCHITECTURE.md.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from discreet.app.counts.job import make
-from discreet.app.counts.streams import Wish, job, open_stream
+from discreet.app.counts.publication import make
+from discreet.app.counts.streams import Request, open_stream, publication
 from discreet.app.curator import Curator
 from discreet.core.errors import BudgetError, RequestError
 from tests.app.test_promise import discreet
@@ -170,9 +170,9 @@ def test_a_stream_says_why_its_method_was_chosen(folder: Path, capsys: pytest.Ca
 def test_a_long_stream_tells_how_far_it_is(folder: Path) -> None:
     heard: list[tuple[str, float | None]] = []
     with Curator.open("privacy.yaml") as curator:
-        wish = Wish(table="people", epsilon=1)
+        request = Request(table="people", epsilon=1)
         texts = [f"SELECT COUNT(*) FROM people WHERE age >= {age}" for age in range(20, 30)]
-        make(curator, job(curator, wish, texts, lambda *each: heard.append(each)))
+        make(curator, publication(curator, request, texts, lambda *each: heard.append(each)))
     for doing in ("reading questions", "finding what they count", "answering"):
         assert [share for said, share in heard if said == doing] == [place / 10 for place in range(1, 11)]
 
@@ -187,7 +187,7 @@ def test_a_stream_that_is_out_of_updates_refuses_the_rest(
 
 def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
     with Curator.open("privacy.yaml") as curator:
-        stream = open_stream(curator, Wish(table="people", columns=["sex", "ill"], questions=2, epsilon=2))
+        stream = open_stream(curator, Request(table="people", columns=["sex", "ill"], questions=2, epsilon=2))
         assert len(curator.ledger.entries()) == 1
         answer = stream.ask("SELECT COUNT(*) FROM people WHERE sex = 'f'")
         assert abs(answer.count - 1500) <= 20 * answer.error95
@@ -198,7 +198,7 @@ def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
             stream.ask("SELECT COUNT(*) FROM people WHERE NOT ill")
         assert len(curator.ledger.entries()) == 1
         with pytest.raises(RequestError, match="must be known beforehand"):
-            open_stream(curator, Wish(table="people", epsilon=1))
+            open_stream(curator, Request(table="people", epsilon=1))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.app.curator import Curator
 from discreet.app.synthesis.report import certificate
-from discreet.app.synthesis.synthesizing import Synthetic, Wish, planned
+from discreet.app.synthesis.synthesizing import Request, Synthetic, planned
 from discreet.app.synthesis.synthetic_trial import People, try_synthetic
 from discreet.belief import Promise
 from discreet.core.errors import UnmetError
@@ -192,7 +192,7 @@ def test_a_table_that_gives_people_away_is_refused_unless_it_is_forced(folder: P
     pq.write_table(others, folder / "others.parquet")
     (folder / "privacy.yaml").write_text(POLICY + NUMBERS)
     with Curator.open(folder / "privacy.yaml") as curator:
-        plan = planned(curator, Wish(table="people", epsilon=1))
+        plan = planned(curator, Request(table="people", epsilon=1))
         leak = Synthetic(
             plan=plan, table=rows, epsilon=1, delta=0, entry=1, repeated=False, sentence="as if released"
         )

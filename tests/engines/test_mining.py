@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from discreet.app.curator import Curator
-from discreet.app.mining.training import Wish, mine
+from discreet.app.mining.training import Request, mine
 from discreet.core.policy import Policy
 from discreet.mining.counting import EngineCounter
 from discreet.mining.schema import Schema
@@ -65,12 +65,12 @@ def test_the_same_coins_grow_the_same_tree_on_every_engine(server: Server, tmp_p
     written(tmp_path, drawn(500))
     file = tmp_path / "people.parquet"
     source = server.put({"people": pq.read_table(file)})["people"]
-    wish = Wish(kind="tree", table="people", target="ill", epsilon=3.0, depth=2)
+    request = Request(kind="tree", table="people", target="ill", epsilon=3.0, depth=2)
     found = []
     for name, place, engine in (("here", str(file), "duckdb"), ("there", source, address(server))):
         terms = terms_in(tmp_path / name, place)
         with Curator.open(terms, engine=engine, random=seeded(11)) as curator:
-            found.append(json.loads(mine(curator, wish, lambda *_: None).text))
+            found.append(json.loads(mine(curator, request, lambda *_: None).text))
     assert found[0] == found[1]
     assert len(found[0]["question"]) > 1
 

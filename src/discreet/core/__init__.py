@@ -1,4 +1,5 @@
-"""The nouns that every room shares: errors, randomness, exact and released values, guarantees.
+"""The nouns that every room shares: errors, numbers, relations, randomness, exact and released values,
+guarantees, the policy, and what an engine is to those who are handed one.
 
-Nothing here knows SQL, an engine or a particular mechanism.
+Nothing here knows SQL, a particular engine or a particular mechanism.
 """

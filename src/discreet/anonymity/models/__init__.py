@@ -1,4 +1,10 @@
-"""Privacy models, one file each; any number of them may be asked for together."""
+"""Privacy models, one file each; any number of them may be asked for together.
+
+A model judges equivalence classes by their counts, and says what it lets an attacker believe and which
+attacks it does not stop. Being listed in `MODELS` earns the family's conformance suite
+(tests/conformance/test_models.py). Beside the models stand what several share (`crowds`, `closeness`,
+`counts`, `earth_movers`), how they are judged together (`judging`) and how they are written (`parsing`).
+"""
 
 from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity
 from discreet.anonymity.models.attackers import Attacker

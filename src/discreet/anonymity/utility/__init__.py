@@ -1,4 +1,7 @@
-"""What a release is still good for. Computed from real data, so for the custodian's eyes."""
+"""What a release is still good for: measures of loss, wrong counts, models that can still be learnt.
+
+Computed from real data, so for the custodian's eyes: nothing here is published with a release.
+"""
 
 from discreet.anonymity.utility.measures import MEASURES, Measure
 

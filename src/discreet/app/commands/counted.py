@@ -14,7 +14,7 @@ from discreet.app.terminal import Console
 from discreet.core.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from discreet.app.counts.job import Job
+    from discreet.app.counts.publication import Publication
     from discreet.app.curator import Curator
 
 POLICY = Path("privacy.yaml")
@@ -33,23 +33,23 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.
 def run(
     policy: Path,
     analyst: str | None,
-    job_of: Callable[[Curator, Tell], Job],
+    publication_of: Callable[[Curator, Tell], Publication],
     *,
     output: Path | None,
     plan_only: bool,
     as_json: bool,
 ) -> None:
-    """Plan a job and show that, or carry it out, write it and show it."""
+    """Plan a publication and show that, or carry it out, write it and show it."""
     from discreet.app.counts import view  # what these need takes a second to load
-    from discreet.app.counts.job import make, offer, publish, require_place
+    from discreet.app.counts.publication import make, offer, publish, require_place
     from discreet.app.curator import Curator
 
     with spinner() as tell, Curator.open(policy, analyst=analyst, progress=tell) as curator:
-        job = job_of(curator, tell)
-        require_place(curator, job, output)
-        offered = offer(curator, job)
+        publication = publication_of(curator, tell)
+        require_place(curator, publication, output)
+        offered = offer(curator, publication)
         tell("counting")
-        found = None if plan_only else make(curator, job)
+        found = None if plan_only else make(curator, publication)
         written = () if found is None else publish(found, output)
     if found is None:
         if as_json:

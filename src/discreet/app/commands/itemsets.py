@@ -27,9 +27,9 @@ def run(
     as_json: counted.AsJson = False,
 ) -> None:
     """Find the itemsets that many rows have, charged like a question; the same again is free."""
-    from discreet.app.counts.itemsets import Wish, job
+    from discreet.app.counts.itemsets import Request, publication
 
-    wish = Wish(
+    request = Request(
         table=table,
         items=listed(items) or None,
         threshold=parse_probability("--threshold", threshold),
@@ -39,5 +39,10 @@ def run(
         delta=parse_number("--delta", delta),
     )
     counted.run(
-        policy, analyst, lambda curator, _: job(curator, wish), output=output, plan_only=plan, as_json=as_json
+        policy,
+        analyst,
+        lambda curator, _: publication(curator, request),
+        output=output,
+        plan_only=plan,
+        as_json=as_json,
     )

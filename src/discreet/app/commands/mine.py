@@ -51,13 +51,13 @@ def run(
     """Learn a model from noisy counts, charged like a question; the same one again is free."""
     from discreet.app.curator import Curator  # what these need takes a second to load
     from discreet.app.mining import view
-    from discreet.app.mining.training import Wish, mine
+    from discreet.app.mining.training import Request, mine
 
     _require_ending("--output", output, ".json")
     _require_ending("--draw", draw, ".svg")
     if draw is not None and kind in ("forest", "bayes"):
         raise RequestError(f"A {kind} is not one tree to draw.", hint="Leave --draw out, or mine a tree.")
-    wish = Wish(
+    request = Request(
         kind=kind,
         table=table,
         target=target,
@@ -71,7 +71,7 @@ def run(
     )
     with spinner() as tell, Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator:
         tell("learning")
-        mined = mine(curator, wish, tell)
+        mined = mine(curator, request, tell)
     written = [path for path in (output, draw) if path is not None]
     if output is not None:
         output.write_text(mined.text, encoding="utf-8")

@@ -32,9 +32,9 @@ def run(
     as_json: counted.AsJson = False,
 ) -> None:
     """Answer counting questions one after the other, each from what was released where that suffices."""
-    from discreet.app.counts.streams import Wish, job
+    from discreet.app.counts.streams import Request, publication
 
-    wish = Wish(
+    request = Request(
         table=table,
         columns=listed(columns),
         method=method,
@@ -47,7 +47,7 @@ def run(
     counted.run(
         policy,
         analyst,
-        lambda curator, tell: job(curator, wish, texts, tell),
+        lambda curator, tell: publication(curator, request, texts, tell),
         output=output,
         plan_only=plan,
         as_json=as_json,

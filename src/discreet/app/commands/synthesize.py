@@ -54,13 +54,13 @@ def run(
 ) -> None:
     """Publish a synthetic table under the promise, tried by attacks before it is written."""
     from discreet.app.synthesis import publishing, view  # what these need takes a second to load
-    from discreet.app.synthesis.synthesizing import Wish
+    from discreet.app.synthesis.synthesizing import Request
 
     if quality not in ("lean", "best"):
         raise RequestError(f"--quality is lean or best; got {quality}.", hint="Leave it out for lean.")
     if promise is not None and (epsilon is not None or parse_number("--delta", delta)):
         raise RequestError("--promise says what it may cost.", hint="Leave --epsilon and --delta out.")
-    wish = Wish(
+    request = Request(
         table=table,
         epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
         promise=None if promise is None else _beliefs(promise),
@@ -73,7 +73,7 @@ def run(
     with spinner() as tell:
         made = publishing.publish(
             load(policy, anywhere=True),
-            wish,
+            request,
             output,
             analyst=analyst,
             panel=panel,

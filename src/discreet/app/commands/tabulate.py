@@ -33,11 +33,11 @@ def run(
     as_json: counted.AsJson = False,
 ) -> None:
     """Publish counts under the promise: a histogram, a contingency table, marginals or ranges."""
-    from discreet.app.counts.tables import Wish, job
+    from discreet.app.counts.tables import Request, publication
 
     sets = [listed(each) for each in marginal or []]
     named = listed(columns) or tuple(dict.fromkeys(name for each in sets for name in each))
-    wish = Wish(
+    request = Request(
         table=table,
         columns=named,
         ranges=ranges,
@@ -48,5 +48,10 @@ def run(
         delta=parse_number("--delta", delta),
     )
     counted.run(
-        policy, analyst, lambda curator, _: job(curator, wish), output=output, plan_only=plan, as_json=as_json
+        policy,
+        analyst,
+        lambda curator, _: publication(curator, request),
+        output=output,
+        plan_only=plan,
+        as_json=as_json,
     )

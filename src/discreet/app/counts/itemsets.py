@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
-from discreet.app.counts.job import Job, budget_of
+from discreet.app.counts.publication import Publication, budget_of
 from discreet.app.curator import Curator
 from discreet.belief.wording import number, percent
 from discreet.core.engine import Engine
@@ -18,7 +18,7 @@ from discreet.mining.tabulation.itemsets import BASIS, LARGEST
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Request:
     """Which items of which table, and how frequent they are to be."""
 
     table: str
@@ -30,17 +30,17 @@ class Wish:
     delta: Real = 0
 
 
-def job(curator: Curator, wish: Wish) -> Job:
+def publication(curator: Curator, request: Request) -> Publication:
     """What would be looked for; reads no data."""
-    epsilon, guarantee = budget_of(curator, "itemsets", wish.epsilon, wish.delta)
+    epsilon, guarantee = budget_of(curator, "itemsets", request.epsilon, request.delta)
     plan = itemsets.plan(
         curator.policy,
-        wish.table,
+        request.table,
         guarantee,
-        items=wish.items,
-        threshold=wish.threshold,
-        basis=wish.basis,
-        largest=wish.largest,
+        items=request.items,
+        threshold=request.threshold,
+        basis=request.basis,
+        largest=request.largest,
     )
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
@@ -54,14 +54,14 @@ def job(curator: Curator, wish: Wish) -> Job:
 
     names = [each.name for each in plan.schema.attributes]
     picked = "all of them" if plan.basis == len(names) else f"{plan.basis}, picked privately"
-    return Job(
+    return Publication(
         verb="itemsets",
         kind="differentially private frequent itemsets",
-        table=wish.table,
-        text=f"itemsets {wish.table} --threshold {percent(wish.threshold)}",
-        terms=asdict(wish) | {"epsilon": epsilon},
+        table=request.table,
+        text=f"itemsets {request.table} --threshold {percent(request.threshold)}",
+        terms=asdict(request) | {"epsilon": epsilon},
         epsilon=epsilon,
-        delta=wish.delta,
+        delta=request.delta,
         guarantee=guarantee,
         expected={
             "items": names,

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from discreet.app.counts.job import Job, budget_of
+from discreet.app.counts.publication import Publication, budget_of
 from discreet.app.curator import Curator
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Request:
     """How questions over a table's columns are answered; without a method, in the one that errs least."""
 
     table: str
@@ -65,14 +65,14 @@ def silent(doing: str, share: float | None) -> None:
     """Tells nobody."""
 
 
-def open_stream(curator: Curator, wish: Wish) -> Stream:
+def open_stream(curator: Curator, request: Request) -> Stream:
     """A stream for questions that are not known yet; charged now, for all of them."""
-    if not wish.columns or wish.questions is None:
+    if not request.columns or request.questions is None:
         raise RequestError(
             "stream: columns and the number of questions must be known beforehand.",
             hint="Give columns=[…] and questions=1000.",
         )
-    made, _ = _planned(curator, wish, wish.columns, wish.questions)
+    made, _ = _planned(curator, request, request.columns, request.questions)
     answerer, entry = curator.charged(
         f"{Randomness().bits(KEY_BITS):032x}",
         _text(made),
@@ -83,20 +83,20 @@ def open_stream(curator: Curator, wish: Wish) -> Stream:
     return Stream(answerer=answerer, curator=curator, entry=entry.number)
 
 
-def job(curator: Curator, wish: Wish, texts: Sequence[str], told: Told = silent) -> Job:
+def publication(curator: Curator, request: Request, texts: Sequence[str], told: Told = silent) -> Publication:
     """Questions that are all known; every one of them is checked before anything is charged.
 
     `told` hears what is done, and which share of it.
     """
     if not texts:
         raise RequestError("stream: there is no question.", hint="Write one SELECT COUNT(*) … a line.")
-    asked = _each(texts, lambda text: read(text, curator.policy, wish.table), "reading questions", told)
-    columns = wish.columns or list(dict.fromkeys(name for each in asked for name in each.columns.values()))
+    asked = _each(texts, lambda text: read(text, curator.policy, request.table), "reading questions", told)
+    columns = request.columns or list(dict.fromkeys(name for each in asked for name in each.columns.values()))
     if not columns:
         raise RequestError(
             "stream: no question reads a column.", hint="Ask for one count of everything instead."
         )
-    made, epsilon = _planned(curator, wish, columns, wish.questions or len(texts))
+    made, epsilon = _planned(curator, request, columns, request.questions or len(texts))
     cells = _each(
         asked, lambda each: made.universe.predicate(each, run_released), "finding what they count", told
     )
@@ -105,24 +105,24 @@ def job(curator: Curator, wish: Wish, texts: Sequence[str], told: Told = silent)
         stream = OnlineAnswerer.open(made, curator.policy, engine, random)
         return _told(_each(cells, lambda each: _or_refused(stream, each), "answering", told), texts)
 
-    return Job(
+    return Publication(
         verb="stream",
         kind="differentially private answers to a stream of questions",
-        table=wish.table,
+        table=request.table,
         text=_text(made),
         terms={
-            "table": wish.table,
+            "table": request.table,
             "columns": list(columns),
-            "method": wish.method,
+            "method": request.method,
             "questions": made.questions,
-            "updates": wish.updates,
-            "bins": dict(wish.bins),
+            "updates": request.updates,
+            "bins": dict(request.bins),
             "epsilon": epsilon,
-            "delta": wish.delta,
+            "delta": request.delta,
             "texts": list(texts),
         },
         epsilon=epsilon,
-        delta=wish.delta,
+        delta=request.delta,
         guarantee=made.guarantee,
         expected=_expected(made, columns),
         facts=_facts(made, columns),
@@ -130,17 +130,19 @@ def job(curator: Curator, wish: Wish, texts: Sequence[str], told: Told = silent)
     )
 
 
-def _planned(curator: Curator, wish: Wish, columns: Sequence[str], questions: int) -> tuple[StreamPlan, Real]:
-    epsilon, guarantee = budget_of(curator, "stream", wish.epsilon, wish.delta)
+def _planned(
+    curator: Curator, request: Request, columns: Sequence[str], questions: int
+) -> tuple[StreamPlan, Real]:
+    epsilon, guarantee = budget_of(curator, "stream", request.epsilon, request.delta)
     made = plan(
         curator.policy,
-        wish.table,
+        request.table,
         columns,
         guarantee,
         questions=questions,
-        method=wish.method,
-        updates=wish.updates,
-        bins=wish.bins,
+        method=request.method,
+        updates=request.updates,
+        bins=request.bins,
     )
     return made, epsilon
 

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
-from discreet.app.counts.job import Job, budget_of
+from discreet.app.counts.publication import Publication, budget_of
 from discreet.app.curator import Curator
 from discreet.belief.wording import number
 from discreet.core.engine import Engine
@@ -33,7 +33,7 @@ Labels = dict[str, list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Request:
     """Which columns of which table, and what is asked of them."""
 
     table: str
@@ -46,22 +46,22 @@ class Wish:
     delta: Real = 0
 
 
-def job(curator: Curator, wish: Wish) -> Job:
+def publication(curator: Curator, request: Request) -> Publication:
     """What would be counted; reads no data."""
-    epsilon, guarantee = budget_of(curator, "tabulate", wish.epsilon, wish.delta)
-    _require_one_kind(wish)
-    if wish.ranges is None and not wish.marginals:
-        kind, expected, facts, work = _table(curator.policy, wish, guarantee)
+    epsilon, guarantee = budget_of(curator, "tabulate", request.epsilon, request.delta)
+    _require_one_kind(request)
+    if request.ranges is None and not request.marginals:
+        kind, expected, facts, work = _table(curator.policy, request, guarantee)
     else:
-        kind, expected, facts, work = _workload(curator.policy, wish, guarantee)
-    return Job(
+        kind, expected, facts, work = _workload(curator.policy, request, guarantee)
+    return Publication(
         verb="tabulate",
         kind=kind,
-        table=wish.table,
-        text=f"tabulate {wish.table} {_asked(wish)}",
-        terms=asdict(wish) | {"epsilon": epsilon},
+        table=request.table,
+        text=f"tabulate {request.table} {_asked(request)}",
+        terms=asdict(request) | {"epsilon": epsilon},
         epsilon=epsilon,
-        delta=wish.delta,
+        delta=request.delta,
         guarantee=guarantee,
         expected=expected,
         facts=facts,
@@ -72,10 +72,10 @@ def job(curator: Curator, wish: Wish) -> Job:
 Planned = tuple[str, dict[str, object], tuple[tuple[str, str], ...], Callable[[Engine, Randomness], pa.Table]]
 
 
-def _table(policy: Policy, wish: Wish, guarantee: PureDP | ZeroConcentratedDP) -> Planned:
-    bins = dict.fromkeys(wish.columns, BINS) | dict(wish.bins)
+def _table(policy: Policy, request: Request, guarantee: PureDP | ZeroConcentratedDP) -> Planned:
+    bins = dict.fromkeys(request.columns, BINS) | dict(request.bins)
     plan = contingency.plan(
-        policy, wish.table, wish.columns, guarantee, bins=bins, logarithmic=wish.logarithmic
+        policy, request.table, request.columns, guarantee, bins=bins, logarithmic=request.logarithmic
     )
     mechanism, cells = mechanism_name(type(plan.noise)), plan.possible.size
 
@@ -83,7 +83,7 @@ def _table(policy: Policy, wish: Wish, guarantee: PureDP | ZeroConcentratedDP) -
         return contingency.release(plan, policy, engine, random).to_arrow()
 
     expected: dict[str, object] = {
-        "columns": list(wish.columns),
+        "columns": list(request.columns),
         "cells": cells,
         "mechanism": mechanism,
         "error95": plan.error95,
@@ -92,25 +92,25 @@ def _table(policy: Policy, wish: Wish, guarantee: PureDP | ZeroConcentratedDP) -
         ("cells", f"{cells:,}, as declared"),
         ("noise", f"{mechanism}, ± {plan.error95:,} for 95% of cells"),
     )
-    kind = "differentially private " + ("histogram" if len(wish.columns) == 1 else "contingency table")
+    kind = "differentially private " + ("histogram" if len(request.columns) == 1 else "contingency table")
     return kind, expected, facts, work
 
 
-def _workload(policy: Policy, wish: Wish, guarantee: PureDP | ZeroConcentratedDP) -> Planned:
-    columns = [*wish.columns, *([wish.ranges] if wish.ranges else [])]
-    bins = dict.fromkeys(columns, BINS) | dict(wish.bins)
-    declared = declared_table(policy, wish.table)
-    schema = Schema.of_table(declared, features=columns, bins=bins, logarithmic=wish.logarithmic)
-    workload, labels = _ranges(schema) if wish.ranges else _marginals(schema, wish.marginals)
+def _workload(policy: Policy, request: Request, guarantee: PureDP | ZeroConcentratedDP) -> Planned:
+    columns = [*request.columns, *([request.ranges] if request.ranges else [])]
+    bins = dict.fromkeys(columns, BINS) | dict(request.bins)
+    declared = declared_table(policy, request.table)
+    schema = Schema.of_table(declared, features=columns, bins=bins, logarithmic=request.logarithmic)
+    workload, labels = _ranges(schema) if request.ranges else _marginals(schema, request.marginals)
     plan = workloads.plan(
-        policy, wish.table, columns, workload, guarantee, bins=bins, logarithmic=wish.logarithmic
+        policy, request.table, columns, workload, guarantee, bins=bins, logarithmic=request.logarithmic
     )
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
         found = workloads.answer(plan, policy, engine, random)
         return pa.table(labels | {"count": found.answers.round(1), "deviation": plan.deviations.round(2)})
 
-    kind = "differentially private " + ("ranges" if wish.ranges else "marginals")
+    kind = "differentially private " + ("ranges" if request.ranges else "marginals")
     return kind, _expected(plan, columns), _facts(plan), work
 
 
@@ -182,23 +182,23 @@ def _facts(plan: WorkloadPlan) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _require_one_kind(wish: Wish) -> None:
-    if wish.ranges is not None and wish.marginals:
+def _require_one_kind(request: Request) -> None:
+    if request.ranges is not None and request.marginals:
         raise RequestError("tabulate: ranges and marginals were given.", hint="Ask for one of them.")
-    named = {name for each in wish.marginals for name in each}
-    if wish.marginals and not named <= set(wish.columns):
+    named = {name for each in request.marginals for name in each}
+    if request.marginals and not named <= set(request.columns):
         raise RequestError("tabulate: a marginal names a column that is not among them.", hint="Add it.")
-    if not wish.columns and wish.ranges is None:
+    if not request.columns and request.ranges is None:
         raise RequestError("tabulate: no column is named.", hint="Name some: --columns sex,income.")
-    for name in wish.bins:
-        if name not in wish.columns and name != wish.ranges:
+    for name in request.bins:
+        if name not in request.columns and name != request.ranges:
             raise RequestError(
                 f"tabulate: bins are given for {name}, which is not counted.", hint="Leave it out."
             )
 
 
-def _asked(wish: Wish) -> str:
+def _asked(request: Request) -> str:
     """What the ledger says of it."""
-    parts = [f"--columns {','.join(wish.columns)}"] if wish.columns and not wish.marginals else []
-    parts += [f"--ranges {wish.ranges}"] if wish.ranges else []
-    return " ".join([*parts, *(f"--marginal {','.join(each)}" for each in wish.marginals)])
+    parts = [f"--columns {','.join(request.columns)}"] if request.columns and not request.marginals else []
+    parts += [f"--ranges {request.ranges}"] if request.ranges else []
+    return " ".join([*parts, *(f"--marginal {','.join(each)}" for each in request.marginals)])

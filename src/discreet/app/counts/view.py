@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.app.ask_view import show_facts
-from discreet.app.counts.job import Job, Made, Offer
+from discreet.app.counts.publication import Made, Offer, Publication
 from discreet.belief.wording import at_most, number, percent
 
 MOST_ROWS = 40
@@ -18,13 +18,13 @@ MOST_ROWS = 40
 def offered(offer: Offer) -> dict[str, object]:
     """A plan for machines."""
     belief = {"prior": offer.before.prior, "before": offer.before.highest, "after": offer.after.highest}
-    return {**offer.job.certificate, "belief": belief, "fits": offer.fits}
+    return {**offer.publication.certificate, "belief": belief, "fits": offer.fits}
 
 
 def made(found: Made, written: Sequence[Path]) -> dict[str, object]:
     """A result for machines."""
     return {
-        **found.job.certificate,
+        **found.publication.certificate,
         "names": found.rows.column_names,
         "rows": [list(row.values()) for row in found.rows.to_pylist()],
         "belief": {"prior": found.belief.prior, "posterior": found.belief.highest, "tail": found.belief.tail},
@@ -41,9 +41,12 @@ def show_offer(console: Console, offer: Offer) -> None:
     change = f"{percent(offer.before.prior)} → at most {after} after it ({before} before)"
     if not offer.fits:
         change = f"{before}, as before: it costs more than is left and would be refused"
-    relation = offer.job.guarantee.relation
+    relation = offer.publication.guarantee.relation
     neighbours = ("neighbours", f"{relation.neighbours} ({relation.value})")
-    show_facts(console, [*offer.job.facts, ("cost", _cost(offer.job)), ("belief", change), neighbours])
+    show_facts(
+        console,
+        [*offer.publication.facts, ("cost", _cost(offer.publication)), ("belief", change), neighbours],
+    )
 
 
 def show(console: Console, found: Made, written: Sequence[Path]) -> None:
@@ -58,16 +61,16 @@ def show(console: Console, found: Made, written: Sequence[Path]) -> None:
     if found.rows.num_rows > MOST_ROWS:
         rest = f"… {found.rows.num_rows - MOST_ROWS:,} more rows; -o FILE.csv writes all."
         console.print(rest, style="dim", highlight=False)
-    charge = "nothing: the same was released before" if found.repeated else _cost(found.job)
+    charge = "nothing: the same was released before" if found.repeated else _cost(found.publication)
     told = [("cost", f"{charge} (entry {found.entry})"), ("belief", found.sentence)]
-    show_facts(console, [*found.job.facts, *told])
+    show_facts(console, [*found.publication.facts, *told])
     for path in written:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _cost(job: Job) -> str:
-    leak = f", delta {float(job.delta):g}" if job.delta else ""
-    return f"epsilon {number(float(job.epsilon))}{leak}"
+def _cost(publication: Publication) -> str:
+    leak = f", delta {float(publication.delta):g}" if publication.delta else ""
+    return f"epsilon {number(float(publication.epsilon))}{leak}"
 
 
 def _shown(value: object) -> str:

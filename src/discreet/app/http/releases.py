@@ -22,7 +22,7 @@ from fastapi import APIRouter, Query, Response
 from discreet.accounting.accountant import Accountant, Cost
 from discreet.accounting.entries import Entry, OpenRelease, State
 from discreet.accounting.ledger import Ledger
-from discreet.app.counts.job import ATTACKER
+from discreet.app.counts.publication import ATTACKER
 from discreet.app.http.describing import FILES, MISSING, Wanted
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import Asking, Caller, Door, Entered

@@ -23,7 +23,7 @@ from discreet.app.publishing.subjects import table_of_policy
 from discreet.app.serve.job import Outcome, Work
 from discreet.app.synthesis import publishing
 from discreet.app.synthesis import view as synthesis_view
-from discreet.app.synthesis.synthesizing import Wish, planned
+from discreet.app.synthesis.synthesizing import Request, planned
 from discreet.app.trials import view as attack_view
 
 LONGEST_NAME = 200
@@ -36,7 +36,7 @@ OF_AUDITS = ("choosing", "running")
 def synthesis(door: HttpDoor, body: Synthesize) -> Work:
     policy = table_of_policy(door.curators.policy, body.table, None).policy
     analyst = asking(policy, body.analyst)
-    wish = Wish(
+    request = Request(
         table=body.table,
         epsilon=body.epsilon,
         delta=body.delta,
@@ -45,10 +45,10 @@ def synthesis(door: HttpDoor, body: Synthesize) -> Work:
         logarithmic=body.log,
         earlier=body.agree,
     )
-    planned(door.curators.of(analyst), wish)
+    planned(door.curators.of(analyst), request)
 
     def do(tell: Tell, folder: Path) -> Outcome:
-        made = publishing.publish(policy, wish, _output(folder, body), analyst=analyst, tell=tell)
+        made = publishing.publish(policy, request, _output(folder, body), analyst=analyst, tell=tell)
         found = synthesis_view.as_object(made.found, made.comparison, made.trial, made.written)
         return _outcome(found, made.written)
 

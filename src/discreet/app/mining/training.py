@@ -24,7 +24,7 @@ from discreet.mining.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Request:
     """What is to be learned, and from what."""
 
     kind: str
@@ -69,41 +69,41 @@ class Mined:
         return svg(Tree.from_json(self.text, self.plan.schema, self.plan.recipe.guarantee))
 
 
-def planned(curator: Curator, wish: Wish) -> MiningPlan:
+def planned(curator: Curator, request: Request) -> MiningPlan:
     """What would be learned and what it would cost; reads no data."""
     return plan(
-        wish.kind,
+        request.kind,
         curator.policy,
-        wish.table,
-        wish.target,
-        epsilon=cost_of(curator, wish.epsilon, "mine"),
-        delta=wish.delta,
+        request.table,
+        request.target,
+        epsilon=cost_of(curator, request.epsilon, "mine"),
+        delta=request.delta,
         promise=curator.promise,
-        features=wish.features,
-        logarithmic=wish.logarithmic,
-        depth=wish.depth,
-        criterion=wish.criterion,
-        selection=wish.selection,
+        features=request.features,
+        logarithmic=request.logarithmic,
+        depth=request.depth,
+        criterion=request.criterion,
+        selection=request.selection,
     )
 
 
-def _chosen(wish: Wish) -> dict[str, str]:
-    """What is chosen where nothing is said: saying so is the same wish."""
-    return {"criterion": wish.criterion or CRITERION, "selection": wish.selection or SELECTION}
+def _chosen(request: Request) -> dict[str, str]:
+    """What is chosen where nothing is said: saying so is the same request."""
+    return {"criterion": request.criterion or CRITERION, "selection": request.selection or SELECTION}
 
 
-def mine(curator: Curator, wish: Wish, tell: Tell) -> Mined:
-    """The model; the same wish of the same analyst is free."""
-    made, epsilon = planned(curator, wish), cost_of(curator, wish.epsilon, "mine")
+def mine(curator: Curator, request: Request, tell: Tell) -> Mined:
+    """The model; the same request of the same analyst is free."""
+    made, epsilon = planned(curator, request), cost_of(curator, request.epsilon, "mine")
 
     def told(share: float) -> None:
-        tell(f"learning a {wish.kind}" if wish.kind != "bayes" else "learning", share)
+        tell(f"learning a {request.kind}" if request.kind != "bayes" else "learning", share)
 
     found = once(
         curator,
         "mine",
-        wish.text,
-        asdict(wish) | {"epsilon": epsilon} | _chosen(wish),
+        request.text,
+        asdict(request) | {"epsilon": epsilon} | _chosen(request),
         made.guarantee,
         lambda engine, random: train(made, engine, random, progress=told).to_json(),
         packed=str.encode,
@@ -113,7 +113,7 @@ def mine(curator: Curator, wish: Wish, tell: Tell) -> Mined:
         plan=made,
         text=found.released,
         epsilon=epsilon,
-        delta=wish.delta,
+        delta=request.delta,
         belief=curator.ledger.belief(analyst=curator.alone),
         sentence=curator.ledger.sentence(analyst=curator.alone),
         entry=found.entry,

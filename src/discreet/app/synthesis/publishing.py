@@ -1,4 +1,4 @@
-"""From a wish to files: rows, certificate, report. What can be refused is refused before anything is charged.
+"""From a request to files: rows, certificate, report. What can be refused is refused before any charge.
 
 A table whose trial breaks a bound is charged, as its counts were read, and is not written; the ledger keeps
 its rows, so that `--force` publishes these and costs nothing more.
@@ -19,7 +19,7 @@ from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.report import write_report
 from discreet.app.publishing.subjects import source_of
 from discreet.app.synthesis.report import certificate, compared, report
-from discreet.app.synthesis.synthesizing import Synthetic, Wish, planned, synthetic
+from discreet.app.synthesis.synthesizing import Request, Synthetic, planned, synthetic
 from discreet.app.synthesis.synthetic_trial import People, try_synthetic
 from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError
@@ -42,7 +42,7 @@ class Made:
 
 def publish(
     policy: Policy,
-    wish: Wish,
+    request: Request,
     output: Path,
     *,
     analyst: str | None,
@@ -57,12 +57,12 @@ def publish(
     require_own_certificate(place)
     _require_people(panel, target, at_most)
     with Curator.under(policy, analyst=analyst, progress=tell) as curator:
-        _require_target(planned(curator, wish), target)
-        table = curator.policy.tables[wish.table]
-        Sources(tables={wish.table: table}, frames={}).require_elsewhere(place)
+        _require_target(planned(curator, request), target)
+        table = curator.policy.tables[request.table]
+        Sources(tables={request.table: table}, frames={}).require_elsewhere(place)
         _require_no_source(curator.policy, output)
         tell("synthesizing")
-        found = synthetic(curator, wish, tell)
+        found = synthetic(curator, request, tell)
         tell("attacking it")
         people = None if panel is None else People.read(found.plan, table, panel)
         trial = try_synthetic(found, table, people, at_most=at_most, promise=curator.promise)

@@ -34,7 +34,7 @@ LEAST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Request:
     """Which table, how well, and for how much: an epsilon, or prior and posterior of a promise of its own."""
 
     table: str
@@ -67,13 +67,13 @@ class Synthetic:
         return np.asarray(self.plan.schema.codes([_plain(column) for column in columns]), np.int64)
 
 
-def _cost(curator: Curator, wish: Wish) -> Real:
+def _cost(curator: Curator, request: Request) -> Real:
     """The epsilon: as given, or what a promise about the same secret allows."""
     secret, group = curator.promise.secret, curator.promise.group
     epsilon = (
-        cost_of(curator, wish.epsilon, "synthesize")
-        if wish.promise is None
-        else Promise(*wish.promise, secret=secret, group=group).epsilon
+        cost_of(curator, request.epsilon, "synthesize")
+        if request.promise is None
+        else Promise(*request.promise, secret=secret, group=group).epsilon
     )
     if epsilon < LEAST:  # its noise would not fit the numbers that marginals are fitted with
         raise RequestError(
@@ -82,37 +82,37 @@ def _cost(curator: Curator, wish: Wish) -> Real:
     return epsilon
 
 
-def planned(curator: Curator, wish: Wish) -> Plan:
+def planned(curator: Curator, request: Request) -> Plan:
     """What would be counted, promised and expected; reads no data."""
-    return _planned(curator, wish)[0]
+    return _planned(curator, request)[0]
 
 
-def _planned(curator: Curator, wish: Wish) -> tuple[Plan, tuple[Entry, ...]]:
+def _planned(curator: Curator, request: Request) -> tuple[Plan, tuple[Entry, ...]]:
     """The plan, and the answers that it agrees with."""
-    epsilon = _cost(curator, wish)
-    budget = Budget.within(epsilon=epsilon, delta=wish.delta, relation=curator.promise.secret)
+    epsilon = _cost(curator, request)
+    budget = Budget.within(epsilon=epsilon, delta=request.delta, relation=curator.promise.secret)
 
     def made(earlier: Sequence[Earlier] = ()) -> Plan:
         return plan(
             curator.policy,
-            wish.table,
+            request.table,
             budget.guarantee,
-            quality=wish.quality,
-            columns=wish.columns,
-            logarithmic=wish.logarithmic,
+            quality=request.quality,
+            columns=request.columns,
+            logarithmic=request.logarithmic,
             earlier=earlier,
         )
 
     first = made()
-    if not wish.earlier:
+    if not request.earlier:
         return first, ()
-    entries = entries_of(curator, first, wish.earlier)
+    entries = entries_of(curator, first, request.earlier)
     return made([earlier_of(curator, first, each) for each in entries]), tuple(entries)
 
 
-def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
+def synthetic(curator: Curator, request: Request, tell: Tell) -> Synthetic:
     """The rows, charged before anything is read."""
-    (made, earlier), epsilon = _planned(curator, wish), _cost(curator, wish)
+    (made, earlier), epsilon = _planned(curator, request), _cost(curator, request)
     agreed = {"earlier": [each.number for each in earlier]}
 
     def work(engine: Engine, random: Randomness) -> pa.Table:
@@ -124,8 +124,8 @@ def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
     found = once(
         curator,
         "synthesize",
-        f"synthesize {wish.table} --quality {wish.quality}",
-        asdict(wish) | {"epsilon": epsilon, "promise": None} | agreed,
+        f"synthesize {request.table} --quality {request.quality}",
+        asdict(request) | {"epsilon": epsilon, "promise": None} | agreed,
         made.guarantee,
         work,
         packed=packed,
@@ -135,7 +135,7 @@ def synthetic(curator: Curator, wish: Wish, tell: Tell) -> Synthetic:
         plan=made,
         table=found.released,
         epsilon=epsilon,
-        delta=wish.delta,
+        delta=request.delta,
         entry=found.entry,
         repeated=found.repeated,
         sentence=curator.ledger.sentence(analyst=curator.alone),

@@ -1,4 +1,7 @@
-"""Objectives of a search, one file each, under one protocol."""
+"""Objectives of a search, one file each, under one protocol: what a release loses, less being better.
+
+Each scores nodes, and bounds the scores of nodes that were not judged, by which a search passes over them.
+"""
 
 from discreet.anonymity.search.objectives.ambiguity import Ambiguity
 from discreet.anonymity.search.objectives.class_size import ClassSize

@@ -1,4 +1,8 @@
-"""Questions about the schema: answered from a catalog that holds the policy's public schema and no data."""
+"""Questions about the schema: answered from a catalog that holds the policy's public schema and no data.
+
+Clients of PostgreSQL ask for tables, columns and types in its own catalog's words: `catalog` has the built-in
+one and the `shadow` of an empty database, the others are what the built-in one is made of.
+"""
 
 from __future__ import annotations
 

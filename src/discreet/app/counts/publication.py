@@ -1,6 +1,6 @@
-"""A job: counts that are planned from a wish, charged once, kept, and published with a certificate.
+"""A publication: counts that are planned from a request, charged once, kept, and certified.
 
-wish → job (no data) → offer: what it would cost and do to belief → make: charged, the same again is free
+request → publication (no data) → offer: what it would cost and do to belief → make: charged, again is free
 → publish: a file and its certificate beside it
 """
 
@@ -29,7 +29,7 @@ ATTACKER = "knows all other records, or takes records as independent"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Job:
+class Publication:
     """What will be counted and released, and what that costs.
 
     `expected` is what is known of it beforehand, for machines and the certificate; `facts` the same in words.
@@ -64,9 +64,9 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What a job would do to belief, and whether what is left allows it."""
+    """What a publication would do to belief, and whether what is left allows it."""
 
-    job: Job
+    publication: Publication
     before: Belief
     after: Belief
     fits: bool
@@ -76,7 +76,7 @@ class Offer:
 class Made:
     """What was released, and what it cost."""
 
-    job: Job
+    publication: Publication
     rows: pa.Table
     belief: Belief
     sentence: str
@@ -92,21 +92,28 @@ def budget_of(
     return spent, Budget.within(epsilon=spent, delta=delta, relation=curator.promise.secret).guarantee
 
 
-def offer(curator: Curator, job: Job) -> Offer:
+def offer(curator: Curator, publication: Publication) -> Offer:
     """Costs nothing, reads no data."""
     spent = curator.ledger.accountant(curator.alone)
-    fits = curator.ledger.fits(curator.analyst, job.guarantee)
-    after = spent.spend(job.guarantee).belief() if fits else spent.belief()
-    return Offer(job=job, before=spent.belief(), after=after, fits=fits)
+    fits = curator.ledger.fits(curator.analyst, publication.guarantee)
+    after = spent.spend(publication.guarantee).belief() if fits else spent.belief()
+    return Offer(publication=publication, before=spent.belief(), after=after, fits=fits)
 
 
-def make(curator: Curator, job: Job) -> Made:
-    """The rows; the same wish of the same analyst is free."""
+def make(curator: Curator, publication: Publication) -> Made:
+    """The rows; the same request of the same analyst is free."""
     found = once(
-        curator, job.verb, job.text, job.terms, job.guarantee, job.work, packed=packed, unpacked=unpacked
+        curator,
+        publication.verb,
+        publication.text,
+        publication.terms,
+        publication.guarantee,
+        publication.work,
+        packed=packed,
+        unpacked=unpacked,
     )
     return Made(
-        job=job,
+        publication=publication,
         rows=found.released,
         belief=curator.ledger.belief(analyst=curator.alone),
         sentence=curator.ledger.sentence(analyst=curator.alone),
@@ -115,13 +122,15 @@ def make(curator: Curator, job: Job) -> Made:
     )
 
 
-def require_place(curator: Curator, job: Job, output: Path | None) -> None:
+def require_place(curator: Curator, publication: Publication, output: Path | None) -> None:
     """Refuse a file that cannot be written, or that is what is read, before anything is charged."""
     if output is None:
         return
     place = Target.of(output)
     require_own_certificate(place)
-    Sources(tables={job.table: curator.policy.tables[job.table]}, frames={}).require_elsewhere(place)
+    Sources(
+        tables={publication.table: curator.policy.tables[publication.table]}, frames={}
+    ).require_elsewhere(place)
 
 
 def publish(made: Made, output: Path | None) -> tuple[Path, ...]:
@@ -131,4 +140,4 @@ def publish(made: Made, output: Path | None) -> tuple[Path, ...]:
     place = Target.of(output)
     with arriving(place) as file, DuckDBPublisher({}, {"rows": made.rows}) as engine:
         engine.write('SELECT * FROM "rows"', file)
-    return output, write_certificate(made.job.certificate, place)
+    return output, write_certificate(made.publication.certificate, place)
