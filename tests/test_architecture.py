@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -50,9 +52,10 @@ def test_every_room_says_in_a_paragraph_what_belongs_there() -> None:
         assert len(said.split()) >= 20, path.relative_to(ROOT)
 
 
-def test_every_file_that_is_named_as_a_step_exists() -> None:
-    named = re.findall(r"`([\w/]+\.(?:py|html|js))`", (ROOT / "ARCHITECTURE.md").read_text())
-    there = {f"/{path.relative_to(ROOT / 'src')}" for path in (ROOT / "src").rglob("*.*")}
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`([\w/]+\.(?:py|html|js))`", (ROOT / page).read_text())
+    there = {f"/{path.relative_to(ROOT)}" for room in ("src", "tests") for path in (ROOT / room).rglob("*.*")}
     assert named
     assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
 
