@@ -21,7 +21,7 @@ import pyarrow as pa
 import scipy
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings, strongest
+from discreet.attacks.attack import Finding, Findings, Stated, strongest
 from discreet.belief.odds import logit, sigmoid
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
@@ -56,19 +56,6 @@ class Victim:
     truth: bool
 
 
-class Named(Protocol):
-    """What every attack says of itself."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def knows(self) -> str: ...
-    @property
-    def learns(self) -> str: ...
-    @property
-    def stopped_by(self) -> str: ...
-
-
 def count(answerer: Answerer, table: str, where: str) -> int | None:
     """One number of rows, or None where it is refused."""
     answer = answerer.ask(f"SELECT COUNT(*) AS n FROM {table} WHERE {where}")
@@ -82,7 +69,7 @@ def count(answerer: Answerer, table: str, where: str) -> int | None:
     return round(found)
 
 
-def require_victims(attack: Named, victims: Sequence[Victim]) -> None:
+def require_victims(attack: Stated, victims: Sequence[Victim]) -> None:
     if not victims:
         raise RequestError(f"{attack.name}: there is nobody to attack.", hint="Name at least one victim.")
 
@@ -98,7 +85,7 @@ def believed(number: int | None, *, answers: int, noise: Noise | None, prior: fl
 
 
 def score(
-    attack: Named,
+    attack: Stated,
     victims: Sequence[Victim],
     posteriors: Sequence[float],
     *,

@@ -12,8 +12,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 Points = tuple[tuple[float, float], ...]
+
+
+class Stated(Protocol):
+    """What every attack says of itself."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def knows(self) -> str: ...
+
+    @property
+    def learns(self) -> str: ...
+
+    @property
+    def stopped_by(self) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True)

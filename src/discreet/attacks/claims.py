@@ -9,34 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Integers
 from discreet.anonymity.recoding import Floats
-from discreet.attacks.attack import Finding, Findings, Points
+from discreet.attacks.attack import Finding, Findings, Points, Stated
 from discreet.attacks.match_sets import MatchSets, Matrix
 
 MOST_VICTIMS = 20
 Holds = Callable[[Integers, Integers], NDArray[np.bool_]]
-
-
-class Stated(Protocol):
-    """What every attack says of itself."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def knows(self) -> str: ...
-
-    @property
-    def learns(self) -> str: ...
-
-    @property
-    def stopped_by(self) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from discreet.attacks.attack import Finding, Findings, Points
-from discreet.attacks.claims import MOST_VICTIMS, Stated
+from discreet.attacks.attack import Finding, Findings, Points, Stated
+from discreet.attacks.claims import MOST_VICTIMS
 from discreet.attacks.nearness import Beliefs, Guesses, beliefs
 from discreet.core.binomial import clopper_pearson
 

@@ -22,8 +22,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from discreet.anonymity.classes import Integers
-from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, Stated, commonest, findings, right_of, said_values
+from discreet.attacks.attack import Findings, Stated
+from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values
 from discreet.attacks.match_sets import MatchSets, Matrix
 from discreet.attacks.two_releases import TwoReleases
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import ceil
 
@@ -15,7 +16,7 @@ from discreet.anonymity.recodings.local import recode_locally
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.anonymity.recodings.weights import by_column
-from discreet.anonymity.search import Found, minimal, recoding_of, search
+from discreet.anonymity.search import Found, Solution, minimal, recoding_of, search
 from discreet.anonymity.search.solution import Progress
 from discreet.app.publishing.counted import Counted, Tell
 from discreet.app.publishing.goals import Method
@@ -43,20 +44,7 @@ def listed(counted: Counted, tell: Tell, *, top: int | None) -> Found:
             "anonymize: generalizations are listed for the method generalize alone.",
             hint="Leave --method, --level and --centre out.",
         )
-    find = minimal if top is None else partial(search, top=top)
-    found = find(
-        counted.tuples,
-        counted.hierarchies,
-        goal.models,
-        suppress=goal.suppress,
-        objective=goal.objective,
-        weights=_weights(counted),
-        seconds=goal.time_limit,
-        progress=_progress(tell),
-    )
-    if found.best is None:
-        raise _none_found(counted, found)
-    return found
+    return _found(minimal if top is None else partial(search, top=top), counted, tell)[0]
 
 
 def levels_of(counted: Counted) -> tuple[int, ...]:
@@ -107,8 +95,16 @@ def _generalized(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
     goal, table = counted.goal, (counted.tuples, counted.hierarchies)
     if goal.levels is not None:
         return recoding_of(*table, levels_of(counted), goal.models), None
-    found = search(
-        *table,
+    found, best = _found(search, counted, tell)
+    return recoding_of(*table, best.levels, goal.models), found
+
+
+def _found(find: Callable[..., Found], counted: Counted, tell: Tell) -> tuple[Found, Solution]:
+    """What a search finds for a goal, and the best of it; there is one, or what could be met is said."""
+    goal = counted.goal
+    found = find(
+        counted.tuples,
+        counted.hierarchies,
         goal.models,
         suppress=goal.suppress,
         objective=goal.objective,
@@ -118,7 +114,7 @@ def _generalized(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
     )
     if found.best is None:
         raise _none_found(counted, found)
-    return recoding_of(*table, found.best.levels, goal.models), found
+    return found, found.best
 
 
 def _weights(counted: Counted) -> list[float] | None:
