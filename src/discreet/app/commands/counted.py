@@ -35,6 +35,7 @@ def run(
     analyst: str | None,
     job_of: Callable[[Curator, Tell], Job],
     *,
+    engine: str | None,
     output: Path | None,
     plan_only: bool,
     as_json: bool,
@@ -44,7 +45,7 @@ def run(
     from discreet.app.counts.job import make, offer, publish, require_place
     from discreet.app.curator import Curator
 
-    with spinner() as tell, Curator.open(policy, analyst=analyst, progress=tell) as curator:
+    with spinner() as tell, Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator:
         job = job_of(curator, tell)
         require_place(curator, job, output)
         offered = offer(curator, job)

@@ -121,7 +121,8 @@ def require_place(curator: Curator, job: Job, output: Path | None) -> None:
         return
     place = Target.of(output)
     require_own_certificate(place)
-    Sources(tables={job.table: curator.policy.tables[job.table]}, frames={}).require_elsewhere(place)
+    tables = {job.table: curator.policy.tables[job.table]}
+    Sources(tables=tables, frames={}, engine=curator.policy.engine).require_elsewhere(place)
 
 
 def publish(made: Made, output: Path | None) -> tuple[Path, ...]:
