@@ -197,7 +197,7 @@ def test_a_table_that_gives_people_away_is_refused_unless_it_is_forced(folder: P
             plan=plan, table=rows, epsilon=1, delta=0, entry=1, repeated=False, sentence="as if released"
         )
         table = curator.policy.tables["people"]
-        both = People.read(plan, table, folder / "others.parquet")
+        both = People.read(plan, table, folder / "others.parquet", "duckdb")
         trial = try_synthetic(leak, table, both, at_most=0.3, promise=curator.promise)
     with pytest.raises(UnmetError, match="--at-most allows at most 30%"):
         trial.refuse()

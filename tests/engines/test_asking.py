@@ -95,18 +95,6 @@ def test_the_command_line_takes_the_address(
     assert json.loads(capsys.readouterr().out)["columns"] == ["n"]
 
 
-def test_what_reads_files_says_so_where_there_are_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    policy = {
-        "engine": "postgresql://nobody@127.0.0.1/x",
-        "tables": {"visits": {"source": "visits", **VISITS}},
-    }
-    (tmp_path / "privacy.yaml").write_text(yaml.safe_dump(policy))
-    assert discreet("attack", str(tmp_path / "privacy.yaml")) == 2
-    assert "tables from files" in capsys.readouterr().err
-
-
 def test_a_duckdb_file_may_be_the_address(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
         connection.register("arriving", ROWS)

@@ -17,6 +17,7 @@ from discreet.app.collect.kinds import Asked, find_clients
 from discreet.app.collect.operators import load_operator
 from discreet.app.engines import opened_over
 from discreet.belief import Promise
+from discreet.local.baskets import Baskets, SelectASize, packed
 from discreet.local.collecting import tallied
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
@@ -204,12 +205,123 @@ def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
     assert found[:3] == found[3:]
 
 
-def test_baskets_are_refused_where_they_cannot_be_looked_up(
+BOUGHT = pa.table(
+    {
+        "who": ["ann", "ann", "ann", "bob", "cid", "cid", "", None, "dot", "eve"],
+        "item": ["milk", "bread", "milk", "tea", "tea", "rum", "milk", "tea", None, "Milk"],
+    }
+)
+SHOP = {
+    "person": "who",
+    "rows_per_person": 9,
+    "columns": {
+        "who": {"role": "identifier"},
+        "item": {"type": "category", "values": ["milk", "bread", "tea"]},
+    },
+}
+BASKETS = ("collect", "randomize", "bought", "--column", "item", "--size", "2", "--json")
+
+
+def shop(engine: str, source: str) -> Path:
+    """A policy over what was bought, with a ledger of its own."""
+    path = Path(f"{engine.partition(':')[0]}.yaml")
+    terms = {"promise": {"prior": "1%", "posterior": "50%"}, "engine": engine, "ledger": f"{path.stem}.db"}
+    path.write_text(yaml.safe_dump({**terms, "tables": {"bought": {"source": source, **SHOP}}}))
+    return path
+
+
+@shows("`collect randomize` of baskets, a row for each item")
+@spark_by_night
+def test_baskets_are_looked_up_alike_and_charged_wherever_they_stand(
+    server: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(BOUGHT, here / "bought.parquet")
+    places = {"duckdb": "bought.parquet", address(server): server.put({"bought": BOUGHT})["bought"]}
+    found = []
+    for engine, source in places.items():
+        path = shop(engine, source)
+        for other in (None, "tea"):
+            asked = Asked(table="bought", policy=path, column="item", size=2, basket="who", other=other)
+            clients = find_clients(asked, None)
+            operator = clients.chosen(Promise(0.01, 0.5))
+            with clients.answers.open(*clients.also) as opened:
+                found.append(sorted(clients.held(operator, opened).ravel().tolist()))
+        assert discreet(*BASKETS, "--basket", "who", "--policy", str(path), "-o", "reports.parquet") == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["clients"], told["entry"]) == (6, 1)
+    milk, bread, tea = 1, 2, 4
+    known = sorted([milk | bread, tea, tea, milk, 0, 0])
+    assert found == [known, sorted([milk | bread, tea, tea, milk, 0, tea])] * 2
+
+
+@shows(
+    "`collect randomize` of baskets that are lists",
+    cannot=dict.fromkeys(("postgresql", "spark"), "name a view with a row for each item"),
+)
+def test_lists_of_items_are_looked_up_wherever_they_stand(
+    server: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists = pa.table({"items": [["milk", "tea"], [], ["bread"]]})
+    columns = {"items": {"type": "category", "values": ["milk", "bread", "tea"]}}
+    source = server.put({"bought": lists})["bought"]
+    terms = {"promise": {"prior": "1%", "posterior": "50%"}, "engine": address(server)}
+    tables = {"bought": {"source": source, "columns": columns}}
+    (here / "privacy.yaml").write_text(yaml.safe_dump({**terms, "tables": tables}))
+    words = ("collect", "randomize", "bought", "--column", "items", "--size", "2", "-o", "out.parquet")
+    assert discreet(*words) == 0
+
+
+def test_lists_of_items_are_refused_where_they_cannot_be_looked_up(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tables = {"answers": {"source": "answers", "columns": DECLARED}}
-    terms = {"engine": "postgresql://nobody@127.0.0.1:1/x", "tables": tables}
-    (here / "privacy.yaml").write_text(yaml.safe_dump(terms))
-    words = ("collect", "randomize", "answers", "--column", "disease", "--size", "2", "-o", "out.parquet")
-    assert discreet(*words, "--promise", "1%:50%") == 2
-    assert "Baskets are randomized from files" in capsys.readouterr().err
+    path = shop("postgresql://nobody@127.0.0.1:1/x", "bought")
+    assert discreet(*BASKETS, "--policy", str(path), "-o", "out.parquet") == 2
+    assert "Lists of items are read from files" in capsys.readouterr().out
+
+
+ITEMS = "{operator: select-a-size, items: 70, size: 3, epsilon: 5}"
+
+
+def full_baskets(clients: int = 400) -> tuple[Baskets, pa.Table]:
+    """Reports of clients most of whom hold the first item, one of the second word, and a third."""
+    Path("items.yaml").write_text(ITEMS)
+    operator, _ = load_operator(Path("items.yaml"))
+    assert isinstance(operator, SelectASize)
+    held = [[0, 65, 3 + client % 5] if client % 4 else [7] for client in range(clients)]
+    reports = operator.send(packed(held, 70), seeded(5))
+    return operator, operator.form.to_arrow(reports)
+
+
+@shows("`collect mine`: frequent itemsets and rules, from reports")
+@spark_by_night
+def test_itemsets_are_mined_alike_wherever_their_reports_stand(
+    server: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operator, table = full_baskets()
+    there, told = server.put({"sent": table})["sent"], ("--support", "20%", "--operator", "items.yaml")
+    found = []
+    for place in ((there, "--engine", address(server)), ("sent", "--engine", in_file({"sent": table}))):
+        assert discreet("collect", "mine", *place, *told, "--json") == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]
+    assert ["0", "65"] in [each["items"] for each in found[0]["itemsets"]]
+    at_hand, pairs = operator.estimate(operator.form.from_arrow(table)), [[0, 65], [3, 64], [1, 2]]
+    with opened_over(address(server), "reports", there) as engine:
+        counted = operator.stored(engine, "reports")
+        assert (counted.each(pairs).supports == at_hand.each(pairs).supports).all()
+
+
+def test_what_holds_no_reports_of_baskets_is_not_mined(
+    server: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = server.put({"other": pa.table({"answer": [1, 2]}), "kary": sent("kary")})
+    Path("items.yaml").write_text(ITEMS)
+
+    def said(table: str, operator: str) -> str:
+        words = (table, "--engine", address(server), "--support", "9%", "--operator", operator)
+        assert discreet("collect", "mine", *words) != 0
+        return " ".join(capsys.readouterr().err.split())
+
+    assert "not laid out as this operator's are" in said(there["other"], "items.yaml")
+    assert "Itemsets are mined from baskets" in said(there["kary"], described("kary"))
+    assert "no such table" in said("nowhere", "items.yaml")

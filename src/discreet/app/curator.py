@@ -89,7 +89,7 @@ class Curator(Closing):
 
         `engine` and `ledger` are addresses of others than the policy names.
         """
-        policy = load(Path(path), engine=engine, ledger=ledger, anywhere=True)
+        policy = load(Path(path), engine=engine, ledger=ledger)
         return cls.under(policy, analyst=analyst, progress=progress, random=random)
 
     @classmethod

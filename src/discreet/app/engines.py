@@ -36,6 +36,15 @@ def opened(policy: Policy, *, progress: Callable[[str], None] | None = None) -> 
     return Spark.open(policy, policy.engine, key)
 
 
+def opener(policy: Policy, *, progress: Callable[[str], None] | None = None) -> Callable[[], Engine]:
+    """What opens engines over the tables of the policy, as many as are wanted, prepared once for all."""
+    if engine_of(policy.engine).scheme == "duckdb":
+        store = prepare(policy, store_folder(policy), progress=progress)
+        return lambda: DuckDB.open(store)
+    opened(policy, progress=progress).close()  # what is wrong is told at once, and a store is written now
+    return lambda: opened(policy)
+
+
 def opened_over(address: str, name: str, source: str) -> Engine:
     """An engine over one table as it is, without a policy: for rows that may be counted as they stand.
 

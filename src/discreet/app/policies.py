@@ -52,13 +52,8 @@ class Blank(NamedTuple):
     what: str
 
 
-def load(
-    path: Path, *, engine: str | None = None, ledger: str | None = None, anywhere: bool = False
-) -> Policy:
-    """The policy of a file; paths are absolute. `engine` and `ledger` stand in place of what it names.
-
-    `anywhere` is for what counts wherever the tables are; everything else reads files.
-    """
+def load(path: Path, *, engine: str | None = None, ledger: str | None = None) -> Policy:
+    """The policy of a file; paths are absolute. `engine` and `ledger` stand in place of what it names."""
     document = read(path)
     if not isinstance(document.tree, dict):
         raise RequestError(
@@ -77,12 +72,6 @@ def load(
         policy = policy.model_copy(update={"engine": engine_address(engine)})
     if ledger is not None:
         policy = policy.model_copy(update={"ledger": ledger})
-    scheme = engine_of(policy.engine).scheme
-    if scheme != "duckdb" and not anywhere:
-        raise RequestError(
-            f"This reads tables from files, and those of the policy are in {scheme}.",
-            hint="Give it an extract: a policy with engine: duckdb, and files as sources.",
-        )
     return _anchored(policy, path.absolute().parent)
 
 

@@ -236,7 +236,7 @@ def _prepared(session: Any, frame: Any, place: str) -> Any:
 
     mark = f"{place}{WHOLE}"
     try:
-        session.read.parquet(mark)
+        session.read.parquet(mark).schema  # noqa: B018  a path is looked up only when it is used
     except PySparkException:
         frame.write.mode("overwrite").parquet(place)
         session.range(1).coalesce(1).write.mode("overwrite").parquet(mark)

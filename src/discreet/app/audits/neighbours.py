@@ -73,7 +73,13 @@ def written(policy: Policy, rows: Rows, folder: Path) -> Policy:
         )
         tables[name] = table.model_copy(update={"source": str(path)})
     return policy.model_copy(
-        update={"tables": tables, "ledger": ":memory:", "store": ":memory:", "analysts": {}}
+        update={
+            "engine": "duckdb",
+            "tables": tables,
+            "ledger": ":memory:",
+            "store": ":memory:",
+            "analysts": {},
+        }
     )
 
 

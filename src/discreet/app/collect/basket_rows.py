@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from discreet.app.addresses import engine_of
 from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers, having, require_one_row_each
@@ -20,7 +21,8 @@ from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.engines.connection import quoted
 from discreet.local import BASKETS
-from discreet.local.baskets import design_baskets, packed
+from discreet.local.baskets import design_baskets
+from discreet.local.baskets.packing import of_pairs
 from discreet.local.operator import Operator
 from discreet.mechanisms import named
 from discreet.mechanisms.sampling import Words
@@ -64,23 +66,27 @@ class BasketRows:
         found = publisher.count(self._sql(), {DOMAIN: codes}).secret
         if self.answers.policy is None:
             self._require_known(found)
-        return packed(found["codes"].combine_chunks(), len(self.values))
+        return _packed(found, len(self.values))
 
     def _sql(self) -> str:
         text = self.answers.read_as_declared("item")
         kept = "" if self.answers.policy is None else "WHERE basket IS NOT NULL"
-        spare = "NULL" if self.other is None else str(self.values.index(self.other))
-        # an item that is missing has no code, and is not counted among those that are outside
         looked_up = (
-            f"SELECT basket, item IS NOT NULL AS given, "
-            f"COALESCE(d.code, CASE WHEN item IS NULL THEN NULL ELSE {spare} END) AS code "
-            f"FROM ({self._rows()}) LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text}"
+            f"SELECT basket, item IS NOT NULL AS given, {self._code} AS code "
+            f"FROM ({self._rows()}) AS bought LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text}"
         )
         return (
-            "SELECT COALESCE(list(DISTINCT code) FILTER (WHERE code IS NOT NULL), []) AS codes, "
-            "COUNT(*) FILTER (WHERE given AND code IS NULL) AS strange, "
-            f"COUNT(*) FILTER (WHERE basket IS NULL) AS lost FROM ({looked_up}) {kept} GROUP BY basket"
+            "SELECT DISTINCT dense_rank() OVER (ORDER BY basket) AS basket, code, "
+            "given AND code IS NULL AS strange, basket IS NULL AS lost "
+            f"FROM ({looked_up}) AS looked_up {kept}"
         )
+
+    @property
+    def _code(self) -> str:
+        """An item that is missing has no code, whatever stands for those that are not listed."""
+        if self.other is None:
+            return "d.code"
+        return f"COALESCE(d.code, CASE WHEN item IS NOT NULL THEN {self.values.index(self.other)} END)"
 
     def _rows(self) -> str:
         """Rows of basket and item; a list without items is a row without one."""
@@ -94,7 +100,7 @@ class BasketRows:
     def _require_known(self, found: pa.Table) -> None:
         if found.num_rows == 0:
             raise DataError("There is no basket.", hint="Name a file that has some.")
-        strange, lost = (sum(found[name].to_pylist()) for name in ("strange", "lost"))
+        strange, lost = (pc.any(found[name]).as_py() for name in ("strange", "lost"))
         if lost:
             raise DataError("Some rows do not say which basket they are of.", hint="Leave them out.")
         if strange:
@@ -104,16 +110,24 @@ class BasketRows:
             )
 
 
+def _packed(found: pa.Table, items: int) -> Words:
+    """Rows of bits from pairs of basket and code; a basket without items has a pair without a code."""
+    baskets = found["basket"].to_numpy() - 1
+    held = pc.is_valid(found["code"]).to_numpy()
+    codes = pc.drop_null(found["code"]).to_numpy()
+    return of_pairs(baskets[held], codes, int(baskets.max(initial=-1)) + 1, items)
+
+
 def find_baskets(
     answers: Answers, values: tuple[str, ...], size: int, basket: str | None, other: str | None
 ) -> BasketRows:
     """The baskets that a command line names."""
-    if engine_of(answers.engine).scheme != "duckdb":
-        raise RequestError(
-            f"Baskets are randomized from files, and {answers.name} is elsewhere.",
-            hint="Give it an extract: a policy with engine: duckdb, and a file as source.",
-        )
     if basket is None:
+        if engine_of(answers.engine).scheme != "duckdb":
+            raise RequestError(
+                f"Lists of items are read from files, and {answers.name} is elsewhere.",
+                hint="Name a table, or a view, with a row for each item, and its basket: --basket COLUMN.",
+            )
         require_one_row_each(answers)
         _require_lists(answers)
     elif answers.policy is None:

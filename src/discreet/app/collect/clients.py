@@ -119,7 +119,7 @@ class Clients(Protocol):
 def find_answers(table: str, column: str, policy: Path | None, engine: str | None = None) -> Answers:
     """The answers that a command line names."""
     place = policy or (POLICY if POLICY.is_file() else None)
-    declared = None if place is None else load(place, engine=engine, anywhere=True)
+    declared = None if place is None else load(place, engine=engine)
     name = _in_policy(table, declared)
     if name is not None and declared is not None:
         return _of_policy(declared, name, column)

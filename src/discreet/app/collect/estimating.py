@@ -69,12 +69,12 @@ def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[
 
 def estimate_in(address: str, table: str, operator: Path | None, confidence: float) -> list[Estimated]:
     """From a table, or a path, of an engine."""
-    description = _describe_in(address, table, operator)
+    description = describe_in(address, table, operator)
     with opened_over(address, TABLE, table) as engine:
         return [estimate_table(description, engine, TABLE, confidence)]
 
 
-def _describe_in(address: str, table: str, operator: Path | None) -> Description:
+def describe_in(address: str, table: str, operator: Path | None) -> Description:
     """What is told of a table; a file that the engine reads may tell it by itself."""
     path = Path(table)
     if operator is None and engine_of(address).reads_files and path.is_file():
@@ -154,11 +154,11 @@ def _tallied(operator: Operator, engine: Engine, table: str) -> Counts:
 def supports_of(description: Description, engine: Engine) -> Supports:
     """What the baskets of a table tell of itemsets, for as long as the engine is open."""
     operator = cast("Baskets", description.operator)
-    clients = tallied(operator, engine, TABLE).clients
-    if clients == 0:
+    counts = _tallied(operator, engine, TABLE)
+    if counts.clients == 0:
         raise _none()
-    if clients * operator.form.words > MOST_WORDS:
-        return operator.stored(engine, TABLE)
+    if counts.clients * operator.form.words > MOST_WORDS:
+        return operator.stored(engine, TABLE, counts)
     names = ", ".join(f"w{word}" for word in range(operator.form.words))
     table = engine.count(f"SELECT {names} FROM {TABLE}").secret
     return operator.estimate(operator.form.from_arrow(table))

@@ -1,12 +1,14 @@
-"""Mining reports of baskets: frequent itemsets and rules, under the names of their items."""
+"""Mining reports of baskets, wherever they stand: frequent itemsets and rules, under their items' names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.app.collect.estimating import TABLE, describe, supports_of
+from discreet.app.collect.estimating import TABLE, describe, describe_in, supports_of
 from discreet.app.collect.report_files import Description
+from discreet.app.engines import opened_over
+from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.engines.duckdb import DuckDB
 from discreet.local import BASKETS
@@ -41,14 +43,29 @@ class Found:
 
 def mine_file(path: Path, operator: Path | None, wanted: Wanted) -> Found:
     """From a file of reports."""
-    description = describe(path, operator)
+    description = _of_baskets(describe(path, operator))
+    with DuckDB({TABLE: path}) as engine:
+        return _mined(description, engine, wanted)
+
+
+def mine_in(address: str, table: str, operator: Path | None, wanted: Wanted) -> Found:
+    """From a table, or a path, of an engine."""
+    description = _of_baskets(describe_in(address, table, operator))
+    with opened_over(address, TABLE, table) as engine:
+        return _mined(description, engine, wanted)
+
+
+def _of_baskets(description: Description) -> Description:
     if not isinstance(description.operator, BASKETS):
         raise RequestError(
             f"Itemsets are mined from baskets; these are reports of {named(type(description.operator))}.",
             hint="Use discreet collect estimate.",
         )
-    with DuckDB({TABLE: path}) as engine:
-        supports = supports_of(description, engine)
-        mined = frequent(supports, wanted.support, longest=wanted.longest, confidence=wanted.confidence)
-        found = rules(supports, mined, wanted.strength)
+    return description
+
+
+def _mined(description: Description, engine: Engine, wanted: Wanted) -> Found:
+    supports = supports_of(description, engine)
+    mined = frequent(supports, wanted.support, longest=wanted.longest, confidence=wanted.confidence)
+    found = rules(supports, mined, wanted.strength)
     return Found(description=description, wanted=wanted, clients=supports.clients, mined=mined, rules=found)

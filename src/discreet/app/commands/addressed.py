@@ -1,4 +1,4 @@
-"""`--ledger`, which means the same wherever it is given."""
+"""`--engine` and `--ledger`, which mean the same wherever they are given."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from typing import Annotated
 
 import typer
 
+EngineAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ADDRESS",
+        help="Where the rows are, instead of the policy's: duckdb, postgresql://…, spark:local.",
+    ),
+]
 LedgerAddress = Annotated[
     str | None,
     typer.Option(

@@ -11,7 +11,7 @@ from typing import Annotated, TypedDict
 import typer
 
 from discreet.app import ask_view
-from discreet.app.commands.addressed import LedgerAddress
+from discreet.app.commands.addressed import EngineAddress, LedgerAddress
 from discreet.app.commands.progress import spinner
 from discreet.app.curator import Curator
 from discreet.app.terminal import Console
@@ -21,12 +21,6 @@ from discreet.core.numbers import parse_number, parse_probability
 Sql = Annotated[str, typer.Argument(help="The question, as SQL.")]
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
 Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
-EngineAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--engine", help="Where the rows are, instead of the policy's: duckdb, postgresql://…, spark:local."
-    ),
-]
 Epsilon = Annotated[str | None, typer.Option(help="What the question may cost.")]
 Share = Annotated[str | None, typer.Option(help="Instead: a share of the promise, such as 5%.")]
 Within = Annotated[

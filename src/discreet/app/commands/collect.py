@@ -15,6 +15,12 @@ from discreet.core.numbers import parse_probability
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 Typed = str | None
+CountedIn = Annotated[
+    Typed,
+    typer.Option(
+        "--engine", help="Where the reports are counted: duckdb:///FILE, postgresql://…, spark:local."
+    ),
+]
 
 app = typer.Typer(
     help="Randomize answers at their source; learn their distribution.",
@@ -92,10 +98,7 @@ def run_estimate(
     operator: Annotated[
         Path | None, typer.Option(help="An OPERATOR.yaml, for files and tables that do not carry theirs.")
     ] = None,
-    engine: Annotated[
-        Typed,
-        typer.Option(help="Where the reports are counted: duckdb:///FILE, postgresql://…, spark:local."),
-    ] = None,
+    engine: CountedIn = None,
     question: Annotated[Typed, typer.Option(help="One question of a survey; all by default.")] = None,
     confidence: Annotated[str, typer.Option(help="Of each interval.")] = "95%",
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
@@ -129,7 +132,9 @@ def run_estimate(
 
 @app.command("mine", short_help="Frequent itemsets and rules, from reports.")
 def run_mine(
-    reports: Annotated[Path, typer.Argument(help="Reports of baskets: a .parquet file.")],
+    reports: Annotated[
+        str, typer.Argument(help="Reports of baskets: a .parquet file, or a table of --engine.")
+    ],
     support: Annotated[
         str, typer.Option(help="Itemsets of at least this share of the baskets are frequent.")
     ],
@@ -138,13 +143,15 @@ def run_mine(
     ] = "50%",
     longest: Annotated[int, typer.Option(help="The most items of an itemset.", min=1)] = 3,
     operator: Annotated[
-        Path | None, typer.Option(help="An OPERATOR.yaml, for files that do not carry theirs.")
+        Path | None, typer.Option(help="An OPERATOR.yaml, for files and tables that do not carry theirs.")
     ] = None,
+    engine: CountedIn = None,
     confidence: Annotated[str, typer.Option(help="That all that is found is so.")] = "95%",
     as_json: Json = False,
 ) -> None:
     """Frequent itemsets and the rules among them, from reports of baskets: what chance does not explain."""
     from discreet.app.collect import basket_views, mining
+    from discreet.app.policies import engine_address
 
     wanted = mining.Wanted(
         support=parse_probability("--support", support),
@@ -154,7 +161,10 @@ def run_mine(
     )
     with spinner() as tell:
         tell("counting itemsets")
-        found = mining.mine_file(reports, operator, wanted)
+        if engine is None:
+            found = mining.mine_file(Path(reports), operator, wanted)
+        else:
+            found = mining.mine_in(engine_address(engine), reports, operator, wanted)
     if as_json:
         print(json.dumps(basket_views.mined_object(found)))
     else:

@@ -35,6 +35,7 @@ def run(
     analyst: str | None,
     publication_of: Callable[[Curator, Tell], Publication],
     *,
+    engine: str | None,
     output: Path | None,
     plan_only: bool,
     as_json: bool,
@@ -44,7 +45,7 @@ def run(
     from discreet.app.counts.publication import make, offer, publish, require_place
     from discreet.app.curator import Curator
 
-    with spinner() as tell, Curator.open(policy, analyst=analyst, progress=tell) as curator:
+    with spinner() as tell, Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator:
         publication = publication_of(curator, tell)
         require_place(curator, publication, output)
         offered = offer(curator, publication)

@@ -11,12 +11,15 @@ import typer
 from discreet.anonymity.hierarchies import as_csv
 from discreet.anonymity.hierarchies.export import rows
 from discreet.anonymity.hierarchies.in_sql import as_sql
+from discreet.app.commands.addressed import EngineAddress
 from discreet.app.hierarchy_view import show
 from discreet.app.policies import load
+from discreet.app.publishers import publisher
 from discreet.app.shown_hierarchy import Shown, find
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
-from discreet.engines.distinct import distinct
+from discreet.core.policy import Table
+from discreet.engines.connection import quoted
 
 
 def run(
@@ -24,6 +27,7 @@ def run(
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = Path(
         "privacy.yaml"
     ),
+    engine: EngineAddress = None,
     uncovered: Annotated[
         bool, typer.Option("--uncovered", help="Read the data: list the values that it lacks.")
     ] = False,
@@ -34,9 +38,10 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Show how a column is made coarser; export it; list values that it does not cover."""
-    shown = find(load(policy), name)
+    terms = load(policy, engine=engine)
+    shown = find(terms, name)
     if uncovered:
-        _tell_uncovered(shown, as_json=as_json)
+        _tell_uncovered(shown, terms.engine, as_json=as_json)
     elif as_json:
         print(json.dumps(as_object(shown)))
     elif as_text:
@@ -80,13 +85,13 @@ def _refuse_unlisted(shown: Shown) -> None:
         )
 
 
-def _tell_uncovered(shown: Shown, *, as_json: bool) -> None:
+def _tell_uncovered(shown: Shown, address: str, *, as_json: bool) -> None:
     if shown.table is None or shown.column is None or shown.facts is None:
         raise RequestError(
             f"hierarchy: no column of the policy has the hierarchy {shown.spec.name}.",
             hint="Name a column, or TABLE.COLUMN.",
         )
-    values = distinct(shown.table, shown.facts, shown.column)
+    values = _values(shown.table, shown.facts, shown.column, address)
     missing = any(not value for value in values) and bool(shown.spec.uncovered([""]))
     lacking = shown.spec.uncovered([value for value in values if value])
     if as_json:
@@ -98,3 +103,12 @@ def _tell_uncovered(shown: Shown, *, as_json: bool) -> None:
     Console(stderr=True, soft_wrap=True).print(
         f"{len(lacking)} of {len(values)} values are not covered{end}.", markup=False, highlight=False
     )
+
+
+def _values(name: str, table: Table, column: str, address: str) -> list[str | None]:
+    """What the column has, as text and in its order; None where a value is missing."""
+    rows = table.model_copy(update={"columns": {column: table.columns[column]}, "links": {}, "person": "row"})
+    with publisher(address, {name: rows}) as engine:
+        text = f"SELECT DISTINCT CAST({quoted(column)} AS VARCHAR) AS v FROM {quoted(name)}"
+        found = engine.count(text).secret["v"].to_pylist()
+    return sorted(found, key=lambda value: (value is None, value or ""))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands import counted
+from discreet.app.commands.addressed import EngineAddress
 from discreet.app.commands.counted import POLICY
 from discreet.app.listed import listed
 from discreet.core.numbers import parse_number, parse_probability
@@ -20,6 +21,7 @@ def run(
     largest: Annotated[int, typer.Option(help="How many items a set has at most.")] = 3,
     policy: counted.PolicyFile = POLICY,
     analyst: counted.Analyst = None,
+    engine: EngineAddress = None,
     epsilon: counted.Epsilon = None,
     delta: counted.Delta = "0",
     output: counted.Output = None,
@@ -42,6 +44,7 @@ def run(
         policy,
         analyst,
         lambda curator, _: publication(curator, request),
+        engine=engine,
         output=output,
         plan_only=plan,
         as_json=as_json,

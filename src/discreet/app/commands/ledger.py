@@ -37,7 +37,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """What was spent, what is left, and what an attacker may now believe."""
-    with looked_into(load(policy, ledger=address, anywhere=True)) as ledger:
+    with looked_into(load(policy, ledger=address)) as ledger:
         ledger.verify()
         if clear is not None:
             ledger.clear(clear)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.app.commands.addressed import EngineAddress
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
 from discreet.app.terminal import Console
@@ -15,14 +16,6 @@ from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
 
 POLICY = Path("privacy.yaml")
-
-
-EngineAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--engine", help="Where the rows are, instead of the policy's: postgresql://…, spark:local."
-    ),
-]
 
 
 def run(

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.app.commands.addressed import LedgerAddress
+from discreet.app.commands.addressed import EngineAddress, LedgerAddress
 from discreet.app.commands.progress import spinner
 from discreet.app.policies import load
 from discreet.app.sample import write, write_policy
@@ -41,6 +41,7 @@ def run(
     ] = "127.0.0.1",
     http: Annotated[int, typer.Option(help="The port of the HTTP door; 0 for any.")] = 8000,
     postgres: Annotated[int, typer.Option(help="The port of the PostgreSQL door; 0 for any.")] = 5433,
+    engine: EngineAddress = None,
     ledger: LedgerAddress = None,
     catalog: Annotated[
         str | None,
@@ -63,7 +64,7 @@ def run(
     require_positive("serve", "slack", slack)
     with spinner() as tell:
         place = policy or _sample(tell)
-        terms = load(place, ledger=ledger)
+        terms = load(place, engine=engine, ledger=ledger)
         deadlines = Deadlines(policy=terms, slack=slack) if padding else None
         curators = Curators.under(terms, deadlines=deadlines, progress=tell)
     with (

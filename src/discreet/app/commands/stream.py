@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands import counted
+from discreet.app.commands.addressed import EngineAddress
 from discreet.app.commands.counted import POLICY
 from discreet.app.listed import listed
 from discreet.core.errors import RequestError
@@ -25,6 +26,7 @@ def run(
     updates: Annotated[int | None, typer.Option(help="How many answers may be counted anew.")] = None,
     policy: counted.PolicyFile = POLICY,
     analyst: counted.Analyst = None,
+    engine: EngineAddress = None,
     epsilon: counted.Epsilon = None,
     delta: counted.Delta = "0",
     output: counted.Output = None,
@@ -48,6 +50,7 @@ def run(
         policy,
         analyst,
         lambda curator, tell: publication(curator, request, texts, tell),
+        engine=engine,
         output=output,
         plan_only=plan,
         as_json=as_json,

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, cast
 import typer
 
 from discreet.app.collect.yaml_files import parse_promise
+from discreet.app.commands.addressed import EngineAddress
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
 from discreet.app.policies import load
@@ -26,6 +27,7 @@ def run(
     ],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = POLICY,
     analyst: Annotated[str | None, typer.Option(help="Whose share it is charged to.")] = None,
+    engine: EngineAddress = None,
     epsilon: Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")] = None,
     promise: Annotated[
         str | None, typer.Option(help="Instead of --epsilon: what it alone may do to a belief, as 1%:2%.")
@@ -72,7 +74,7 @@ def run(
     )
     with spinner() as tell:
         made = publishing.publish(
-            load(policy, anywhere=True),
+            load(policy, engine=engine),
             request,
             output,
             analyst=analyst,

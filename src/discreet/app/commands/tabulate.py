@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands import counted
+from discreet.app.commands.addressed import EngineAddress
 from discreet.app.commands.counted import POLICY
 from discreet.app.listed import listed
 from discreet.core.numbers import parse_number
@@ -26,6 +27,7 @@ def run(
     log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
     policy: counted.PolicyFile = POLICY,
     analyst: counted.Analyst = None,
+    engine: EngineAddress = None,
     epsilon: counted.Epsilon = None,
     delta: counted.Delta = "0",
     output: counted.Output = None,
@@ -51,6 +53,7 @@ def run(
         policy,
         analyst,
         lambda curator, _: publication(curator, request),
+        engine=engine,
         output=output,
         plan_only=plan,
         as_json=as_json,

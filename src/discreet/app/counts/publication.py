@@ -128,9 +128,8 @@ def require_place(curator: Curator, publication: Publication, output: Path | Non
         return
     place = Target.of(output)
     require_own_certificate(place)
-    Sources(
-        tables={publication.table: curator.policy.tables[publication.table]}, frames={}
-    ).require_elsewhere(place)
+    tables = {publication.table: curator.policy.tables[publication.table]}
+    Sources(tables=tables, frames={}, engine=curator.policy.engine).require_elsewhere(place)
 
 
 def publish(made: Made, output: Path | None) -> tuple[Path, ...]:

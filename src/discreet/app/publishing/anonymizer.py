@@ -144,7 +144,7 @@ def _read(policy: object) -> Policy:
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, str | Path):
-        return load(Path(policy), anywhere=True)
+        return load(Path(policy))
     raise RequestError(
         "anonymize: a policy is a file, or what discreet.app.policies.load reads from one.",
         hint="Write it to privacy.yaml, and name that.",

@@ -56,5 +56,5 @@ def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
 
     if policy is None:
         return engine_of(engine_address(engine or "")).scheme != "duckdb"
-    terms = load(policy, engine=engine, anywhere=True)
+    terms = load(policy, engine=engine)
     return table in terms.tables or engine_of(terms.engine).scheme != "duckdb"

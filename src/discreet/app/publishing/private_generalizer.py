@@ -64,7 +64,7 @@ class PrivateGeneralizer:
         random: Randomness | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.policy = policy if isinstance(policy, Policy) else load(Path(policy), anywhere=True)
+        self.policy = policy if isinstance(policy, Policy) else load(Path(policy))
         self.mechanism = for_guarantee(epsilon=epsilon, delta=delta)
         self._levels, self._analyst = dict(levels or {}), analyst
         self._random, self._tell = random or Randomness(), progress or (lambda _: None)

@@ -60,7 +60,7 @@ def resolve(wanted: Wanted) -> Named:
     """The table that was meant."""
     policy = None
     if wanted.policy is not None:
-        policy = load(wanted.policy, engine=wanted.engine, anywhere=True)
+        policy = load(wanted.policy, engine=wanted.engine)
     engine = engine_in(policy, wanted.engine)
     remarks: tuple[str, ...] = ()
     if policy is not None and wanted.table in policy.tables:

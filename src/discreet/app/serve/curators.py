@@ -18,24 +18,27 @@ from discreet.app import fault_log
 from discreet.app.answers import Answer
 from discreet.app.books import asking, opened
 from discreet.app.curator import Curator
-from discreet.app.engines import store_folder
+from discreet.app.engines import opener
 from discreet.app.proposals import Proposal
 from discreet.app.serve.deadlines import Deadlines
 from discreet.core.closing import Closing
+from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import PreparedStore, prepare
 
 
 class Curators(Closing):
     """Hands out curators; a context manager that closes them all."""
 
     def __init__(
-        self, policy: Policy, ledger: Ledger, store: PreparedStore, deadlines: Deadlines | None = None
+        self,
+        policy: Policy,
+        ledger: Ledger,
+        engine: Callable[[], Engine],
+        deadlines: Deadlines | None = None,
     ) -> None:
         self.policy, self.ledger, self.deadlines = policy, ledger, deadlines
-        self._store = store
+        self._open_engine = engine
         self._made: dict[str, Curator] = {}
         self._turns: dict[str, threading.Lock] = {}
         self._making = threading.Lock()
@@ -52,27 +55,27 @@ class Curators(Closing):
         ledger = opened(policy)
         try:
             with fault_log.kept(policy.ledger):
-                store = prepare(policy, store_folder(policy), progress=progress)
+                engine = opener(policy, progress=progress)
         except BaseException:
             ledger.close()
             raise
-        return cls(policy, ledger, store, deadlines)
+        return cls(policy, ledger, engine, deadlines)
 
     def of(self, analyst: str) -> Curator:
         """The curator of one analyst: what it plans is free, and needs no turn."""
         with self._making:
             if analyst not in self._made:
-                who, engine = asking(self.policy, analyst), DuckDB.open(self._store)
+                who, engine = asking(self.policy, analyst), self._open_engine()
                 self._turns[analyst] = threading.Lock()
                 self._made[analyst] = Curator(self.policy, ledger=self.ledger, engine=engine, analyst=who)
             return self._made[analyst]
 
-    def engine(self) -> DuckDB:
-        """One more engine over the same store, for what the custodian looks at; its taker closes it.
+    def engine(self) -> Engine:
+        """One more engine over the same tables, for what the custodian looks at; its taker closes it.
 
         No analyst waits for it, so that none can tell how long it took.
         """
-        return DuckDB.open(self._store)
+        return self._open_engine()
 
     @contextmanager
     def turn(self, analyst: str) -> Iterator[Curator]:

@@ -1,8 +1,8 @@
 """When an answer leaves: a time that plan and policy fix, so that how long the engine took tells nothing.
 
 Class       The time is estimated from what is declared (rows of the tables, groups, joins, values that are
-            picked) and rounded up to a power of two of the shortest one: coarse, and the same for every data.
-            A table that declares no number of rows is taken to have a million.
+            picked) and the engine's pace, and rounded up to a power of two of the shortest one: coarse, and
+            the same for every data. A table that declares no number of rows is taken to have a million.
 Early       An answer that is ready waits. So does a fault.
 Late        An overrun is a fault: the answer is withheld, the charge stays, the analyst is suspended, as its
             lateness might tell of the data. The way out is the custodian's: a larger `slack`.
@@ -16,17 +16,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from discreet.app.addresses import engine_of
 from discreet.core.errors import EngineFault
 from discreet.core.policy import Policy
 from discreet.sql.plan import Plan
 from discreet.sql.tree import scans
 
-SHORTEST = 0.25
 ASSUMED_ROWS = 1_000_000
-SECONDS_A_ROW = 2e-7
-SECONDS_A_GROUP = 2e-5
 SETTLING = 0.1
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Seconds that an engine takes: the least, for a row and for a group; `in_place` for rows unprepared."""
+
+    shortest: float
+    row: float
+    group: float
+    in_place: float = 0.0
+
+
+PACES = {
+    "duckdb": Pace(shortest=0.25, row=2e-7, group=2e-5),
+    "postgresql": Pace(shortest=0.5, row=2e-6, group=5e-5, in_place=1e-5),
+}
+SPARK = Pace(shortest=8.0, row=4e-6, group=1e-4, in_place=1e-5)
 
 
 class Overrun(Exception):  # noqa: N818  (it becomes a fault)
@@ -46,8 +61,10 @@ class Deadlines:
         rows = sum(self.policy.tables[each.table].rows or ASSUMED_ROWS for each in tables)
         passes = len(tables) + len(plan.counted)
         groups = plan.groups or (1 if not plan.question.keys else ASSUMED_ROWS // 10)
-        estimate = rows * passes * SECONDS_A_ROW + groups * (1 + len(plan.outputs)) * SECONDS_A_GROUP
-        shortest = SHORTEST
+        pace = PACES.get(engine_of(self.policy.engine).scheme, SPARK)
+        a_row = pace.row if self.policy.store else pace.in_place or pace.row
+        estimate = rows * passes * a_row + groups * (1 + len(plan.outputs)) * pace.group
+        shortest = pace.shortest
         while shortest < estimate:
             shortest *= 2
         return shortest * self.slack

@@ -59,12 +59,13 @@ def publish(
     with Curator.under(policy, analyst=analyst, progress=tell) as curator:
         _require_target(planned(curator, request), target)
         table = curator.policy.tables[request.table]
-        Sources(tables={request.table: table}, frames={}).require_elsewhere(place)
+        address = curator.policy.engine
+        Sources(tables={request.table: table}, frames={}, engine=address).require_elsewhere(place)
         _require_no_source(curator.policy, output)
         tell("synthesizing")
         found = synthetic(curator, request, tell)
         tell("attacking it")
-        people = None if panel is None else People.read(found.plan, table, panel)
+        people = None if panel is None else People.read(found.plan, table, panel, address)
         trial = try_synthetic(found, table, people, at_most=at_most, promise=curator.promise)
         trial.refuse(forced=force)
         tell("comparing it with the table")

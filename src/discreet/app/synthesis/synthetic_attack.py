@@ -44,7 +44,9 @@ def attack_synthetic(request: Request, tell: Tell) -> tuple[Trial, Policy | None
                 f"attack: {name} is not in all three tables.", hint=f"They share {', '.join(kinds)}."
             )
     tell("reading the tables")
-    rows, people, others = (rows_of(each, list(kinds)) for each in (made, original, panel))
+    address = "duckdb" if policy is None or request.original is not None else policy.engine
+    rows, others = (rows_of(each, list(kinds)) for each in (made, panel))
+    people = rows_of(original, list(kinds), address)
     tell("attacking")
     runs = swept(rows, People(original=people, panel=others), kinds, request.sensitive_names)
     trial = Trial(

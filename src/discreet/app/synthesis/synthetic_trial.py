@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from discreet.app.publishers import publisher
 from discreet.app.synthesis.synthesizing import Synthetic
 from discreet.app.trials.release_trial import stated
 from discreet.app.trials.skipping import others_than
@@ -23,7 +24,6 @@ from discreet.attacks.synthetic_release import compare
 from discreet.belief import Promise
 from discreet.core.policy import Kind, Table
 from discreet.engines.connection import quoted
-from discreet.engines.publishing import DuckDBPublisher
 from discreet.mining.synthesis import Plan
 
 FITTING = (SinglingOut, Linkability, AttributeInference)
@@ -47,11 +47,11 @@ class People:
     panel: pa.Table = field(repr=False)
 
     @classmethod
-    def read(cls, plan: Plan, table: Table, panel: Path) -> People:
-        """The columns that are synthesized, of both."""
+    def read(cls, plan: Plan, table: Table, panel: Path, address: str) -> People:
+        """The columns that are synthesized, of both: the table's from its engine, the panel's from a file."""
         names = [each.name for each in plan.schema.attributes]
         others = table.model_copy(update={"source": str(panel)})
-        return cls(original=rows_of(table, names), panel=rows_of(others, names))
+        return cls(original=rows_of(table, names, address), panel=rows_of(others, names))
 
 
 def try_synthetic(
@@ -84,7 +84,7 @@ def swept(
     return tuple(Run(findings=findings) for findings in sweep(release, secrets=secrets))
 
 
-def rows_of(table: Table, names: Sequence[str]) -> pa.Table:
+def rows_of(table: Table, names: Sequence[str], address: str = "duckdb") -> pa.Table:
     """Some columns of a table as it is."""
-    with DuckDBPublisher({"rows": table}) as engine:
+    with publisher(address, {"rows": table}) as engine:
         return engine.count(f"SELECT {', '.join(map(quoted, names))} FROM {quoted('rows')}").secret

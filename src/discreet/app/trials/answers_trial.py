@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from discreet.accounting.storage import MEMORY
+from discreet.app.engines import opened
 from discreet.app.policies import load, promise_of
+from discreet.app.publishers import publisher
 from discreet.app.trials.bounds import Bound, of_promise
 from discreet.app.trials.curator_attacks import ON_ANSWERS, PEOPLE, Asking, attack_curator
 from discreet.app.trials.request import Request
@@ -16,13 +19,9 @@ from discreet.belief import Promise
 from discreet.belief.wording import percent
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.publishing import DuckDBPublisher
-from discreet.engines.store import prepare
 
 ROUNDING = 1 + 1e-9
 EVEN = 0.5
-MEMORY = ":memory:"
 VICTIMS = 20
 
 Tell = Callable[[str], None]
@@ -30,21 +29,21 @@ Tell = Callable[[str], None]
 
 def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
     """Every attack that fits something which answers: its policy is what was named."""
-    policy = load(Path(request.release))
+    policy = load(Path(request.release), engine=request.engine)
     promise = promise_of(policy)
     name = table_to_attack(policy, request.table)
-    with DuckDBPublisher({name: policy.tables[name]}) as publisher:
+    with publisher(policy.engine, {name: policy.tables[name]}) as rows:
         tell("choosing victims")
         aim = target(
-            publisher,
+            rows,
             name,
             policy.tables[name],
             claim=request.claim,
             victim=request.victim_values,
             number=request.victims or VICTIMS,
         )
-    scratch = policy.model_copy(update={"ledger": MEMORY, "store": MEMORY, "analysts": {}})
-    with DuckDB.open(prepare(scratch, None, progress=tell)) as engine:
+    scratch = policy.model_copy(update={"ledger": MEMORY, "store": None, "analysts": {}})
+    with opened(scratch, progress=tell) as engine:
         asking = Asking(policy=scratch, promise=promise, engine=engine, target=aim, random=Randomness())
         runs, skipped = attack_curator(asking, tell)
     bounds = (*_promised(promise), *request.bounds)

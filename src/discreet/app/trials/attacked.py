@@ -56,7 +56,7 @@ def attacked(request: Request) -> Attacked:
         )
     policy = None
     if request.policy is not None:
-        policy = load(request.policy, engine=request.engine, anywhere=True)
+        policy = load(request.policy, engine=request.engine)
     engine = engine_in(policy, request.engine)
     table = table_of(request.release, {}, engine=engine)
     name, certificate = Path(request.release).name, certificate_of(request.release)

@@ -24,7 +24,7 @@ class Release(StrEnum):
 
 
 FITTING: dict[Release, tuple[str, ...]] = {
-    Release.ANSWERS: ("victim", "table", "claim", "victims"),
+    Release.ANSWERS: ("victim", "table", "claim", "victims", "engine"),
     Release.TABLE: (
         "knows",
         "victim",

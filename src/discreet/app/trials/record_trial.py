@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from discreet.anonymity.models import KAnonymity
 from discreet.app.policies import promise_of
+from discreet.app.publishers import publisher
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.trials.bounds import of_promise
 from discreet.app.trials.curator_attacks import ON_ANSWERS, Asking
@@ -37,7 +38,6 @@ from discreet.core.engine import Engine, Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Column, Kind, Policy, Role, Table
 from discreet.core.randomness import Randomness
-from discreet.engines.publishing import DuckDBPublisher
 
 MEMORY = ":memory:"
 Tell = Callable[[str], None]
@@ -107,17 +107,17 @@ def attack_record(policy: Policy, engine: Engine, named: Named, tell: Tell = lam
     name, promise = table_to_attack(policy, named.table), promise_of(policy)
     table = policy.tables[name]
     _require(named, table)
-    with DuckDBPublisher({name: table}) as publisher:
+    with publisher(policy.engine, {name: table}) as rows:
         tell("looking the person up")
-        raw = from_release(publisher, name, quasi=known_of(table), sensitive=[named.column])
-        person = _one_person(publisher, raw, named)
+        raw = from_release(rows, name, quasi=known_of(table), sensitive=[named.column])
+        person = _one_person(rows, raw, named)
         own = person.tuples.sensitive[named.column].names[0]
         value = own if named.value is None else named.value
         claim = _claim(named.column, table.columns[named.column], value)
         target = Target(
             table=name,
             claim=claim,
-            often=often(publisher, name, table, claim),
+            often=often(rows, name, table, claim),
             victims=(Victim(name="the person", where="", truth=own == value),),
             trackers=(),
         )
@@ -163,10 +163,10 @@ def _require(named: Named, table: Table) -> None:
         )
 
 
-def _one_person(publisher: Publisher, raw: PublishedTable, named: Named) -> Known:
+def _one_person(rows: Publisher, raw: PublishedTable, named: Named) -> Known:
     """What attackers know of the person, and the truth."""
     register = Register(table=named.table, truth=(named.column,), victim=named.person)
-    found = from_register(publisher, register, raw)
+    found = from_register(rows, register, raw)
     if found.people != 1:
         raise DataError(
             f"attack: {found.people:,} rows of {named.table} read so.", hint="Say more, or give a key."

@@ -193,7 +193,7 @@ def _victims(
         .having(exp.Count(this=exp.Star()).eq(1))
     )
     for place, each in enumerate(known):
-        found = found.having(exp.column(f"c{place}").is_(exp.null()).not_())
+        found = found.having(keys[f"c{place}"].copy().is_(exp.null()).not_())
         if victim is not None:
             found = found.where(keys[f"c{place}"].copy().eq(literal(victim[each], table.columns[each])))
     rows = engine.count(_balanced(found, list(keys), number).sql(dialect="duckdb")).secret.to_pylist()

@@ -36,9 +36,14 @@ def packed(baskets: Sequence[Sequence[int]] | pa.ListArray, items: int) -> Words
     flat = lists.flatten().to_numpy(zero_copy_only=False)
     inside = flat.size == 0 or (int(flat.min()) >= 0 and int(flat.max()) < items)
     require(inside, "packed", "baskets", "an item outside of the domain", f"items from 0 to {items - 1}")
-    words = np.zeros((len(lists), -(-items // WORD)), np.uint64)
     rows = np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy(zero_copy_only=False))
-    _set(words, rows, flat.astype(np.int64))
+    return of_pairs(rows, flat.astype(np.int64), len(lists), items)
+
+
+def of_pairs(baskets: Integers, codes: Integers, count: int, items: int) -> Words:
+    """The same of so many baskets, from pairs of a basket's number and an item's, both from 0."""
+    words = np.zeros((count, -(-items // WORD)), np.uint64)
+    _set(words, baskets, codes)
     return words
 
 
