@@ -325,6 +325,16 @@ class Policy(Strict):
     engine: str = "duckdb"
     true_values: TrueValues = TrueValues.NEVER
 
+    @property
+    def embedded(self) -> bool:
+        """Whether the engine runs in this process, over a store of its own."""
+        return self.engine.startswith("duckdb")
+
+    @property
+    def in_place(self) -> bool:
+        """Whether nothing may be written: rows are encoded and ranked in every statement."""
+        return not self.embedded and not self.store
+
     @field_validator("engine")
     @classmethod
     def _addressed(cls, value: str) -> str:

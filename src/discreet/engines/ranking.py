@@ -15,6 +15,8 @@ Row's hash  DuckDB's, twice. The first takes key and person as values, and combi
             it stand in the order of their values, which is not random but as fixed, and the promise needs
             no more. Ranking by MD5 takes half as long again, and would only keep those who write a person's
             rows from writing two that collide.
+In place    where nothing is written, people's identities and the rows' hashes are there as well, so that a
+            question that asks for some of the rows can put these alone in order.
 Keys        rows of one person that a link brings together bear the same hidden key, as `linking` says; it
             counts as one of the stored values.
 """
@@ -27,7 +29,8 @@ from discreet.engines.connection import quoted
 from discreet.engines.sources import Reading
 
 PERSON, RANK, ROW = "_discreet_person", "_discreet_rank", "_discreet_row"
-IDENTITY = "_discreet_identity"
+IDENTITY, HASH = "_discreet_identity", "_discreet_hash"
+LAST = 2**31 - 1
 KEYS = ("discreet_before", "discreet_after")
 
 
@@ -37,7 +40,7 @@ def create(name: str, policy: Policy, reading: Reading) -> str:
 
 
 def rows(name: str, policy: Policy, reading: Reading) -> str:
-    """The rows of the table."""
+    """The rows of the table: as a store keeps them, or as they are read in place."""
     table = policy.tables[name]
     stored = {
         column: encoding.encoded(entry, column, reading.types[column])
@@ -72,10 +75,15 @@ def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
     found = _each_person(stored | texts, name, policy, reading)
     if keys:
         found = f"SELECT {', '.join([*names, *keys, PERSON, IDENTITY])} FROM ({found})"
-    order = ", ".join([f"hash(hash({', '.join([_variable(0), IDENTITY, *values])}))", *values])
-    place = f"row_number() OVER (PARTITION BY {IDENTITY} ORDER BY {order})"
-    shown = ", ".join([*values, PERSON, f"least({place}, {2**31 - 1})::INTEGER AS {RANK}"])
-    return linking.each_key_once(f"SELECT {shown} FROM ({found})", policy.own_keys(name), PERSON, RANK)
+    hashed = f"hash(hash({', '.join([_variable(0), IDENTITY, *values])})) AS {HASH}"
+    found = f"SELECT {', '.join([*values, PERSON, IDENTITY, hashed])} FROM ({found})"
+    place = f"row_number() OVER (PARTITION BY {IDENTITY} ORDER BY {', '.join([HASH, *values])})"
+    if policy.in_place:
+        shown = [*values, PERSON, IDENTITY, HASH, f"{place} AS {RANK}"]
+    else:
+        shown = [*values, PERSON, f"least({place}, {LAST})::INTEGER AS {RANK}"]
+    ranked = f"SELECT {', '.join(shown)} FROM ({found})"
+    return linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
 
 
 def _each_person(values: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:

@@ -5,7 +5,8 @@ by rank      the prepared store ranks each person's rows, so keeping the first R
 by question  where a filter would waste the ranked rows, or where the policy bounds groups and the promise has
              a tail: bounding comes after the filter, as `keeping` says. Under tail 0 noise is scaled to L1,
              in which C groups of R rows and any C R rows are the same, so rank serves. Which rows are kept
-             is the same on every engine; how they are found is what each does best.
+             is the same however they are found, which is what each engine does best. Where nothing is
+             prepared the rows that are asked for are put in order, and no others.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from discreet.core.policy import Policy
 from discreet.core.relations import Relation
 from discreet.mechanisms.sensitivity import Contribution
 from discreet.sql.resolve import Question
-from discreet.sql.tree import Bounded, Filter, People, Project, Rows, Scan
-
-EMBEDDED = "duckdb"
+from discreet.sql.tree import KEY, LINK, Bounded, Filter, People, Project, Rows, Scan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +44,11 @@ def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: 
     most = table.rows_per_person if groups is not None else scan.rows
     keys = tuple(key for _, key in question.keys)
     bounded = Bounded(
-        source=_unbounded(question.rows),
+        source=_unbounded(question.rows, ranked=groups is not None or not policy.in_place),
         most=most,
         groups=groups,
         keys=keys,
-        sorts=not policy.engine.startswith(EMBEDDED),
+        sorts=not policy.embedded,
     )
     contribution = Contribution(rows=most, groups=groups or 1, relation=relation)
     return Bounding(question=replace(question, rows=bounded), contribution=contribution, rule="by question")
@@ -70,8 +69,16 @@ def _filters(node: Rows) -> bool:
     return False
 
 
-def _unbounded(node: Rows) -> Rows:
+def _unbounded(node: Rows, *, ranked: bool) -> Rows:
     if isinstance(node, Filter | Project):
-        return replace(node, source=_unbounded(node.source))
+        return replace(node, source=_unbounded(node.source, ranked=ranked))
     assert isinstance(node, Scan)
-    return replace(node, kept=None)
+    return replace(node, kept=None) if ranked else _unranked(node)
+
+
+def _unranked(node: Scan) -> Scan:
+    """Without the keys of links, which no question about one table needs, and which are found by rank."""
+    pairs = zip(node.stored, node.columns, strict=True)
+    shown = [(name, column) for name, column in pairs if not name.startswith((KEY, LINK))]
+    stored, columns = (tuple(each) for each in zip(*shown, strict=True)) if shown else ((), ())
+    return replace(node, kept=None, ranked=False, stored=stored, columns=columns)

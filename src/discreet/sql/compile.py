@@ -17,6 +17,8 @@ from discreet.sql.expressions import Column, Expression, columns
 from discreet.sql.refusal import refuse
 from discreet.sql.resolve import After, Question
 from discreet.sql.tree import (
+    HASH,
+    IDENTITY,
     PERSON,
     RANK,
     Bounded,
@@ -27,6 +29,7 @@ from discreet.sql.tree import (
     Project,
     Rows,
     Scan,
+    scans,
 )
 from discreet.sql.types import Family, grid_step
 
@@ -64,11 +67,18 @@ def _require_different_names(node: Rows) -> None:
 
 
 def _bounded(node: Bounded) -> str:
+    if node.groups is None and node.sorts:
+        return keeping.first_rows_in_order(rows(node.source), node.most, _told_apart(node.source))
     if node.groups is None:
-        keep = keeping.first_rows_in_order if node.sorts else keeping.first_rows
-        return keep(rows(node.source), node.most)
+        return keeping.first_rows(rows(node.source), node.most)
     keys = [emit.value(key) for key in node.keys]
     return keeping.first_groups(rows(node.source), keys, node.most, node.groups)
+
+
+def _told_apart(node: Rows) -> list[str]:
+    """What orders rows whose hashes are equal: all that is known of them; ranks are different by themselves."""
+    ranked = all(scan.ranked for scan in scans(node))
+    return [] if ranked else [quoted(column.name) for column in node.columns]
 
 
 def _per_person(node: PerPerson) -> str:
@@ -90,7 +100,11 @@ def _scan(node: Scan) -> str:
 
 
 def _hidden(node: Rows) -> list[str]:
-    return [quoted(PERSON), quoted(RANK)] if node.people is People.COLUMN else []
+    if node.people is not People.COLUMN:
+        return []
+    if isinstance(node, Scan) and not node.ranked:
+        return [f"{quoted(IDENTITY)} AS {quoted(PERSON)}", f"{quoted(HASH)} AS {quoted(RANK)}"]
+    return [quoted(PERSON), quoted(RANK)]
 
 
 def _passed(expression: Expression) -> str:

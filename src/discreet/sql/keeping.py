@@ -44,9 +44,9 @@ def first_rows(source: str, most: int) -> str:
     )
 
 
-def first_rows_in_order(source: str, most: int) -> str:
-    """The same rows, by sorting."""
-    place = f"row_number() OVER (PARTITION BY {PEOPLE} ORDER BY {ORDER})"
+def first_rows_in_order(source: str, most: int, then: Sequence[str] = ()) -> str:
+    """The same rows, by sorting; where ranks may be equal, `then` by columns that tell rows apart."""
+    place = f"row_number() OVER (PARTITION BY {PEOPLE} ORDER BY {', '.join([ORDER, *then])})"
     return f"SELECT * FROM ({source}) AS s QUALIFY {place} <= {most}"
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from discreet.sql.expressions import Column, Expression
 
 PERSON, RANK = "_discreet_person", "_discreet_rank"
+IDENTITY, HASH = "_discreet_identity", "_discreet_hash"
 LINK, KEY = "_discreet_link", "_discreet_key"
 
 
@@ -30,7 +31,10 @@ class People(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """A table of the prepared store: `kept` rows of each person by rank, or all if bounded later."""
+    """A table of the prepared store: `kept` rows of each person by rank, or all if bounded later.
+
+    Where a table is read in place it need not be `ranked`: each row's hash then stands for its rank.
+    """
 
     table: str
     alias: str
@@ -39,6 +43,7 @@ class Scan:
     people: People
     rows: int
     kept: int | None
+    ranked: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,10 @@ class Dialect(Protocol):
         """What ends a SELECT whose values are computed once, though the SELECT around it names them often."""
 
     @property
+    def row_by_row(self) -> str:
+        """What ends a window in which rows are numbered, if that spares the engine to look for equal ones."""
+
+    @property
     def types(self) -> Mapping[Family, str]: ...
 
     @property

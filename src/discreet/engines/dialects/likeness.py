@@ -79,7 +79,10 @@ def _within(node: Any) -> Iterator[Any]:
 def _unfiltered(node: Any) -> Any:
     """The inner SELECT of one that only filters by what is kept."""
     where = node.args.get("where")
-    filters = where is not None and isinstance(where.this, exp.Column) and where.this.name == KEPT
+    kept = None if where is None else where.this
+    if isinstance(kept, exp.LTE):
+        kept = kept.this
+    filters = isinstance(kept, exp.Column) and kept.name == KEPT
     return _query(node.args["from_"].this) if filters else node
 
 

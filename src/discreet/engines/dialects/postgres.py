@@ -49,6 +49,7 @@ class Postgres:
     grammar: str = "postgres"
     nothing: str = "()"
     fence: str = FENCE
+    row_by_row: str = " ROWS UNBOUNDED PRECEDING"
 
     @property
     def types(self) -> Mapping[Family, str]:
@@ -217,7 +218,14 @@ class Postgres:
         return f"CAST(md5({told_apart(of, 'text', ' || '.join)}) AS uuid)"
 
     def scattered(self, of: Sequence[Piece]) -> str:
-        return f"hash_record_extended(ROW({', '.join(each.text for each in of)}), 0)"
+        """Each value is hashed with the hash of those before it; a record takes longer than several values."""
+        others = ", ".join(each.text for each in of if each.kind.family not in SCATTERED)
+        text = f"hash_record_extended(ROW({others}), 0)" if others else "0"
+        for each in of:
+            if each.kind.family in SCATTERED:
+                function, missing = SCATTERED[each.kind.family]
+                text = f"{function}(coalesce({each.text}, {missing}), {text})"
+        return text
 
 
 ICU, BYTES = '"und-x-icu"', '"C"'
@@ -246,6 +254,14 @@ ZEROS = {
     Family.TIMESTAMP: "TIMESTAMP '2000-01-01'",
 }
 
+MISSING = "\x01"
+SCATTERED = {
+    Family.INTEGER: ("hashint8extended", "-9223372036854775807"),
+    Family.TEXT: ("hashtextextended", f"'{MISSING}'"),
+    Family.ENUM: ("hashtextextended", f"'{MISSING}'"),
+}
+"""What hashes a value alone, and what it takes for one that is missing; whatever ties is told apart later."""
+
 
 def _with_names(form: Callable[..., str], *parts: str) -> str:
     """The form over its parts; those that are long are computed once, under names.
@@ -269,7 +285,7 @@ def _filled(form: str, text: str) -> str:
 FUNCTIONS = frozenset(
     """abs array_append array_position bit_count bit_or bool_and bool_or btrim ceil coalesce count
     current_setting date_part date_trunc dense_rank exp first_value floor generate_series greatest grouping
-    hash_record_extended least length lower make_date make_interval max md5 min nullif regexp_match replace
+    hash_record_extended hashint8extended hashtextextended least length lower make_date make_interval max md5 min nullif regexp_match replace
     round row row_number rpad sign substr sum trim trunc unnest upper""".split()  # noqa: SIM905
 )
 CONSTANTS = frozenset(
@@ -281,4 +297,4 @@ CONSTANTS = frozenset(
     """Infinity NaN : - UTC year quarter month week day hour minute discreet.before discreet.after
     2000-01-01""".split()  # noqa: SIM905
 )
-CONSTANTS |= {"", "1 microsecond", "^(?:", ")$", "\\b", "\\y", "ß", "ẞ"}
+CONSTANTS |= {"", MISSING, "1 microsecond", "^(?:", ")$", "\\b", "\\y", "ß", "ẞ"}

@@ -53,6 +53,7 @@ class SparkSql:
     grammar: str = "spark"
     nothing: str = "GROUPING SETS (())"
     fence: str = ""
+    row_by_row: str = ""
 
     @property
     def types(self) -> Mapping[Family, str]:

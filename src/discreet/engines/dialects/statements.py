@@ -2,7 +2,8 @@
 
 What is read    the text that our own plans emit for DuckDB; a question's text never comes here.
 Tables          names mean what the engine declares: a table of its own, or what stands for one.
-QUALIFY         a condition on windows becomes a column of an inner SELECT and a filter of an outer one.
+QUALIFY         a condition on windows becomes a column of an inner SELECT and a filter of an outer one; of a
+                number that is at most a constant, the number does, which engines stop to count beyond it.
 *               is written out, so that an engine adds no column of its own.
 """
 
@@ -156,14 +157,19 @@ class Writer:
         if qualify is None:
             order = self._order(node, scope, outputs)
             return f"{word} {', '.join(shown)}{source}{rest}{order}{self._limit(node)}"
-        kept = self._expressions.boolean(self._expressions.write(qualify.this, scope))
-        inner = f"SELECT {', '.join([*shown, f'{kept.text} AS {quoted(KEPT)}'])}{source}{rest}"
-        return self._kept(inner, [name for name, _ in outputs])
+        kept, most = qualify.this, ""
+        if _is_at_most(kept):
+            kept, most = kept.this, f" <= {int(kept.expression.this)}"
+        found = self._expressions.write(kept, scope)
+        text = found.text if most else self._expressions.boolean(found).text
+        inner = f"SELECT {', '.join([*shown, f'{text} AS {quoted(KEPT)}'])}{source}{rest}"
+        return self._kept(inner, [name for name, _ in outputs], most)
 
-    def _kept(self, inner: str, names: list[str]) -> str:
+    def _kept(self, inner: str, names: list[str], most: str = "") -> str:
+        """The rows of which `_discreet_kept` is true, or a number of at most so many."""
         q = self._name
         columns = ", ".join(f"{q('q')}.{q(name)}" for name in names)
-        return f"SELECT {columns} FROM ({inner}) AS {q('q')} WHERE {q('q')}.{q(KEPT)}"
+        return f"SELECT {columns} FROM ({inner}) AS {q('q')} WHERE {q('q')}.{q(KEPT)}{most}"
 
     def _first_of_each(
         self, node: Any, source: str, scope: Scope, outputs: list[tuple[str, Piece]], rest: str
@@ -320,7 +326,14 @@ class Writer:
         return "" if limit is None else f" LIMIT {int(limit.expression.this)}"
 
 
+def _is_at_most(condition: Any) -> bool:
+    """Whether it is a window that is at most a constant."""
+    if not isinstance(condition, exp.LTE) or not isinstance(condition.this, exp.Window):
+        return False
+    return isinstance(condition.expression, exp.Literal) and not condition.expression.is_string
+
+
 def _hashes(select: Any) -> bool:
-    """Whether a SELECT puts rows into an order by a hash of their values, which names each of them again."""
-    windows = (each for each in select.find_all(exp.Window) if each.parent_select is select)
-    return any(each.find(exp.Anonymous) for each in windows)
+    """Whether a SELECT hashes the values of its rows for an order, which names each of them again."""
+    calls = (each for each in select.find_all(exp.Anonymous) if each.parent_select is select)
+    return any(each.name.lower() == "hash" for each in calls)

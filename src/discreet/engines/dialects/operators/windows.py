@@ -11,14 +11,19 @@ from discreet.engines.dialects.expressions import Expressions, Writers
 from discreet.engines.dialects.kinds import Family, Piece
 from discreet.engines.dialects.scope import Scope
 
+NUMBERED = (exp.RowNumber, exp.DenseRank, exp.FirstValue)
+"""Functions of windows to which it is all the same whether rows that are equal in the order count at once."""
+
 
 def window(writer: Expressions, node: Any, scope: Scope) -> Piece:
     piece = writer.write(node.this, scope)
     if node.args.get("alias") is not None and node.args.get("partition_by") is None:
-        return Piece(
-            text=f"{marks.bare(piece.text)} OVER ({scope.windows[node.args['alias'].name]})", kind=piece.kind
-        )
-    return Piece(text=f"{marks.bare(piece.text)} OVER ({frame(writer, node, scope)})", kind=piece.kind)
+        rows = scope.windows[node.args["alias"].name]
+    else:
+        rows = frame(writer, node, scope)
+    if isinstance(node.this, NUMBERED):
+        rows += writer.dialect.row_by_row
+    return Piece(text=f"{marks.bare(piece.text)} OVER ({rows})", kind=piece.kind)
 
 
 def frame(writer: Expressions, node: Any, scope: Scope) -> str:
