@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 from tests.engines.servers import PostgresServer
 from tests.http.served import COUNT, Server, both_doors
-from tests.wire.served import CANARY, write_data
+from tests.patience import PATIENCE
+from tests.wire.served import CANARY, slowed, write_data
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -59,3 +61,31 @@ def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
     with psycopg.connect(ledger) as connection:
         held = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("entry", "account")]
     assert CANARY not in repr(held)
+
+
+def test_the_same_question_at_two_servers_at_once_is_one_value_and_one_charge(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    begun, go, asked_twice = threading.Event(), threading.Event(), threading.Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(PATIENCE)
+
+    with ExitStack() as stack:
+        doors = servers(stack, tmp_path, postgres.schema())
+        clients = [stack.enter_context(door.client()) for door in doors]
+        slowed(doors[0].curators, "alice", held)
+        slowed(doors[1].curators, "alice", asked_twice.set)
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        body = {"sql": COUNT, "epsilon": 0.05}
+        first = pool.submit(clients[0].post, "/api/ask", json=body)
+        assert begun.wait(PATIENCE)
+        second = pool.submit(clients[1].post, "/api/ask", json=body)
+        wait([second], timeout=1)  # long enough for a second charge, were there one
+        go.set()
+        told = [each.result().json() for each in (first, second)]
+        assert told[0]["rows"] == told[1]["rows"]
+        assert [each["repeated"] for each in told] == [False, True]
+        assert not asked_twice.is_set()
+        assert doors[0].charges() == 1
