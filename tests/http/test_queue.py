@@ -190,6 +190,7 @@ def test_a_job_that_ran_when_the_server_was_killed_has_failed(path: str) -> None
 def test_a_file_of_users_that_knew_no_jobs_learns_them(path: str) -> None:
     with UserFile(path) as file, file.writing() as rows:
         rows.execute("DROP TABLE job")
+        rows.execute("ALTER TABLE attempt DROP COLUMN process")
         rows.execute("PRAGMA user_version = 1")
     with UserFile(path) as file:
         assert Jobs(file).all() == []

@@ -139,6 +139,8 @@ class _Rows:
     def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> Found:
         from sqlalchemy import text
 
+        if any(isinstance(each, str) and "\0" in each for each in (values or {}).values()):
+            raise RequestError("A text that is kept has no character of code 0.", hint="Leave it out.")
         return self._connection.execute(text(statement), dict(values or {}))
 
 

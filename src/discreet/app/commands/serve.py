@@ -21,7 +21,7 @@ from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, bound_to, require_safe, until_stopped
 from discreet.app.serve.process import Served
 from discreet.app.terminal import Console
-from discreet.app.users import UserBook, UserFile, beside
+from discreet.app.users import UserBook, users_of
 from discreet.app.users.users import FIRST_CUSTODIAN
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
@@ -68,7 +68,7 @@ def run(
         curators = Curators.under(terms, deadlines=deadlines, progress=tell)
     with (
         curators,
-        UserFile(beside(terms.ledger)) as file,
+        users_of(terms.ledger) as file,
         closing(_catalog(catalog, terms)) as schema,
         bound_to(host, http) as web,
         bound_to(host, postgres) as wire,

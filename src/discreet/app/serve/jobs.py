@@ -23,7 +23,7 @@ from discreet.app.serve.job import (
     Work,
 )
 from discreet.app.serve.job_book import JobBook
-from discreet.app.users.user_file import UserFile
+from discreet.app.users.storage import UserStorage
 from discreet.core.errors import DiscreetError
 from discreet.core.randomness import Randomness
 from discreet.engines.faults import guarded
@@ -35,7 +35,7 @@ MOST_OPEN = 5
 class Jobs:
     """The jobs of a server, and those that its file of users remembers."""
 
-    def __init__(self, file: UserFile) -> None:
+    def __init__(self, file: UserStorage) -> None:
         self._book = JobBook(file)
         self._jobs: dict[str, Job] = {}
         self._guard = threading.RLock()
