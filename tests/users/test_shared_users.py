@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ import psycopg
 import pytest
 
 from discreet.app.policies import load
+from discreet.app.serve.job import JobState
+from discreet.app.serve.jobs import Jobs
 from discreet.app.users import Role, UserBook, UserStorage, users_of
 from discreet.app.users.attempts import Attempts, Reply
 from discreet.app.users.sessions import Sessions
@@ -41,6 +44,23 @@ def work():
     sys.stdin.readline()
 
 Attempts(users_of(sys.argv[1])).once("alice", "key", "request", work)
+"""
+WORKING = """
+import sys
+from discreet.accounting import processes
+if sys.argv[2]:
+    processes._place = lambda: sys.argv[2]
+from discreet.app.serve.job import Work
+from discreet.app.serve.jobs import Jobs
+from discreet.app.users import users_of
+
+def do(tell, folder):
+    tell("counting")
+    print("begun", flush=True)
+    sys.stdin.readline()
+
+work = Work(kind="steps", name="steps", stages=("counting",), do=do)
+Jobs(users_of(sys.argv[1])).start("carl", work)
 """
 
 
@@ -130,9 +150,9 @@ def test_a_key_that_is_under_way_at_one_server_is_answered_by_the_other_as_it_wa
 
 
 @contextmanager
-def begun(ledger: str, machine: str = "") -> Iterator[subprocess.Popen[str]]:
-    """A server that is at work under a key; on another machine, if one is named."""
-    command, here = [sys.executable, "-c", BEGUN, ledger, machine], Path(__file__).parents[2]
+def begun(script: str, ledger: str, machine: str) -> Iterator[subprocess.Popen[str]]:
+    """A server that is at work under a key, or at a job; on another machine, if one is named."""
+    command, here = [sys.executable, "-c", script, ledger, machine], Path(__file__).parents[2]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here
     ) as process:
@@ -151,13 +171,26 @@ def test_a_key_is_waited_for_while_its_server_runs_and_cut_short_when_that_is_go
     def never() -> Reply:
         raise AssertionError
 
-    with begun(policies[0].ledger, machine):
+    with begun(BEGUN, policies[0].ledger, machine):
         monkeypatch.setattr("discreet.app.users.attempts.LONGEST_WAIT", 0)
         with pytest.raises(UnderWayError, match="still under way"):
             Attempts(shared[1]).once("alice", "key", "request", never)
         monkeypatch.undo()
-    with pytest.raises(RequestError, match="cut short"):
+    with pytest.raises(RequestError, match="cut short"):  # as soon as its connections are gone
         Attempts(shared[1]).once("alice", "key", "request", never)
+
+
+@pytest.mark.parametrize("machine", ["", "another-machine"])
+def test_a_job_is_seen_while_its_server_runs_and_has_failed_when_that_is_gone(
+    policies: tuple[Policy, Policy], shared: Pair, machine: str
+) -> None:
+    jobs = Jobs(shared[1])
+    with begun(WORKING, policies[0].ledger, machine):
+        assert [(each.state, each.stage) for each in jobs.all()] == [(JobState.RUNNING, "counting")]
+    while not (job := jobs.all()[0]).over:
+        time.sleep(0.01)
+    assert job.failure is not None
+    assert (job.state, job.failure.code) == (JobState.FAILED, "stopped")
 
 
 def test_the_database_holds_no_password_and_no_token(

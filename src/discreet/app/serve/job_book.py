@@ -1,6 +1,6 @@
-"""Jobs in the file of users: who started them, how they ended, and what of them may leave.
+"""Jobs beside the users: who started them, how they ended, and what of them may leave.
 
-Left        A job whose server was killed can be told by the mark of its process, and has failed.
+Left        A job whose server is gone can be told by the mark of its process, and has failed.
 Not held    is what a job found on real data.
 """
 
@@ -18,11 +18,12 @@ from discreet.app.serve.job import Failure, Job, JobState, Outcome, StoppedError
 from discreet.app.users.storage import UserStorage
 
 FIELDS = 'id, "user", kind, name, state, stage, share, begun, ended, failure, document, file'
+OPEN = "state IN ('waiting', 'running')"
 CHANGING = ("state", "stage", "share", "ended", "failure", "document", "file")
 
 
 class JobBook:
-    """The jobs of a file of users, and the folder that their releases are written to."""
+    """The jobs that are kept beside users, and the folder that their releases are written to."""
 
     def __init__(self, file: UserStorage) -> None:
         self._file = file
@@ -49,11 +50,11 @@ class JobBook:
         with self._file.writing() as rows:
             rows.execute(f"INSERT INTO job ({FIELDS}, process) VALUES ({values})", row)
 
-    def note(self, job: Job) -> None:
+    def note(self, job: Job, *, where: str = "id = :id") -> None:
         """Keep how far it came."""
         changed = ", ".join(f"{each} = :{each}" for each in CHANGING)
         with self._file.writing() as rows:
-            rows.execute(f"UPDATE job SET {changed} WHERE id = :id", _row(job))
+            rows.execute(f"UPDATE job SET {changed} WHERE {where}", _row(job))
 
     def all(self) -> list[Job]:
         with self._file.reading() as rows:
@@ -66,13 +67,13 @@ class JobBook:
 
     def bury(self) -> None:
         """Those whose server is gone have failed."""
-        query = f"SELECT process, {FIELDS} FROM job WHERE state IN ('waiting', 'running')"
+        query = f"SELECT process, {FIELDS} FROM job WHERE {OPEN}"
         with self._file.reading() as rows:
             found = rows.execute(query).fetchall()
             left = [_job(row[1:]) for row in found if not self._file.is_alive(rows, row[0])]
         for job in left:
             job.fail(StoppedError())
-            self.note(job)
+            self.note(job, where=f"id = :id AND {OPEN}")  # its last word may have been that it is done
 
 
 def _row(job: Job) -> dict[str, object]:

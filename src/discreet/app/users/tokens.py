@@ -29,7 +29,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens of a file of users. 256 random bits need no slow hash: there is nothing to guess."""
+    """The tokens of users. 256 random bits need no slow hash: there is nothing to guess."""
 
     def __init__(self, file: UserStorage) -> None:
         self._file = file
