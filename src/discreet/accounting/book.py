@@ -183,7 +183,7 @@ class Book:
         self.insert(row)
         return self.as_entry(row.values())
 
-    def claim(
+    def begin(
         self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost
     ) -> Entry | Stored | None:
         """The stored answer to a question; else a new reservation, unless another is under way."""

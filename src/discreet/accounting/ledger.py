@@ -11,8 +11,8 @@ Reserve     In one transaction that holds the write lock: read the sums, decide,
 Outcome     Settled, faulted or orphaned (whoever reserved it is gone): the charge stays. A fault suspends the
             analyst until the custodian clears it.
 Repeat      An analyst's settled answer is given again to the same analyst for nothing; never another's. Who
-            claims what the same analyst has reserved elsewhere, in another thread, process or server, waits
-            until it is settled; if whoever reserved it is gone, the claim is charged anew.
+            begins what the same analyst has reserved elsewhere, in another thread, process or server, waits
+            until it is settled; if whoever reserved it is gone, it is charged anew.
 Sums        Kept beside the entries, so that reserving takes as long after 10,000 of them; `verify` compares.
 Exceptions  Releases that are not differentially private are noted, and named wherever the ledger says what
             an attacker may believe: no bound holds for everything ever released once there is one.
@@ -77,13 +77,13 @@ class Ledger(Closing):
         self._abandoned: set[int] = set()
         self.storage = _storage(str(address))
 
-        def begin(book: Book) -> None:
+        def found(book: Book) -> None:
             book.found()
             book.divide(shares or book.shares() or {SOLE_ANALYST: Fraction(1)})
             book.compare_totals()
 
         try:
-            self._write(begin)
+            self._write(found)
         except BaseException:
             self.storage.close()
             raise
@@ -114,7 +114,7 @@ class Ledger(Closing):
         self._reserved.add(entry.id)
         return entry
 
-    def claim(
+    def begin(
         self,
         analyst: str,
         question_key: str,
@@ -127,11 +127,11 @@ class Ledger(Closing):
 
         While somebody else is answering it, that is waited for; `UnderWayError` where it takes longer.
         """
-        _require_text("claim", analyst=analyst, question_key=question_key, question_text=question_text)
+        _require_text("begin", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._priced(guarantee)
         until = time.monotonic() + patience
         while True:
-            found = self._write(lambda book: book.claim(analyst, question_key, question_text, stated, charge))
+            found = self._write(lambda book: book.begin(analyst, question_key, question_text, stated, charge))
             if isinstance(found, Entry):
                 self._reserved.add(found.id)
             if found is not None:

@@ -236,7 +236,7 @@ class Curator(Closing):
     ) -> tuple[T, Entry] | Stored:
         """The same, unless this analyst has it under that key already: then what the ledger has stored."""
         stored = self.ledger.stored(self.analyst, key)
-        found = stored or self.ledger.claim(self.analyst, key, text, guarantee)
+        found = stored or self.ledger.begin(self.analyst, key, text, guarantee)
         return found if isinstance(found, Stored) else self._worked(found, work, kept, metadata)
 
     def _worked(
