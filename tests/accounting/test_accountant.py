@@ -61,6 +61,16 @@ def test_all_of_the_promise_can_be_spent_and_nothing_more() -> None:
     assert not whole.fits(PureDP(epsilon=1e-9))
 
 
+def test_what_roundings_leave_over_is_nothing() -> None:
+    nearly = PURE.epsilon * (1 - 1e-15)
+    assert nearly < PURE.epsilon
+    spent = Accountant(PURE).spend(PureDP(epsilon=nearly))
+    assert spent.left == PureDP(epsilon=0)
+    with pytest.raises(BudgetError, match="nothing is left under the promise"):
+        spent.spend(PureDP(epsilon=0.1))
+    assert Accountant(PURE).spend(PureDP(epsilon=PURE.epsilon - 1e-6)).left != PureDP(epsilon=0)
+
+
 def test_ten_tenths_fit_into_one() -> None:
     promise = Promise(0.1, 1 / (1 + 9 / math.e))
     assert promise.epsilon == pytest.approx(1)

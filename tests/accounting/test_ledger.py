@@ -25,6 +25,7 @@ from discreet.accounting import Accountant, LossDistribution
 from discreet.accounting.entries import State
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_file import LedgerFile
+from discreet.accounting.notation import remaining
 from discreet.accounting.storage import is_database
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
@@ -280,6 +281,25 @@ def test_a_refusal_says_what_is_left_to_the_analyst_and_what_still_fits(place: s
         said = float(refused.value.hint.split("epsilon ")[1].split()[0])
         assert not asked(ledger, "alice", pure(said + 1e-5))
         assert asked(ledger, "alice", pure(said))
+
+
+@pytest.mark.parametrize(
+    ("analysts", "way_out"),
+    [(HALVES, "a larger share is the custodian's to grant"), ({"alice": 1}, "is spent")],
+)
+@pytest.mark.parametrize("promise", [PROMISE, TAILED])
+def test_a_refusal_says_that_nothing_is_left_where_a_rounding_is(
+    promise: Promise, analysts: dict[str, float], way_out: str
+) -> None:
+    with Ledger(":memory:", promise, analysts=analysts) as ledger:
+        left = ledger.left("alice")
+        most = left.epsilon if isinstance(left, PureDP) else left.rho
+        nearly = Fraction(most) * (1 - Fraction(1, 10**12))
+        assert asked(ledger, "alice", pure(nearly) if promise is PROMISE else ZeroConcentratedDP(rho=nearly))
+        with pytest.raises(BudgetError, match="nothing is left to alice, of a share of") as refused:
+            ledger.reserve("alice", "other", SQL, pure(0.5))
+        assert way_out in refused.value.hint
+        assert remaining(ledger.left("alice")) == "nothing"
 
 
 def test_a_refusal_with_a_tail_says_rho_and_delta() -> None:

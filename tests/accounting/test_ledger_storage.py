@@ -285,7 +285,7 @@ def test_a_server_that_is_kept_busy_refuses_before_data_and_is_a_fault_after(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = postgres.schema()
-    monkeypatch.setattr("discreet.accounting.ledger_database.PATIENCE", 0.05)
+    monkeypatch.setattr("discreet.accounting.database.PATIENCE", 0.05)
     with Ledger(place, PROMISE) as ledger:
         entry = ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
         with beneath(place) as busy:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 
+from discreet.accounting.storage import is_database
 from discreet.app.http.entering import COOKIE, PROOF
 from discreet.app.policies import load
 from discreet.app.serve.catalog import BuiltIn
@@ -21,7 +22,7 @@ from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate
 from discreet.app.serve.process import Served
-from discreet.app.users import Role, UserBook, UserFile, beside
+from discreet.app.users import Role, UserBook, UserFile, beside, users_of
 from discreet.app.users.sessions import Sessions
 from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD
@@ -62,9 +63,13 @@ def _people() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "users.db"
         with UserFile(str(path)) as file:
-            for name, role in PEOPLE.items():
-                UserBook(file).add(name, role, name if role is Role.ANALYST else None, PASSWORD)
+            add_people(UserBook(file))
         return path.read_bytes()
+
+
+def add_people(users: UserBook) -> None:
+    for name, role in PEOPLE.items():
+        users.add(name, role, name if role is Role.ANALYST else None, PASSWORD)
 
 
 @contextmanager
@@ -76,16 +81,19 @@ def both_doors(
 ) -> Iterator[Server]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml", ledger=ledger)
-    Path(beside(policy.ledger)).write_bytes(_people())
+    if not is_database(policy.ledger):
+        Path(beside(policy.ledger)).write_bytes(_people())
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
     with (
         Curators.under(policy, deadlines=deadlines) as curators,
-        UserFile(beside(policy.ledger)) as file,
+        users_of(policy.ledger) as file,
         closing(BuiltIn(policy)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as web,
         socket.create_server(("127.0.0.1", 0)) as wire,
     ):
         users = UserBook(file)
+        if not users.all():
+            add_people(users)
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
         served = Served(
             curators=curators,

@@ -6,6 +6,7 @@ import io
 import json
 import socket
 import threading
+from fractions import Fraction
 
 import psycopg
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pytest
 
 from discreet.accounting.entries import State
 from discreet.app.answers import unpacked
+from discreet.core.guarantees import PureDP
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, slowed
@@ -135,6 +137,23 @@ def test_a_question_that_does_not_fit_is_refused_with_the_own_share_alone(server
         plan = client.post("/api/plan", json={"sql": COUNT, "epsilon": 1}).json()
         assert plan["fits"] is False
     assert server.charges() == 0
+
+
+def test_who_has_spent_everything_is_told_so_at_both_doors(server: Server) -> None:
+    left = server.curators.ledger.left("alice")
+    assert isinstance(left, PureDP)
+    nearly = PureDP(epsilon=Fraction(left.epsilon) * (1 - Fraction(1, 10**12)))
+    server.curators.ledger.reserve("alice", "key", "everything", nearly)
+    with server.client() as client:
+        told = client.post("/api/ask", json={"sql": COUNT, "epsilon": 0.1}).json()
+        assert "nothing is left to alice, of a share of epsilon 0.8" in told["error"]
+        assert "larger share" in told["hint"]
+        assert client.get("/api/ledger").json()["left"] == 0
+    address = f"host=127.0.0.1 port={server.postgres} user=alice password='{PASSWORD}' dbname=discreet"
+    with psycopg.connect(address) as connection:
+        assert connection.execute("SHOW discreet.left").fetchone() == ("nothing",)
+        with pytest.raises(psycopg.Error, match="nothing is left to alice"):
+            connection.execute(COUNT)
 
 
 def test_a_dummy_answer_is_free_and_looks_like_the_real_one(server: Server) -> None:

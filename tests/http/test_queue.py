@@ -6,16 +6,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from discreet.accounting.entries import State
 from discreet.app.commands.progress import Tell
 from discreet.app.serve.job import FullError, JobState, Outcome, TooLateError, Work
-from discreet.app.serve.jobs import MOST_OPEN, Jobs
+from discreet.app.serve.jobs import MOST_OPEN, Jobs, is_left_behind
 from discreet.app.users import UserFile
 from discreet.core.errors import UnmetError
-from tests.wire.served import CANARY
+from discreet.core.guarantees import PureDP
+from tests.http.served import COUNT, Server
+from tests.wire.served import CANARY, slowed
 
 STAGES = ("counting", "searching", "charging", "writing")
 PATIENCE = 60
@@ -98,6 +102,8 @@ def test_a_job_is_cancelled_before_it_costs_anything_and_not_later(file: UserFil
     with pytest.raises(TooLateError, match="charged"):
         jobs.cancel(charged)
     third.go.release()
+    while not charged.over:
+        threading.Event().wait(0.01)
     jobs.close()
     assert (charged.state, third.charged) == (JobState.DONE, True)
     with pytest.raises(TooLateError, match="over"):
@@ -122,6 +128,98 @@ def test_more_than_a_few_are_not_taken_on_and_a_server_that_ends_fails_them(file
         assert (each.state, each.failure.code) == (JobState.FAILED, "stopped")
 
 
+def busy() -> None:
+    """Work that tells nobody what it does, and ends when it is interrupted."""
+    while True:
+        threading.Event().wait(0.001)
+
+
+def test_a_server_that_ends_interrupts_what_runs_and_lets_it_clean_up(file: UserFile) -> None:
+    jobs, begun, cleaned = Jobs(file), threading.Event(), threading.Event()
+
+    def do(tell: Tell, folder: Path) -> Outcome:
+        try:
+            begun.set()
+            busy()
+        finally:
+            cleaned.set()
+        return Outcome()
+
+    job = jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
+    assert begun.wait(PATIENCE)
+    jobs.close()
+    assert cleaned.wait(PATIENCE)
+    for each in (job, *Jobs(file).all()):
+        assert each.failure is not None
+        assert (each.state, each.failure.code) == (JobState.FAILED, "stopped")
+
+
+def test_what_does_not_let_itself_be_interrupted_is_left_behind(
+    file: UserFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.app.serve.jobs.GRACE", 0.01)
+    jobs, begun, go, over = Jobs(file), threading.Event(), threading.Event(), threading.Event()
+
+    def do(tell: Tell, folder: Path) -> Outcome:
+        begun.set()
+        try:
+            go.wait(PATIENCE)
+        finally:
+            over.set()
+        return Outcome(document={"kind": "steps"})
+
+    job = jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
+    assert begun.wait(PATIENCE)
+    jobs.close()
+    assert is_left_behind()
+    go.set()
+    assert over.wait(PATIENCE)
+    while is_left_behind():
+        threading.Event().wait(0.01)
+    assert job.state is JobState.FAILED
+    assert [each.state for each in Jobs(file).all()] == [JobState.FAILED]
+
+
+def test_what_a_job_had_reserved_when_the_server_ended_counts_as_spent(server: Server) -> None:
+    begun, ledger = threading.Event(), server.curators.ledger
+
+    def held() -> None:
+        begun.set()
+        busy()
+
+    slowed(server.curators, "alice", held)
+    with UserFile(":memory:") as file:
+        jobs = Jobs(file)
+
+        def do(tell: Tell, folder: Path) -> Outcome:
+            server.curators.of("alice").ask(COUNT, epsilon=0.1)
+            return Outcome()
+
+        jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
+        assert begun.wait(PATIENCE)
+        jobs.close()
+    assert [each.state for each in ledger.entries()] == [State.ORPHANED]
+    assert ledger.spent() == PureDP(epsilon=Fraction(0.1))
+
+
+def test_the_stage_of_a_job_is_seen_by_other_servers_which_do_not_cancel_it(path: str) -> None:
+    with UserFile(path) as here, UserFile(path) as there:
+        jobs, steps, others = Jobs(here), Steps(), Jobs(there)
+        job = jobs.start("carl", steps.work())
+        steps.reached()
+        found = others.find(job.id)
+        assert found is not None
+        assert (found.state, found.stage) == (JobState.RUNNING, "counting")
+        with pytest.raises(TooLateError, match="at another server"):
+            others.cancel(found)
+        steps.go.release(len(STAGES))
+        while not job.over:
+            threading.Event().wait(0.01)
+        jobs.close()
+        others.close()
+        assert job.state is JobState.DONE
+
+
 def test_after_a_restart_the_document_is_there_and_what_was_found_on_data_is_not(path: str) -> None:
     with UserFile(path) as file:
         jobs, steps = Jobs(file), Steps()
@@ -129,6 +227,8 @@ def test_after_a_restart_the_document_is_there_and_what_was_found_on_data_is_not
         job = jobs.start("carl", steps.work())
         for _ in STAGES:
             steps.reached()
+        while not job.over:
+            threading.Event().wait(0.01)
         jobs.close()
         assert job.outcome is not None
         assert job.outcome.found == CANARY
@@ -190,6 +290,7 @@ def test_a_job_that_ran_when_the_server_was_killed_has_failed(path: str) -> None
 def test_a_file_of_users_that_knew_no_jobs_learns_them(path: str) -> None:
     with UserFile(path) as file, file.writing() as rows:
         rows.execute("DROP TABLE job")
+        rows.execute("ALTER TABLE attempt DROP COLUMN process")
         rows.execute("PRAGMA user_version = 1")
     with UserFile(path) as file:
         assert Jobs(file).all() == []

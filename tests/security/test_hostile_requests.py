@@ -132,7 +132,7 @@ def test_guesses_that_are_made_at_once_are_no_more_than_those_one_by_one() -> No
 
 
 def test_keys_without_end_fill_no_disk_and_the_last_ones_hold(served: Server) -> None:
-    with UserFile(served.users.file.path) as file:
+    with UserFile(str(served.folder / "ledger.users.db")) as file:
         attempts, done = Attempts(file), []
 
         def reply(number: int) -> Reply:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
 from tests.engines.servers import PostgresServer
 from tests.http.served import COUNT, Server, both_doors
-from tests.wire.served import CANARY, write_data
+from tests.patience import PATIENCE
+from tests.wire.served import CANARY, slowed, write_data
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
 
 def servers(stack: ExitStack, folder: Path, ledger: str) -> list[Server]:
-    """Two, each with its own copy of the data and its own users."""
+    """Two, each with its own copy of the data."""
     found = []
     for name in ("one", "two"):
         (folder / name).mkdir()
@@ -59,3 +68,93 @@ def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
     with psycopg.connect(ledger) as connection:
         held = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("entry", "account")]
     assert CANARY not in repr(held)
+
+
+def test_the_same_question_at_two_servers_at_once_is_one_value_and_one_charge(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    begun, go, asked_twice = threading.Event(), threading.Event(), threading.Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(PATIENCE)
+
+    with ExitStack() as stack:
+        doors = servers(stack, tmp_path, postgres.schema())
+        clients = [stack.enter_context(door.client()) for door in doors]
+        slowed(doors[0].curators, "alice", held)
+        slowed(doors[1].curators, "alice", asked_twice.set)
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        body = {"sql": COUNT, "epsilon": 0.05}
+        first = pool.submit(clients[0].post, "/api/ask", json=body)
+        assert begun.wait(PATIENCE)
+        second = pool.submit(clients[1].post, "/api/ask", json=body)
+        wait([second], timeout=1)  # long enough for a second charge, were there one
+        go.set()
+        told = [each.result().json() for each in (first, second)]
+        assert told[0]["rows"] == told[1]["rows"]
+        assert [each["repeated"] for each in told] == [False, True]
+        assert not asked_twice.is_set()
+        assert doors[0].charges() == 1
+
+
+def test_a_request_that_is_sent_again_to_another_server_is_answered_with_the_same_bytes(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(PATIENCE)
+
+    with ExitStack() as stack:
+        doors = servers(stack, tmp_path, postgres.schema())
+        clients = [stack.enter_context(door.client()) for door in doors]
+        slowed(doors[0].curators, "alice", held)
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        key = {"Idempotency-Key": "7f3a"}
+        sent: dict[str, Any] = {"json": {"sql": COUNT, "epsilon": 0.05}, "headers": key}
+        first = pool.submit(clients[0].post, "/api/ask", **sent)
+        assert begun.wait(PATIENCE)
+        second = pool.submit(clients[1].post, "/api/ask", **sent)
+        wait([second], timeout=1)  # long enough for another answer, were there one
+        go.set()
+        told = [first.result(), second.result(), clients[1].post("/api/ask", **sent)]
+        assert {each.status_code for each in told} == {200}
+        assert len({each.content for each in told}) == 1
+        assert doors[1].charges() == 1
+        other = clients[1].post("/api/ask", json={"sql": COUNT}, headers=key)
+        assert (other.status_code, "another request" in other.text) == (400, True)
+
+
+def test_a_login_and_a_wish_at_one_process_hold_at_another(postgres: PostgresServer, tmp_path: Path) -> None:
+    ledger = postgres.schema()
+    with ExitStack() as stack:
+        told = [stack.enter_context(_process(tmp_path / name, ledger)) for name in ("one", "two")]
+        assert [list(each["passwords"]) for each in told] == [["custodian", "alice", "bob"], []]
+        urls = [f"http://127.0.0.1:{each['http']['port']}" for each in told]
+        client = stack.enter_context(httpx.Client(trust_env=False, timeout=PATIENCE))
+        login = {"name": "alice", "password": told[0]["passwords"]["alice"]}
+        entered = client.post(f"{urls[0]}/api/login", json=login).json()
+        client.headers["X-CSRF-Token"] = entered["csrf"]
+        wish = {"share": 0.1, "reason": "more groups"}
+        assert client.post(f"{urls[1]}/api/wishes", json=wish).status_code == 201
+        assert len(client.get(f"{urls[0]}/api/wishes").json()["wishes"]) == 1
+        client.post(f"{urls[1]}/api/logout")
+        assert client.get(f"{urls[0]}/api/session").status_code == 401
+
+
+@contextmanager
+def _process(folder: Path, ledger: str) -> Iterator[dict[str, Any]]:
+    """`discreet serve` with a shared ledger, and what it tells when it starts."""
+    folder.mkdir()
+    write_data(folder)
+    places = ["--policy", str(folder / "privacy.yaml"), "--ledger", ledger, "--http", "0", "--postgres", "0"]
+    command = [sys.executable, "-m", "discreet", "serve", *places, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield json.loads(server.stdout.readline())
+        finally:
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(PATIENCE) == 0

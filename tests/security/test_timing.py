@@ -180,6 +180,28 @@ def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, do
         assert server.charges("bob") == 1
 
 
+def test_nobody_sees_that_an_answer_is_ready_before_it_leaves(folder: Path) -> None:
+    """The engine is done long before. A plan that is free then, or an entry that is settled, would tell."""
+    with both_doors(folder) as server, server.client() as client, server.client() as looking:
+        deadlines = Lenient(policy=server.curators.policy, slack=4)
+        server.curators.deadlines = deadlines
+        least = deadlines.seconds(server.curators.of("alice").plan(COUNT).plan)
+        began = time.monotonic()
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(client.post, "/api/ask", json={"sql": COUNT})
+            while not _shows(looking):
+                time.sleep(0.01)
+            assert time.monotonic() - began >= least
+            assert asked.result().status_code == 200
+
+
+def _shows(client: httpx.Client) -> bool:
+    """Whether a plan of the question, or the ledger, says that it was answered."""
+    entries = client.get("/api/ledger").json()["entries"]
+    planned = client.post("/api/plan", json={"sql": COUNT}).json()
+    return planned["repeated"] or any(each["state"] != "reserved" for each in entries)
+
+
 def test_a_stored_answer_does_not_wait(folder: Path) -> None:
     with served(folder) as server, psycopg.connect(server.address, autocommit=True) as connection:
         connection.execute(COUNT)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from discreet.app.policies import load
-from discreet.app.users import UserBook, UserFile, beside
+from discreet.app.users import UserBook, users_of
 from tests.app.test_promise import discreet
+from tests.engines.servers import PostgresServer
 from tests.users.test_users import PASSWORD, POLICY
 
 Shown = pytest.CaptureFixture[str]
@@ -28,7 +29,7 @@ def run(policy: Path, *words: str) -> int:
 
 
 def admitted(policy: Path, name: str, password: str) -> bool:
-    with UserFile(beside(load(policy).ledger)) as file:
+    with users_of(load(policy).ledger) as file:
         return UserBook(file).admitted(name, password) is not None
 
 
@@ -54,6 +55,22 @@ def test_a_password_is_read_from_stdin_and_not_shown(
     assert run(policy, "add", "carol", "--analyst", "bob", "--password") == 0
     assert PASSWORD not in "".join(capsys.readouterr())
     assert admitted(policy, "carol", PASSWORD)
+
+
+@pytest.mark.xdist_group("postgres")
+def test_users_of_a_shared_ledger_are_where_it_is_whichever_policy_names_it(
+    postgres: PostgresServer, policy: Path, tmp_path: Path, capsys: Shown
+) -> None:
+    ledger, other = postgres.schema(), tmp_path / "other"
+    other.mkdir()
+    (other / "privacy.yaml").write_text(POLICY)
+    assert run(policy, "add", "alice", "--ledger", ledger) == 0
+    capsys.readouterr()
+    assert run(other / "privacy.yaml", "list", "--json", "--ledger", ledger) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)["users"]] == ["alice"]
+    assert run(other / "privacy.yaml", "remove", "alice", "--ledger", ledger) == 0
+    assert run(policy, "remove", "alice", "--ledger", ledger) == 2
+    assert list(tmp_path.rglob("*.db")) == []
 
 
 @pytest.mark.parametrize(

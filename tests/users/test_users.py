@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from discreet.app.policies import load
-from discreet.app.users import Role, UserBook, UserFile, beside
+from discreet.app.users import Role, UserBook, UserFile, UserStorage, users_of
 from discreet.app.users.attempts import Attempts, Reply
 from discreet.app.users.sessions import SECONDS, Sessions
 from discreet.app.users.throttle import Throttle
@@ -27,29 +27,34 @@ analysts: {alice: {share: 50%}, bob: {share: 30%}}
 """
 
 
-@pytest.fixture
-def policy(tmp_path: Path) -> Policy:
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgres"))])
+def policy(request: pytest.FixtureRequest, tmp_path: Path) -> Policy:
+    """With a ledger in a file, and with one in a database: what holds of users holds in both places."""
     (tmp_path / "privacy.yaml").write_text(POLICY)
-    return load(tmp_path / "privacy.yaml")
+    shared = request.getfixturevalue("postgres").schema() if request.param == "postgresql" else None
+    return load(tmp_path / "privacy.yaml", ledger=shared)
 
 
 @pytest.fixture
-def file(policy: Policy) -> Iterator[UserFile]:
-    with UserFile(beside(policy.ledger)) as opened:
+def file(policy: Policy) -> Iterator[UserStorage]:
+    with users_of(policy.ledger) as opened:
         yield opened
 
 
 @pytest.fixture
-def users(file: UserFile) -> UserBook:
+def users(file: UserStorage) -> UserBook:
     book = UserBook(file)
     book.add("alice", Role.ANALYST, "alice", PASSWORD)
     return book
 
 
-def test_the_file_is_its_owners_and_holds_no_password_and_no_token(file: UserFile, users: UserBook) -> None:
-    drawn = users.add("bob", Role.ANALYST, "bob")
-    _, token = Tokens(file).issue("bob", "notebook")
-    path = Path(file.path)
+def test_the_file_is_its_owners_and_holds_no_password_and_no_token(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.users.db"
+    with UserFile(str(path)) as file:
+        users = UserBook(file)
+        users.add("alice", Role.ANALYST, "alice", PASSWORD)
+        drawn = users.add("bob", Role.ANALYST, "bob")
+        _, token = Tokens(file).issue("bob", "notebook")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     content = path.read_bytes()
     assert not any(each.encode() in content for each in (PASSWORD, drawn, token))
@@ -66,7 +71,7 @@ def test_only_the_right_password_admits(users: UserBook) -> None:
 
 
 def test_the_first_start_makes_a_custodian_whose_password_opens_one_thing(
-    file: UserFile, policy: Policy
+    file: UserStorage, policy: Policy
 ) -> None:
     book = UserBook(file)
     told = book.begin(policy)
@@ -95,7 +100,7 @@ def test_short_passwords_and_second_users_of_a_name_are_refused(users: UserBook)
         users.add("alice", Role.ANALYST, "alice", PASSWORD)
 
 
-def test_a_session_is_recognized_until_it_ends(file: UserFile, users: UserBook) -> None:
+def test_a_session_is_recognized_until_it_ends(file: UserStorage, users: UserBook) -> None:
     sessions, alice = Sessions(file), users.admitted("alice", PASSWORD)
     assert alice is not None
     session, text = sessions.open(alice)
@@ -108,7 +113,7 @@ def test_a_session_is_recognized_until_it_ends(file: UserFile, users: UserBook) 
     assert sessions.recognized(text) is None
 
 
-def test_sessions_end_with_the_password_and_with_the_user(file: UserFile, users: UserBook) -> None:
+def test_sessions_end_with_the_password_and_with_the_user(file: UserStorage, users: UserBook) -> None:
     sessions, alice = Sessions(file), users.find("alice")
     assert alice is not None
     _, text = sessions.open(alice)
@@ -121,7 +126,9 @@ def test_sessions_end_with_the_password_and_with_the_user(file: UserFile, users:
     assert sessions.recognized(text) is None
 
 
-def test_sessions_end_by_themselves(file: UserFile, users: UserBook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_end_by_themselves(
+    file: UserStorage, users: UserBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sessions, alice = Sessions(file), users.find("alice")
     assert alice is not None
     session, text = sessions.open(alice)
@@ -129,7 +136,7 @@ def test_sessions_end_by_themselves(file: UserFile, users: UserBook, monkeypatch
     assert sessions.recognized(text) is None
 
 
-def test_sessions_of_another_file_are_not_recognized(file: UserFile, users: UserBook) -> None:
+def test_sessions_of_another_file_are_not_recognized(file: UserStorage, users: UserBook) -> None:
     with UserFile(":memory:") as other:
         UserBook(other).add("alice", Role.ANALYST, "alice", PASSWORD)
         alice = UserBook(other).find("alice")
@@ -137,7 +144,7 @@ def test_sessions_of_another_file_are_not_recognized(file: UserFile, users: User
         assert Sessions(file).recognized(Sessions(other).open(alice)[1]) is None
 
 
-def test_tokens_go_with_their_user(file: UserFile, users: UserBook) -> None:
+def test_tokens_go_with_their_user(file: UserStorage, users: UserBook) -> None:
     tokens = Tokens(file)
     made, text = tokens.issue("alice", "notebook")
     assert tokens.owner(text) == "alice"
@@ -172,7 +179,7 @@ def test_many_names_from_one_place_are_throttled_together() -> None:
     assert throttle.wait("somebody", "elsewhere") == 0
 
 
-def test_granted_wishes_move_shares_and_never_make_more(file: UserFile, policy: Policy) -> None:
+def test_granted_wishes_move_shares_and_never_make_more(file: UserStorage, policy: Policy) -> None:
     divided: list[dict[str, Fraction]] = []
     wishes = Wishes(file)
     for share, analyst in ((Fraction(1, 10), "alice"), (Fraction(1, 4), "alice"), (Fraction(1, 4), "bob")):
@@ -191,7 +198,7 @@ def test_granted_wishes_move_shares_and_never_make_more(file: UserFile, policy: 
     assert len(divided) == 2
 
 
-def test_a_grant_that_the_ledger_refuses_is_not_kept(file: UserFile, policy: Policy) -> None:
+def test_a_grant_that_the_ledger_refuses_is_not_kept(file: UserStorage, policy: Policy) -> None:
     def refuse(_: object) -> None:
         raise RequestError("no room")
 
@@ -203,7 +210,7 @@ def test_a_grant_that_the_ledger_refuses_is_not_kept(file: UserFile, policy: Pol
     assert shares_of(policy)["alice"] == Fraction(1, 2)
 
 
-def test_what_was_done_under_a_key_is_not_done_again(file: UserFile, users: UserBook) -> None:
+def test_what_was_done_under_a_key_is_not_done_again(file: UserStorage, users: UserBook) -> None:
     attempts, done = Attempts(file), []
 
     def work() -> Reply:
@@ -219,7 +226,7 @@ def test_what_was_done_under_a_key_is_not_done_again(file: UserFile, users: User
 
 
 def test_what_was_refused_may_be_tried_again_and_what_was_cut_short_may_not(
-    file: UserFile, users: UserBook
+    file: UserStorage, users: UserBook
 ) -> None:
     attempts = Attempts(file)
 

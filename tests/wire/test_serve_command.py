@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import httpx
 import psycopg
 import pytest
 
+from discreet.app.policies import load
+from discreet.app.serve.job import JobState
+from discreet.app.serve.jobs import Jobs
+from discreet.app.users import users_of
 from tests.patience import PATIENCE
 from tests.wire.served import write_data
 
@@ -54,6 +59,38 @@ def _choose_password(told: dict[str, Any]) -> None:
         body = {"old": first, "new": "another password"}
         assert client.post("/api/password", json=body).json()["once"] is False
         assert len(client.get("/api/ledger").json()["entries"]) == 1
+
+
+def test_it_ends_while_a_job_runs_that_would_take_hours(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    server = _started("--policy", str(tmp_path / "privacy.yaml"), "--http", "0", "--postgres", "0", "--json")
+    try:
+        assert server.stdout is not None
+        told = json.loads(server.stdout.readline())
+        url = f"http://127.0.0.1:{told['http']['port']}"
+        with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE) as client:
+            _begin_audit(client, told["passwords"]["custodian"])
+    finally:
+        server.send_signal(signal.SIGTERM)
+        said = server.communicate(timeout=PATIENCE)
+    assert (server.returncode, said[1]) == (0, "")
+    with users_of(load(tmp_path / "privacy.yaml").ledger) as file:
+        (job,) = Jobs(file).all()
+    assert job.failure is not None
+    assert (job.state, job.failure.code) == (JobState.FAILED, "stopped")
+
+
+def _begin_audit(client: httpx.Client, first: str) -> None:
+    """Ten million sessions, each of many questions; until the first of them are asked."""
+    entered = client.post("/api/login", json={"name": "custodian", "password": first}).json()
+    client.headers["X-CSRF-Token"] = entered["csrf"]
+    changed = client.post("/api/password", json={"old": first, "new": "another password"})
+    client.headers["X-CSRF-Token"] = changed.json()["csrf"]
+    body = {"kind": "audit", "audited": "SELECT COUNT(*) FROM people", "session": True, "runs": 10_000_000}
+    begun = client.post("/api/jobs", json=body)
+    assert begun.status_code == 202, begun.text
+    while client.get(begun.headers["Location"]).json()["state"] == "waiting":
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ Not so      Optimal composition or a loss distribution of what was spent so far,
 Group       epsilon = ln gamma / group is each person's share, so epsilons are summed as they are. With
             `leak` 0 a group has rho * group**2; else the more careful conversion by the profile holds.
 Rounding    Sums are exact fractions. The limit of epsilon is widened by one rounding of a double (2**-51 of
-            it), so that ten times 0.1 fits into 1.
+            it), so that ten times 0.1 fits into 1. What roundings leave over, less than 10**-9 of the
+            limit, is nothing: no question is worth asking for so little.
 
 [RRUV16]    Rogers, Roth, Ullman & Vadhan, Privacy Odometers and Filters.
 [FZ21]      Feldman & Zrnic, Individual Privacy Accounting via a Rényi Filter.
@@ -47,6 +48,7 @@ RATIO = 2**-0.25
 STEPS = 160
 FURTHEST = 500.0
 NEARLY_ALL = Fraction(999_999_999, 1_000_000_000)
+HARDLY_ANY = 1 - NEARLY_ALL
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,8 @@ class Accountant:
     def left(self) -> Cost:
         limit = self.limit
         if isinstance(limit, PureDP):
-            return self._stated(
-                max(Fraction(0), Fraction(limit.epsilon) - self.epsilon), self.rho, self.delta
-            )
-        rho, delta = Fraction(limit.rho) - self.rho, Fraction(limit.delta) - self.delta
-        return self._stated(self.epsilon, max(Fraction(0), rho), max(Fraction(0), delta))
+            return self._stated(_rest(limit.epsilon, self.epsilon), self.rho, self.delta)
+        return self._stated(self.epsilon, _rest(limit.rho, self.rho), _rest(limit.delta, self.delta))
 
     def equal_part(self, questions: int) -> Fraction:
         """The epsilon of each of so many equal questions that use up the limit, but for a rounding."""
@@ -187,12 +186,28 @@ class Accountant:
         return ZeroConcentratedDP(rho=rho, delta=delta, relation=self.promise.secret)
 
     def _refusal(self, cost: Cost) -> BudgetError:
-        left, limit = _amount(self.left, ROUND_DOWN), _amount(self.limit, ROUND_DOWN)
+        limit, costs = _amount(self.limit, ROUND_DOWN), _amount(cost, ROUND_UP)
+        stated = f"spend: this costs {costs} for {self.promise.secret.neighbours} neighbours"
+        if is_nothing(self.left):
+            return BudgetError(
+                f"{stated}; nothing is left under the promise, of {limit} in all.",
+                hint="Everything that the promise allows is spent.",
+            )
+        left = _amount(self.left, ROUND_DOWN)
         return BudgetError(
-            f"spend: this costs {_amount(cost, ROUND_UP)} for {self.promise.secret.neighbours} neighbours; "
-            f"left under the promise is {left}, of {limit} in all.",
+            f"{stated}; left under the promise is {left}, of {limit} in all.",
             hint=f"Ask for less: whatever costs at most {left} is accepted.",
         )
+
+
+def is_nothing(left: Cost) -> bool:
+    """Whether no answer can be paid from it: a delta alone buys none."""
+    return (left.epsilon if isinstance(left, PureDP) else left.rho) == 0
+
+
+def _rest(most: Real, spent: Fraction) -> Fraction:
+    rest = Fraction(most) - spent
+    return rest if rest > HARDLY_ANY * Fraction(most) else Fraction(0)
 
 
 @lru_cache(maxsize=256)

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import Accountant, Cost
+from discreet.accounting.accountant import Accountant, Cost, is_nothing
 from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
 from discreet.accounting.notation import amount, fraction_text, read
-from discreet.accounting.processes import is_alive, this_process
+from discreet.accounting.processes import this_process
 from discreet.accounting.shares import require_room, within_share
 from discreet.accounting.storage import Rows, Storage
 from discreet.core.errors import BudgetError, RequestError
@@ -139,12 +139,18 @@ class Book:
 
     def _refusal(self, analyst: str, own: Accountant, share: Fraction, charge: Cost) -> BudgetError:
         """What is left of the analyst's own share, and nothing about the others."""
-        left, whole = (amount(within_share(each, share).left) for each in (own, self.nothing))
-        secret = self.nothing.promise.secret
+        left, whole = (within_share(each, share).left for each in (own, self.nothing))
+        neighbours = self.nothing.promise.secret.neighbours
+        stated = f"reserve: this costs {amount(charge, up=True)} for {neighbours} neighbours"
+        if is_nothing(left):
+            more = "a larger share is the custodian's to grant" if share < 1 else "the whole promise is spent"
+            return BudgetError(
+                f"{stated}; nothing is left to {analyst}, of a share of {amount(whole)}.",
+                hint=f"What was answered already stays free; {more}.",
+            )
         return BudgetError(
-            f"reserve: this costs {amount(charge, up=True)} for {secret.neighbours} neighbours; "
-            f"left to {analyst} is {left}, of a share of {whole}.",
-            hint=f"Ask for less: whatever costs at most {left} is accepted.",
+            f"{stated}; left to {analyst} is {amount(left)}, of a share of {amount(whole)}.",
+            hint=f"Ask for less: whatever costs at most {amount(left)} is accepted.",
         )
 
     def charge(self, owner: str, accountant: Accountant) -> None:
@@ -176,6 +182,24 @@ class Book:
         }
         self.insert(row)
         return self.as_entry(row.values())
+
+    def begin(
+        self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost
+    ) -> Entry | Stored | None:
+        """The stored answer to a question; else a new reservation, unless another is under way."""
+        stored = self.stored(analyst, question_key)
+        if stored is not None or self.is_under_way(analyst, question_key):
+            return stored
+        return self.reserve(analyst, question_key, question, guarantee, charge)
+
+    def is_under_way(self, analyst: str, question_key: str) -> bool:
+        """Whether somebody who is still there has reserved the same, and may settle it."""
+        found = self.rows.execute(
+            "SELECT DISTINCT process FROM entry"
+            " WHERE analyst = :analyst AND question_key = :key AND state = 'reserved'",
+            {"analyst": analyst, "key": question_key},
+        )
+        return any(self._is_alive(process) for (process,) in found.fetchall())
 
     def insert(self, row: Mapping[str, object]) -> None:
         """A row of the columns ENTRY."""
@@ -246,9 +270,7 @@ class Book:
         """A row of the columns ENTRY; a reservation whose process is gone is an orphan."""
         entry_id, time, analyst, key, question, guarantee, epsilon, rho, delta, state, process, *rest = row
         if state == State.RESERVED:
-            if process not in self.alive:
-                self.alive[process] = is_alive(process)
-            state = State.RESERVED if self.alive[process] else State.ORPHANED
+            state = State.RESERVED if self._is_alive(process) else State.ORPHANED
         return Entry(
             id=entry_id,
             number=rest[1],
@@ -261,6 +283,11 @@ class Book:
             state=State(state),
             incident=rest[0],
         )
+
+    def _is_alive(self, process: str) -> bool:
+        if process not in self.alive:
+            self.alive[process] = self.storage.is_alive(self.rows, process)
+        return self.alive[process]
 
     def moments(self, most: int) -> list[Accountant]:
         """What was spent after each entry; of a long ledger, at `most` of these moments and at the end."""

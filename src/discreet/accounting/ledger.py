@@ -10,7 +10,9 @@ Reserve     In one transaction that holds the write lock: read the sums, decide,
             questions leave no trace.
 Outcome     Settled, faulted or orphaned (whoever reserved it is gone): the charge stays. A fault suspends the
             analyst until the custodian clears it.
-Repeat      An analyst's settled answer is given again to the same analyst for nothing; never another's.
+Repeat      An analyst's settled answer is given again to the same analyst for nothing; never another's. Who
+            begins what the same analyst has reserved elsewhere, in another thread, process or server, waits
+            until it is settled; if whoever reserved it is gone, it is charged anew.
 Sums        Kept beside the entries, so that reserving takes as long after 10,000 of them; `verify` compares.
 Exceptions  Releases that are not differentially private are noted, and named wherever the ledger says what
             an attacker may believe: no bound holds for everything ever released once there is one.
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -37,12 +40,14 @@ from discreet.accounting.shares import exact_shares, within_share
 from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
 from discreet.belief import Belief, Promise
 from discreet.core.closing import Closing
-from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError, require
+from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError, UnderWayError, require
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.numbers import Real, require_count
 
 SOLE_ANALYST = "analyst"
 T = TypeVar("T")
+LONGEST_WAIT, MOMENT = 900.0, 0.05
+"""In seconds: how long an answer that is under way is waited for, and how often it is looked for."""
 INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -69,15 +74,16 @@ class Ledger(Closing):
         self._nothing = Accountant(promise, leak=leak)
         shares = None if analysts is None else exact_shares(analysts)
         self._reserved: set[int] = set()
+        self._abandoned: set[int] = set()
         self.storage = _storage(str(address))
 
-        def begin(book: Book) -> None:
+        def found(book: Book) -> None:
             book.found()
             book.divide(shares or book.shares() or {SOLE_ANALYST: Fraction(1)})
             book.compare_totals()
 
         try:
-            self._write(begin)
+            self._write(found)
         except BaseException:
             self.storage.close()
             raise
@@ -88,10 +94,11 @@ class Ledger(Closing):
 
     def close(self) -> None:
         """What was reserved here and is still open becomes an orphan; its charge stays."""
-        if self._reserved:
+        self._abandoned |= self._reserved
+        self._reserved.clear()
+        if self._abandoned:
             with suppress(DiscreetError):
-                self._write(lambda book: book.orphan(self._reserved))
-            self._reserved.clear()
+                self._write(lambda _: None)
         self.storage.close()
 
     def divide(self, analysts: Mapping[str, Real]) -> None:
@@ -102,13 +109,42 @@ class Ledger(Closing):
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; `BudgetError` where the analyst's share has no room."""
         _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
-        cost = self._nothing.cost(guarantee)
-        # a law of the loss is not written down; what it is charged for holds of the release as well
-        stated = write(guarantee if knows(guarantee) else cost)
-        charge = _on_grid(cost)
+        stated, charge = self._priced(guarantee)
         entry = self._write(lambda book: book.reserve(analyst, question_key, question_text, stated, charge))
         self._reserved.add(entry.id)
         return entry
+
+    def begin(
+        self,
+        analyst: str,
+        question_key: str,
+        question_text: str,
+        guarantee: Guarantee,
+        *,
+        patience: float = LONGEST_WAIT,
+    ) -> Entry | Stored:
+        """The stored answer to a question, which is free; or its charge, for whoever is to answer it.
+
+        While somebody else is answering it, that is waited for; `UnderWayError` where it takes longer.
+        """
+        _require_text("begin", analyst=analyst, question_key=question_key, question_text=question_text)
+        stated, charge = self._priced(guarantee)
+        until = time.monotonic() + patience
+        while True:
+            found = self._write(lambda book: book.begin(analyst, question_key, question_text, stated, charge))
+            if isinstance(found, Entry):
+                self._reserved.add(found.id)
+            if found is not None:
+                return found
+            self._wait(analyst, question_key, until)
+
+    def abandon(self, entry: Entry) -> None:
+        """Say that nobody here settles an entry any more, if it is still open; its charge stays."""
+        if entry.id in self._reserved:
+            self._reserved.discard(entry.id)
+            self._abandoned.add(entry.id)
+            with suppress(DiscreetError):  # whoever writes next says so
+                self._write(lambda _: None)
 
     def settle(self, entry: Entry, answer: bytes, metadata: Mapping[str, object] | None = None) -> Entry:
         """Keep the released answer, to be given again for nothing."""
@@ -217,7 +253,35 @@ class Ledger(Closing):
             yield self._book(rows)
 
     def _write(self, work: Callable[[Book], T], *, after_data: bool = False) -> T:
-        return self.storage.write(lambda rows: work(self._book(rows)), after_data=after_data)
+        left = sorted(self._abandoned)
+
+        def written(rows: Rows) -> T:
+            book = self._book(rows)
+            book.orphan(left)
+            return work(book)
+
+        done = self.storage.write(written, after_data=after_data)
+        self._abandoned.difference_update(left)
+        return done
+
+    def _priced(self, guarantee: Guarantee) -> tuple[str, Cost]:
+        """What a guarantee is written as, and what it is charged for."""
+        cost = self._nothing.cost(guarantee)
+        # a law of the loss is not written down; what it is charged for holds of the release as well
+        return write(guarantee if knows(guarantee) else cost), _on_grid(cost)
+
+    def _wait(self, analyst: str, question_key: str, until: float) -> None:
+        """Until nobody is answering the question any more."""
+        while True:
+            with self._reading() as book:
+                if not book.is_under_way(analyst, question_key):
+                    return
+            if time.monotonic() > until:
+                raise UnderWayError(
+                    "The same question is being answered, and is not charged twice.",
+                    hint="Ask again when that is done: its answer is free then.",
+                )
+            time.sleep(MOMENT)
 
     def _book(self, rows: Rows) -> Book:
         return Book(rows, self.storage, self._nothing)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.processes import is_alive
 from discreet.accounting.storage import (
     BUSY,
     DAMAGED,
@@ -31,6 +32,7 @@ from discreet.accounting.storage import (
     FULL,
     MEMORY,
     PATIENCE,
+    UNDER_WAY,
     UNWRITABLE,
     Rows,
     newer,
@@ -117,6 +119,10 @@ class LedgerFile:
         if rows.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
             raise self.damaged("its pages do not fit together")
 
+    def is_alive(self, rows: Rows, process: str) -> bool:
+        """A file is one machine's, which knows its processes."""
+        return is_alive(process)
+
     def damaged(self, what: str) -> RequestError:
         """The refusal of a file that contradicts itself."""
         return self._refused(f"{DAMAGED[0]}: {what}", DAMAGED[1])
@@ -163,6 +169,7 @@ class LedgerFile:
             form = self._recognize(connection)
             for statement in {0: SCHEMA, 1: NUMBERED}.get(form, ()):
                 connection.execute(statement)
+            connection.execute(UNDER_WAY)
             connection.execute("COMMIT")
         except BaseException:
             connection.close()

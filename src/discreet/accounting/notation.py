@@ -18,7 +18,7 @@ from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import Cost
+from discreet.accounting.accountant import Cost, is_nothing
 from discreet.accounting.optimal import RepeatedDP
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import (
@@ -121,6 +121,15 @@ def amount(cost: Cost, *, up: bool = False) -> str:
     return f"rho {_digits(cost.rho, up)}" + (
         f" and delta {_digits(cost.delta, up)}" if cost.delta > 0 else ""
     )
+
+
+def remaining(left: Cost) -> str:
+    """What is left, as `amount` has it, or that nothing is.
+
+    >>> remaining(PureDP(epsilon=Fraction(1, 2))), remaining(PureDP(epsilon=0))
+    ('epsilon 0.5', 'nothing')
+    """
+    return "nothing" if is_nothing(left) else amount(left)
 
 
 def _digits(value: Real, up: bool) -> str:

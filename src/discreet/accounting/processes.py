@@ -1,7 +1,8 @@
 """Processes: whether the one that made a reservation can still settle it.
 
 A process is known by its number and the moment it started, within one start of the machine, because numbers
-are used again. Where that cannot be found out it counts as gone: this only decides how an entry is listed.
+are used again. Where that cannot be found out it counts as gone: what it reserved is listed as orphaned, and
+the same question, asked again, does not wait for it and is charged.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark.cache_clear)  # numbers are used again
 
 
+def is_here(mark: str) -> bool:
+    """Whether the process with this mark is, or was, one of this machine since it was started."""
+    return mark.partition(" ")[0] == _place()
+
+
 def is_alive(mark: str) -> bool:
     """Whether the process with this mark still runs, as far as can be seen from here."""
     if mark == this_process():
         return True
-    place, _, rest = mark.partition(" ")
-    pid, _, started = rest.partition(" ")
-    if place != _place() or not pid.isdigit():
+    pid, _, started = mark.partition(" ")[2].partition(" ")
+    if not is_here(mark) or not pid.isdigit():
         return False
     if PROC.joinpath("self").exists():
         return bool(started) and _started(int(pid)) == started

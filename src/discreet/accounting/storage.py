@@ -28,11 +28,17 @@ UNWRITABLE = (
     "Make it and its folder writable, or name another file under ledger in the policy.",
 )
 BUSY = "is kept busy by another process", "Try again when it is done."
+UNDER_WAY = (
+    "CREATE INDEX IF NOT EXISTS entry_under_way ON entry (analyst, question_key) WHERE state = 'reserved'"
+)
 FULL = "cannot grow: the disk is full", "Make room; nothing was charged."
 
 
 class Found(Protocol):
     """What a statement has found."""
+
+    @property
+    def rowcount(self) -> int: ...
 
     def fetchone(self) -> Any: ...
 
@@ -63,6 +69,9 @@ class Storage(Protocol):
 
     def verify(self, rows: Rows) -> None:
         """Refuse a place whose parts do not fit together, as far as it can tell by itself."""
+
+    def is_alive(self, rows: Rows, process: str) -> bool:
+        """Whether a process that has written here can still go on with it."""
 
     def damaged(self, what: str) -> RequestError:
         """The refusal of a ledger that contradicts itself."""

@@ -9,7 +9,8 @@ fault shows a constant text and suspends the analyst until the custodian clears 
 Belief      is stated of all answers. Where analysts divide the promise, each is told what follows from the
             answers to that analyst alone: what others asked is theirs, as it is when a budget is refused, and
             all together keep the promise. The custodian's ledger states both.
-At once     a question that is asked again before its first answer is there is another one, and is charged.
+At once     a question that is asked again before its first answer is there, in whichever thread, process or
+            server of the same ledger, waits for that answer, and is free.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Self, TypeVar
 
 import pyarrow as pa
 
-from discreet.accounting.entries import Entry
+from discreet.accounting.entries import Entry, Stored
 from discreet.accounting.ledger import Ledger
 from discreet.app import engines, fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
@@ -190,12 +191,8 @@ class Curator(Closing):
                 raw=raw,
                 values=values,
             )
-        stored = self.ledger.stored(self.analyst, proposal.key)
-        if stored is not None:
-            table, intervals = unpacked(stored.answer)
-            return self._answer(proposal, table, intervals, stored.entry.number, repeated=True)
         try:
-            release, entry = self.charged(
+            found = self.once(
                 proposal.key,
                 proposal.text,
                 proposal.plan.guarantee,
@@ -206,6 +203,10 @@ class Curator(Closing):
         except BudgetError as refusal:
             message = refusal.message.replace("reserve:", "ask:", 1)
             raise BudgetError(message, hint=self._smaller(proposal) or refusal.hint) from None
+        if isinstance(found, Stored):
+            table, intervals = unpacked(found.answer)
+            return self._answer(proposal, table, intervals, found.entry.number, repeated=True)
+        release, entry = found
         return self._answer(proposal, release.table, release.intervals, entry.number, repeated=False)
 
     def charged(
@@ -222,12 +223,41 @@ class Curator(Closing):
         `kept` is how the ledger stores it. Whatever `work` does, the charge stays.
         """
         entry = self.ledger.reserve(self.analyst, key, text, guarantee)
+        return self._worked(entry, work, kept, metadata)
+
+    def once(
+        self,
+        key: str,
+        text: str,
+        guarantee: Guarantee,
+        work: Callable[[Engine, Randomness], T],
+        kept: Callable[[T], bytes],
+        metadata: Mapping[str, object] | None = None,
+    ) -> tuple[T, Entry] | Stored:
+        """The same, unless this analyst has it under that key already: then what the ledger has stored."""
+        stored = self.ledger.stored(self.analyst, key)
+        found = stored or self.ledger.begin(self.analyst, key, text, guarantee)
+        return found if isinstance(found, Stored) else self._worked(found, work, kept, metadata)
+
+    def _worked(
+        self,
+        entry: Entry,
+        work: Callable[[Engine, Randomness], T],
+        kept: Callable[[T], bytes],
+        metadata: Mapping[str, object] | None,
+    ) -> tuple[T, Entry]:
         try:
-            released = guarded(lambda: work(self._engine, self._random))
+            released = self._released(entry, work)
+            return released, self.ledger.settle(entry, kept(released), metadata)
+        finally:
+            self.ledger.abandon(entry)
+
+    def _released(self, entry: Entry, work: Callable[[Engine, Randomness], T]) -> T:
+        try:
+            return guarded(lambda: work(self._engine, self._random))
         except EngineFault as fault:
             self.ledger.fault(entry, fault.incident)
             raise
-        return released, self.ledger.settle(entry, kept(released), metadata)
 
     def looked(self, look: Callable[[Engine], T]) -> T:
         """What the custodian sees of the data itself: it may not be released, so nothing is charged."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
+from discreet.accounting.entries import Stored
 from discreet.app.curator import Curator
 from discreet.app.policies import policy_version
 from discreet.core.engine import Engine
@@ -53,13 +54,13 @@ def once(
 ) -> Once[T]:
     """What `work` releases; the same `terms` of the same analyst, policy and data are free."""
     key = _key(curator, verb, terms)
-    stored = curator.ledger.stored(curator.analyst, key)
-    if stored is not None:
-        return Once(released=unpacked(stored.answer), entry=stored.entry.number, repeated=True)
     try:
-        released, entry = curator.charged(key, text, guarantee, work, packed)
+        found = curator.once(key, text, guarantee, work, packed)
     except BudgetError as refusal:
         raise BudgetError(refusal.message.replace("reserve:", f"{verb}:", 1), hint=refusal.hint) from None
+    if isinstance(found, Stored):
+        return Once(released=unpacked(found.answer), entry=found.entry.number, repeated=True)
+    released, entry = found
     return Once(released=released, entry=entry.number, repeated=False)
 
 

@@ -3,7 +3,8 @@
     DiscreetError
     ├── RequestError             depends on the request and the policy alone, raised before data is read
     │   ├── InvalidParameterError    one parameter is out of its range            (exit code 2)
-    │   └── BudgetError              the promise does not leave room for it       (exit code 3)
+    │   ├── BudgetError              the promise does not leave room for it       (exit code 3)
+    │   └── UnderWayError            the same is being done elsewhere             (exit code 2)
     ├── DataError                the custodian's data is not what the policy says of it  (exit code 2)
     ├── UnmetError               no release meets the models that were asked for  (exit code 4)
     └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
@@ -46,6 +47,12 @@ class BudgetError(RequestError):
 
     exit_code = 3
     code = "budget"
+
+
+class UnderWayError(RequestError):
+    """The same is being done, and is not done twice."""
+
+    code = "under-way"
 
 
 class DataError(DiscreetError):

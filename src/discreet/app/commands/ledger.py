@@ -12,7 +12,7 @@ from rich.text import Text
 
 from discreet.accounting.entries import Account, Entry, State
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.notation import amount
+from discreet.accounting.notation import amount, remaining
 from discreet.app.books import looked_into
 from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.ledger_object import accounts_of, as_object, size
@@ -117,7 +117,9 @@ def _accounts_table(ledger: Ledger, accounts: list[Account], *, total: bool) -> 
         table.add_column(name, justify="right")
     for each in accounts:
         share = f"{number(float(100 * each.share))}%"
-        table.add_row(Text(each.analyst), share, amount(each.spent, up=True), amount(each.left))
+        table.add_row(Text(each.analyst), share, amount(each.spent, up=True), remaining(each.left))
     if total:
-        table.add_row("in all", "100%", amount(ledger.spent(), up=True), amount(ledger.left()), style="bold")
+        table.add_row(
+            "in all", "100%", amount(ledger.spent(), up=True), remaining(ledger.left()), style="bold"
+        )
     return table

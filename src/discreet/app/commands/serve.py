@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -19,9 +21,10 @@ from discreet.app.serve.catalog import BuiltIn, Catalog, Shadow
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, bound_to, require_safe, until_stopped
+from discreet.app.serve.jobs import is_left_behind
 from discreet.app.serve.process import Served
 from discreet.app.terminal import Console
-from discreet.app.users import UserBook, UserFile, beside
+from discreet.app.users import UserBook, users_of
 from discreet.app.users.users import FIRST_CUSTODIAN
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
@@ -69,7 +72,7 @@ def run(
         curators = Curators.under(terms, deadlines=deadlines, progress=tell)
     with (
         curators,
-        UserFile(beside(terms.ledger)) as file,
+        users_of(terms.ledger) as file,
         closing(_catalog(catalog, terms)) as schema,
         bound_to(host, http) as web,
         bound_to(host, postgres) as wire,
@@ -83,6 +86,10 @@ def run(
         )
         threading.Thread(target=_warm, daemon=True).start()
         until_stopped(lambda stopped: served.doors(web, wire, stopped))
+    if is_left_behind():
+        # ending as usual would wait for it, hours perhaps; its charge is on the disk, and stays
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def _warm() -> None:

@@ -16,7 +16,7 @@ from discreet.app.books import asking
 from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.policies import load
 from discreet.app.terminal import Console
-from discreet.app.users import Role, UserBook, UserFile, beside
+from discreet.app.users import Role, UserBook, users_of
 from discreet.app.users.users import sole
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
@@ -90,7 +90,7 @@ def run_remove(
 @contextmanager
 def _users(policy: Path, ledger: str | None) -> Iterator[tuple[Policy, UserBook]]:
     terms = load(policy, ledger=ledger)
-    with UserFile(beside(terms.ledger)) as file:
+    with users_of(terms.ledger) as file:
         yield terms, UserBook(file)
 
 

@@ -16,7 +16,7 @@ REFUSALS = {
     401: "Nobody is logged in, or the token is not known.",
     402: "The own share has no room for it; nothing was charged.",
     403: "The role does not allow it, a password must be chosen first, or the proof of a session is missing.",
-    409: "No release meets what was asked for, or it comes too late.",
+    409: "No release meets what was asked for, it comes too late, or the same is under way.",
     413: "More was sent than any request needs.",
     422: "A field is missing, out of its range, or nobody knows it.",
     429: "Too much is going on at once, or too many logins have failed.",

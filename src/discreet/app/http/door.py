@@ -15,7 +15,7 @@ from discreet.app.http.metrics import Metrics
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.dummies import Dummies
 from discreet.app.serve.jobs import Jobs
-from discreet.app.users import UserBook, UserFile
+from discreet.app.users import UserBook, UserStorage
 from discreet.app.users.attempts import Attempts
 from discreet.app.users.sessions import Sessions
 from discreet.app.users.throttle import Throttle
@@ -30,7 +30,7 @@ class HttpDoor:
     """Behind the HTTP door; `secure` where it is reached by TLS."""
 
     curators: Curators
-    file: UserFile
+    file: UserStorage
     jobs: Jobs
     secure: bool = False
     policy_file: Path | None = None

@@ -65,7 +65,10 @@ def result(name: str, caller: Deciding, door: Door, form: Wanted = Form.JSON) ->
     if outcome.file is None:
         raise RequestError("An audit makes no table.", hint="Leave format out.")
     if not outcome.file.is_file():
-        raise MissingError("The file of this release was moved away.", hint="Start the job again.")
+        raise MissingError(
+            "The file of this release is not here.",
+            hint="Ask the server that made it; if it was moved away, start the job again.",
+        )
     file = in_form(outcome.file, form)
     return FileResponse(file, media_type=KINDS[form], filename=file.name)
 

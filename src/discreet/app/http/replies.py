@@ -33,6 +33,7 @@ STATUS = {
     "data": 400,
     "unmet": 409,
     "too-late": 409,
+    "under-way": 409,
     "engine-fault": 500,
     "internal": 500,
 }

@@ -2,8 +2,8 @@
 
 Apart       Analysts have engines of their own, so that one does not wait for another.
 In turn     One analyst's questions are answered one after the other, from whichever door they come. So a
-            question that is asked twice at once is answered once, and charged once; and how long one took
-            cannot be told from when another was answered.
+            question that is asked twice at once waits for its first answer; and how long one took cannot be
+            told from when another was answered. Over several servers the ledger sees to the same.
 """
 
 from __future__ import annotations
@@ -89,13 +89,9 @@ class Curators(Closing):
         with self.turn(analyst) as curator:
             if not wanted():
                 raise RequestError("ask: this was cancelled before anything was charged.", hint="Ask again.")
-            deadlines = self.deadlines
-            if deadlines is None or self.ledger.stored(analyst, proposal.key) is not None:
+            if (deadlines := self.deadlines) is None:
                 return curator.ask(proposal)
-            return deadlines.padded(
-                proposal.plan,
-                lambda: curator.ask(proposal, watched=lambda work: deadlines.timely(proposal.plan, work)),
-            )
+            return curator.ask(proposal, watched=lambda work: deadlines.padded(proposal.plan, work))
 
     def close(self) -> None:
         for curator in self._made.values():

@@ -3,7 +3,8 @@
 Class       The time is estimated from what is declared (rows of the tables, groups, joins, values that are
             picked) and the engine's pace, and rounded up to a power of two of the shortest one: coarse, and
             the same for every data. A table that declares no number of rows is taken to have a million.
-Early       An answer that is ready waits. So does a fault.
+Early       What is ready waits, an answer or a fault, and is settled in the ledger afterwards: whoever plans
+            the same question or reads the ledger meanwhile, at this server or another, sees it under way.
 Late        An overrun is a fault: the answer is withheld, the charge stays, the analyst is suspended, as its
             lateness might tell of the data. The way out is the custodian's: a larger `slack`.
 Free        A stored answer and a refusal do not wait: whether there is one is the analyst's own doing.
@@ -17,13 +18,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from discreet.app.addresses import engine_of
-from discreet.core.errors import EngineFault
 from discreet.core.policy import Policy
 from discreet.sql.plan import Plan
 from discreet.sql.tree import scans
 
 ASSUMED_ROWS = 1_000_000
-SETTLING = 0.1
 T = TypeVar("T")
 
 
@@ -77,17 +76,10 @@ class Deadlines:
             raise Overrun
         return done
 
-    def padded(self, plan: Plan, ask: Callable[[], T]) -> T:
-        """Let what comes of asking leave at its time."""
-        leaves = time.monotonic() + self.seconds(plan) + SETTLING
+    def padded(self, plan: Plan, work: Callable[[], T]) -> T:
+        """Let what comes of the work be there at its time, and no sooner."""
+        ready = time.monotonic() + self.seconds(plan)
         try:
-            answer = ask()
-        except EngineFault:
-            _wait_until(leaves)
-            raise
-        _wait_until(leaves)
-        return answer
-
-
-def _wait_until(moment: float) -> None:
-    time.sleep(max(0.0, moment - time.monotonic()))
+            return self.timely(plan, work)
+        finally:
+            time.sleep(max(0.0, ready - time.monotonic()))

@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from discreet.app.commands.progress import Tell
-from discreet.app.users.user_file import now
+from discreet.app.users.storage import now
 from discreet.core.errors import DataError, DiscreetError, RequestError, UnmetError
 
 

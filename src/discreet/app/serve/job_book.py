@@ -1,6 +1,6 @@
-"""Jobs in the file of users: who started them, how they ended, and what of them may leave.
+"""Jobs beside the users: who started them, how they ended, and what of them may leave.
 
-Left        A job whose server was killed can be told by the mark of its process, and has failed.
+Left        A job whose server is gone can be told by the mark of its process, and has failed.
 Not held    is what a job found on real data.
 """
 
@@ -13,26 +13,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from discreet.accounting.processes import is_alive, this_process
+from discreet.accounting.processes import this_process
 from discreet.app.serve.job import Failure, Job, JobState, Outcome, StoppedError
-from discreet.app.users.user_file import UserFile
+from discreet.app.users.storage import UserStorage
 
-FIELDS = "id, user, kind, name, state, stage, share, begun, ended, failure, document, file"
-ENDING = ".users.db"
+FIELDS = 'id, "user", kind, name, state, stage, share, begun, ended, failure, document, file'
+OPEN = "state IN ('waiting', 'running')"
+CHANGING = ("state", "stage", "share", "ended", "failure", "document", "file")
 
 
 class JobBook:
-    """The jobs of a file of users, and the folder that their releases are written to."""
+    """The jobs that are kept beside users, and the folder that their releases are written to."""
 
-    def __init__(self, file: UserFile) -> None:
+    def __init__(self, file: UserStorage) -> None:
         self._file = file
         self._process = this_process()
 
     @contextmanager
     def folder(self, job: Job) -> Iterator[Path]:
         """Where a job writes: beside the users, for their owner alone; in passing, where these are, too."""
-        if self._file.path.endswith(ENDING):
-            place = Path(f"{self._file.path.removesuffix(ENDING)}.releases").absolute() / job.id
+        if self._file.releases is not None:
+            place = self._file.releases.absolute() / job.id
             place.parent.mkdir(mode=0o700, exist_ok=True)
             place.mkdir(mode=0o700)
         else:
@@ -44,20 +45,16 @@ class JobBook:
                 place.rmdir()
 
     def add(self, job: Job) -> None:
-        values = (*_row(job), self._process)
+        row = _row(job) | {"process": self._process}
+        values = ", ".join(f":{name}" for name in row)
         with self._file.writing() as rows:
-            rows.execute(
-                f"INSERT INTO job ({FIELDS}, process) VALUES ({', '.join('?' * len(values))})", values
-            )
+            rows.execute(f"INSERT INTO job ({FIELDS}, process) VALUES ({values})", row)
 
-    def note(self, job: Job) -> None:
+    def note(self, job: Job, *, where: str = "id = :id") -> None:
         """Keep how far it came."""
-        changed = FIELDS.split(", ")[4:]
+        changed = ", ".join(f"{each} = :{each}" for each in CHANGING)
         with self._file.writing() as rows:
-            rows.execute(
-                f"UPDATE job SET {', '.join(f'{each} = ?' for each in changed)} WHERE id = ?",
-                (*_row(job)[4:], job.id),
-            )
+            rows.execute(f"UPDATE job SET {changed} WHERE {where}", _row(job))
 
     def all(self) -> list[Job]:
         with self._file.reading() as rows:
@@ -65,35 +62,36 @@ class JobBook:
 
     def find(self, name: str) -> Job | None:
         with self._file.reading() as rows:
-            row = rows.execute(f"SELECT {FIELDS} FROM job WHERE id = ?", (name,)).fetchone()
+            row = rows.execute(f"SELECT {FIELDS} FROM job WHERE id = :id", {"id": name}).fetchone()
         return None if row is None else _job(row)
 
     def bury(self) -> None:
         """Those whose server is gone have failed."""
-        query = f"SELECT process, {FIELDS} FROM job WHERE state IN ('waiting', 'running')"
+        query = f"SELECT process, {FIELDS} FROM job WHERE {OPEN}"
         with self._file.reading() as rows:
-            left = [_job(row[1:]) for row in rows.execute(query) if not is_alive(row[0])]
+            found = rows.execute(query).fetchall()
+            left = [_job(row[1:]) for row in found if not self._file.is_alive(rows, row[0])]
         for job in left:
             job.fail(StoppedError())
-            self.note(job)
+            self.note(job, where=f"id = :id AND {OPEN}")  # its last word may have been that it is done
 
 
-def _row(job: Job) -> tuple[object, ...]:
+def _row(job: Job) -> dict[str, object]:
     outcome = job.outcome or Outcome()
-    return (
-        job.id,
-        job.user,
-        job.kind,
-        job.name,
-        job.state.value,
-        job.stage,
-        job.share,
-        job.begun,
-        job.ended,
-        None if job.failure is None else json.dumps(asdict(job.failure.kept)),
-        None if outcome.document is None else json.dumps(dict(outcome.document)),
-        None if outcome.file is None else str(outcome.file),
-    )
+    return {
+        "id": job.id,
+        "user": job.user,
+        "kind": job.kind,
+        "name": job.name,
+        "state": job.state.value,
+        "stage": job.stage,
+        "share": job.share,
+        "begun": job.begun,
+        "ended": job.ended,
+        "failure": None if job.failure is None else json.dumps(asdict(job.failure.kept)),
+        "document": None if outcome.document is None else json.dumps(dict(outcome.document)),
+        "file": None if outcome.file is None else str(outcome.file),
+    }
 
 
 def _job(row: tuple[object, ...]) -> Job:

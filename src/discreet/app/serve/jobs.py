@@ -1,15 +1,22 @@
-"""Long work: one job after the other in a thread, kept in the file of users, so that a restart forgets none.
+"""Long work: one job after the other in a thread, kept beside the users, so that a restart forgets none.
 
 Cancelled   Whether a job is cancelled or comes to its binding stage first is decided under one lock: what is
             cancelled has cost nothing, and what has cost something is not cancelled.
-Ended       Jobs of a server that ends have failed, and what was reserved for them counts as spent.
+Ended       Jobs of a server that ends have failed, and what was reserved for them counts as spent. What runs
+            and is not done in a moment is interrupted wherever it is, and cleans up after itself; what does
+            not let itself be interrupted, as deep in an engine, is left behind: the process ends without it.
+Elsewhere   Jobs of other servers with the same users are listed with the stage they have come to; they are
+            cancelled where they run.
 Found       What a job finds on real data is held in memory, for the custodian; a restart forgets it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from discreet.app.commands.progress import Tell
 from discreet.app.serve.job import (
@@ -23,25 +30,34 @@ from discreet.app.serve.job import (
     Work,
 )
 from discreet.app.serve.job_book import JobBook
-from discreet.app.users.user_file import UserFile
+from discreet.app.users.storage import UserStorage
 from discreet.core.errors import DiscreetError
 from discreet.core.randomness import Randomness
 from discreet.engines.faults import guarded
 
 MOST_FOUND = 50
 MOST_OPEN = 5
+GRACE = 2.0
+"""In seconds: how long work may take to come to an end, and then, interrupted, to clean up."""
+MOMENT = 0.5
+THREAD = "discreet-jobs"
+
+
+class Interrupted(BaseException):
+    """The server ends; raised within the work that is under way. Nothing that handles errors handles it."""
 
 
 class Jobs:
-    """The jobs of a server, and those that its file of users remembers."""
+    """The jobs of a server, and those that are remembered beside its users."""
 
-    def __init__(self, file: UserFile) -> None:
+    def __init__(self, file: UserStorage) -> None:
         self._book = JobBook(file)
         self._jobs: dict[str, Job] = {}
         self._guard = threading.RLock()
         self._stopped = threading.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="discreet-jobs")
-        self._book.bury()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=THREAD)
+        self._submitted: list[Future[None]] = []
+        self._working: int | None = None
 
     def start(self, user: str, work: Work) -> Job:
         """Take on a job."""
@@ -54,22 +70,29 @@ class Jobs:
             over = [each.id for each in self._jobs.values() if each.over]
             for old in over[: max(0, len(self._jobs) - MOST_FOUND)]:
                 del self._jobs[old]
-        self._thread.submit(self._run, job, work)
+            self._submitted = [each for each in self._submitted if not each.done()]
+            self._submitted.append(self._thread.submit(self._run, job, work))
         return job
 
     def all(self) -> list[Job]:
         """Every job, the first one first."""
         with self._guard:
+            self._book.bury()
             return [self._jobs.get(each.id, each) for each in self._book.all()]
 
     def find(self, name: str) -> Job | None:
         with self._guard:
-            return self._jobs.get(name) or self._book.find(name)
+            if name in self._jobs:
+                return self._jobs[name]
+            self._book.bury()
+            return self._book.find(name)
 
     def cancel(self, job: Job) -> None:
         """Let it end before it costs anything; one that runs ends when it comes to its next stage."""
         with self._guard:
-            if job.over or job.bound or job.id not in self._jobs:
+            if not job.over and job.id not in self._jobs:
+                raise TooLateError("jobs: this one runs at another server.", hint="Cancel it there.")
+            if job.over or job.bound:
                 what = "is over" if job.over else "has been charged, and is finished"
                 raise TooLateError(f"jobs: this one {what}.", hint="GET /api/jobs tells how it ends.")
             job.cancelled = True
@@ -78,27 +101,49 @@ class Jobs:
                 self._book.note(job)
 
     def close(self) -> None:
-        """What has not begun never does; what runs ends when it next tells what it does."""
-        self._stopped.set()
-        self._thread.shutdown(wait=True, cancel_futures=True)
-        for job in self._jobs.values():
-            if not job.over:
-                job.fail(StoppedError())
-                self._book.note(job)
+        """What has not begun never does; what runs ends when it next tells its stage, or is interrupted."""
+        with self._guard:
+            self._stopped.set()
+            unfinished = [each for each in self._jobs.values() if not each.over]
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        begun = [each for each in self._submitted if not each.cancelled()]
+        if wait(begun, timeout=GRACE).not_done:
+            with self._guard:
+                if self._working is not None:
+                    _interrupt(self._working)
+            wait(begun, timeout=GRACE)
+        for job in unfinished:
+            with self._guard:
+                if not job.over:
+                    job.fail(StoppedError())
+            self._book.note(job)
 
     def _run(self, job: Job, work: Work) -> None:
         with self._guard:
+            if job.over or self._stopped.is_set():
+                return
+            job.state, self._working = JobState.RUNNING, threading.get_ident()
+            self._book.note(job)
+        ended = self._ended(job, work)
+        with self._guard:
+            self._working = None
             if job.over:
                 return
-            job.state = JobState.RUNNING
-            self._book.note(job)
-        try:
-            job.finish(guarded(lambda: self._done(job, work)))
-        except CancelledError:
-            job.leave()
-        except DiscreetError as error:
-            job.fail(error)
+            ended()
         self._book.note(job)
+
+    def _ended(self, job: Job, work: Work) -> Callable[[], None]:
+        """Do the work, and say how it ended."""
+        try:
+            outcome = guarded(lambda: self._done(job, work))
+        except CancelledError:
+            return job.leave
+        except DiscreetError as error:
+            failure = error
+            return lambda: job.fail(failure)
+        except Interrupted:
+            return lambda: job.fail(StoppedError())
+        return lambda: job.finish(outcome)
 
     def _done(self, job: Job, work: Work) -> Outcome:
         with self._book.folder(job) as folder:
@@ -111,6 +156,22 @@ class Jobs:
                     raise StoppedError
                 if job.cancelled:
                     raise CancelledError("jobs: this one was cancelled.")
+                before = job.stage
                 job.reach(work, text, share)
+            if job.stage != before:
+                with suppress(DiscreetError):  # the work goes on without
+                    self._book.note(job)
 
         return tell
+
+
+def is_left_behind() -> bool:
+    """Whether work goes on that did not let itself be interrupted."""
+    working = [each for each in threading.enumerate() if each.name.startswith(THREAD)]
+    for each in working:
+        each.join(MOMENT)
+    return any(each.is_alive() for each in working)
+
+
+def _interrupt(thread: int) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from discreet.accounting.notation import amount
+from discreet.accounting.notation import remaining
 from discreet.app.answers import Answer, with_ends
 from discreet.app.proposals import Proposal
 from discreet.app.serve.catalog import Catalog, is_about_schema
@@ -123,7 +123,7 @@ class _Session:
         self._settings = Settings(
             told={
                 "discreet.belief": lambda: curator.ledger.sentence(analyst=curator.alone),
-                "discreet.left": lambda: amount(curator.ledger.left(analyst)),
+                "discreet.left": lambda: remaining(curator.ledger.left(analyst)),
                 "session_authorization": lambda: user,
             }
         )

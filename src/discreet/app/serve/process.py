@@ -13,7 +13,7 @@ from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.serve.jobs import Jobs
-from discreet.app.users import UserBook, UserFile
+from discreet.app.users import UserBook, UserStorage
 from discreet.app.users.throttle import Throttle
 from discreet.core.errors import RequestError
 
@@ -23,7 +23,7 @@ class Served:
     """What is served, and how it is encrypted."""
 
     curators: Curators
-    file: UserFile
+    file: UserStorage
     catalog: Catalog
     certificate: Certificate | None = None
     policy_file: Path | None = None

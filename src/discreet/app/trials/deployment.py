@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.notation import amount
+from discreet.accounting.notation import amount, remaining
 from discreet.app.documents import Grid, Paragraph, Part, Section
 from discreet.belief import Promise, belief
 from discreet.belief.wording import at_most, chance, number, percent
@@ -130,10 +130,10 @@ def _bounds(table: Table) -> str:
 def _budget(policy: Policy, ledger: Ledger) -> Iterator[Part]:
     entries, releases = ledger.entries(), ledger.releases()
     rows = [
-        (each.analyst, percent(float(each.share)), amount(each.spent, up=True), amount(each.left))
+        (each.analyst, percent(float(each.share)), amount(each.spent, up=True), remaining(each.left))
         for each in ledger.accounts()
     ]
-    rows.append(("in all", "100%", amount(ledger.spent(), up=True), amount(ledger.left())))
+    rows.append(("in all", "100%", amount(ledger.spent(), up=True), remaining(ledger.left())))
     yield Grid(
         head=("analyst", "share", "spent", "left"),
         rows=tuple(rows),

@@ -2,6 +2,8 @@
 
 Begun       before anything is charged, on the disk. What was refused before a charge is forgotten again.
 Done        the bytes that were answered are kept, and sent again.
+Under way   The same key, sent again meanwhile to this server or to another one that shares the users, waits
+            for what is answered.
 Cut short   A server that was killed in between leaves a key that is begun and not done: it may have been
             charged, so it is not asked again under that key. The question itself, asked anew, is free if its
             answer was kept.
@@ -14,18 +16,29 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from discreet.app.users.user_file import UserFile
-from discreet.core.errors import RequestError
+from discreet.accounting.ledger import LONGEST_WAIT, MOMENT
+from discreet.accounting.processes import this_process
+from discreet.app.users.storage import UserStorage
+from discreet.core.errors import DiscreetError, RequestError, UnderWayError
 
 LONGEST = 200
 MOST = 1_000
+OWN = 'WHERE "user" = :user AND key = :key'
+FIND = f"SELECT digest, status, kind, headers, body, process FROM attempt {OWN}"
+BEGIN = 'INSERT INTO attempt ("user", key, digest, process) VALUES (:user, :key, :digest, :process)'
+KEEP = f"UPDATE attempt SET status = :status, kind = :kind, headers = :headers, body = :body {OWN}"
+CUT_SHORT = f"UPDATE attempt SET process = '' {OWN}"
+FORGET = f"DELETE FROM attempt {OWN}"
 OLD = (
-    "DELETE FROM attempt WHERE user = ? AND status IS NOT NULL AND rowid <= (SELECT rowid FROM attempt"
-    f" WHERE user = ? ORDER BY rowid DESC LIMIT 1 OFFSET {MOST})"
+    'DELETE FROM attempt WHERE "user" = :user AND status IS NOT NULL AND rowid <= (SELECT rowid FROM attempt'
+    f' WHERE "user" = :user ORDER BY rowid DESC LIMIT 1 OFFSET {MOST})'
 )
+Row = tuple[bytes, int | None, str, str, bytes, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +52,9 @@ class Reply:
 
 
 class Attempts:
-    """The keys of a file of users; two at once under one key are answered one after the other."""
+    """The keys of the users of a ledger; two at once under one key are answered one after the other."""
 
-    def __init__(self, file: UserFile) -> None:
+    def __init__(self, file: UserStorage) -> None:
         self._file = file
         self._guard = threading.Condition()
         self._running: set[tuple[str, str]] = set()
@@ -64,35 +77,66 @@ class Attempts:
                 self._guard.notify_all()
 
     def _begun(self, user: str, key: str, digest: bytes) -> Reply | None:
-        query = "SELECT digest, status, kind, headers, body FROM attempt WHERE user = ? AND key = ?"
-        with self._file.writing() as rows:
-            found = rows.execute(query, (user, key)).fetchone()
+        """What was replied under the key; where nothing was begun, it is now."""
+        until = time.monotonic() + LONGEST_WAIT
+        while True:
+            found, under_way = self._taken(user, key, digest)
             if found is None:
-                begun = "INSERT INTO attempt (user, key, digest) VALUES (?, ?, ?)"
-                rows.execute(begun, (user, key, digest))
                 return None
-        if found[0] != digest:
-            raise RequestError("This Idempotency-Key was sent with another request.", hint="Draw a new one.")
-        if found[1] is None:
-            raise RequestError(
-                "What was begun under this Idempotency-Key was cut short, and may have been charged.",
-                hint="Ask without it: an answer that was kept is given for nothing.",
-            )
-        return Reply(status=found[1], kind=found[2], headers=json.loads(found[3]), body=found[4])
+            reply = _kept(found, digest, under_way)
+            if reply is not None:
+                return reply
+            if time.monotonic() > until:
+                raise UnderWayError(
+                    "What was begun under this Idempotency-Key is still under way.",
+                    hint="Send it again later.",
+                )
+            time.sleep(MOMENT)
+
+    def _taken(self, user: str, key: str, digest: bytes) -> tuple[Row | None, bool]:
+        """What is kept under the key, and whether somebody is at it; a key that is new is taken."""
+        own = {"user": user, "key": key}
+        with self._file.reading() as rows:
+            found = rows.execute(FIND, own).fetchone()
+            if found is not None:
+                return found, self._file.is_alive(rows, found[5])
+        with self._file.writing() as rows:
+            found = rows.execute(FIND, own).fetchone()
+            if found is None:
+                rows.execute(BEGIN, own | {"digest": digest, "process": this_process()})
+        return found, True
 
     def _done(self, user: str, key: str, work: Callable[[], Reply]) -> Reply:
+        own = {"user": user, "key": key}
         try:
             reply = work()
         except RequestError:
-            self._write("DELETE FROM attempt WHERE user = ? AND key = ?", (user, key))
+            self._write(FORGET, own)
             raise
-        kept = reply.status, reply.kind, json.dumps(dict(reply.headers)), reply.body, user, key
-        self._write(
-            "UPDATE attempt SET status = ?, kind = ?, headers = ?, body = ? WHERE user = ? AND key = ?", kept
-        )
-        self._write(OLD, (user, user))
+        except BaseException:
+            with suppress(DiscreetError):
+                self._write(CUT_SHORT, own)
+            raise
+        headers = json.dumps(dict(reply.headers))
+        kept = {"status": reply.status, "kind": reply.kind, "headers": headers, "body": reply.body}
+        self._write(KEEP, own | kept)
+        self._write(OLD, {"user": user})
         return reply
 
-    def _write(self, statement: str, values: tuple[object, ...]) -> None:
+    def _write(self, statement: str, values: Mapping[str, object]) -> None:
         with self._file.writing() as rows:
             rows.execute(statement, values)
+
+
+def _kept(found: Row, digest: bytes, under_way: bool) -> Reply | None:
+    """What was replied, if it is there yet."""
+    if bytes(found[0]) != digest:
+        raise RequestError("This Idempotency-Key was sent with another request.", hint="Draw a new one.")
+    if found[1] is not None:
+        return Reply(status=found[1], kind=found[2], headers=json.loads(found[3]), body=bytes(found[4]))
+    if not under_way:
+        raise RequestError(
+            "What was begun under this Idempotency-Key was cut short, and may have been charged.",
+            hint="Ask without it: an answer that was kept is given for nothing.",
+        )
+    return None

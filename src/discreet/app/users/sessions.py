@@ -16,7 +16,7 @@ import json
 import time
 from dataclasses import dataclass
 
-from discreet.app.users.user_file import UserFile
+from discreet.app.users.storage import UserStorage
 from discreet.app.users.users import User, UserBook
 from discreet.core.randomness import Randomness
 
@@ -36,7 +36,7 @@ class Session:
 class Sessions:
     """Opens sessions, recognizes and ends them."""
 
-    def __init__(self, file: UserFile) -> None:
+    def __init__(self, file: UserStorage) -> None:
         self._file, self._users, self._secret = file, UserBook(file), file.secret
 
     def open(self, user: User) -> tuple[Session, str]:
@@ -61,13 +61,14 @@ class Sessions:
         if user is None or time.time() > expires or not hmac.compare_digest(stamp, self._stamp(user)):
             return None
         with self._file.reading() as rows:
-            ended = rows.execute("SELECT 1 FROM ended WHERE session = ?", (number,)).fetchone()
+            ended = rows.execute("SELECT 1 FROM ended WHERE session = :number", {"number": number}).fetchone()
         return None if ended else Session(user=user, number=number, expires=expires)
 
     def end(self, session: Session) -> None:
         with self._file.writing() as rows:
-            rows.execute("DELETE FROM ended WHERE expires < ?", (time.time(),))
-            rows.execute("INSERT OR IGNORE INTO ended VALUES (?, ?)", (session.number, session.expires))
+            rows.execute("DELETE FROM ended WHERE expires < :now", {"now": time.time()})
+            ended = {"number": session.number, "expires": session.expires}
+            rows.execute("INSERT INTO ended VALUES (:number, :expires) ON CONFLICT DO NOTHING", ended)
 
     def proof(self, session: Session) -> str:
         """What a request of this session that changes something has to bring."""

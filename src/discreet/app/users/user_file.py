@@ -1,11 +1,4 @@
-"""The file of users, beside the ledger: SQLite that only its owner can read.
-
-Holds       names, roles, what passwords and tokens are checked against, ended sessions, wishes for budget and
-            what was decided on them, which requests were answered under which key of their sender's, and
-            which long work was begun and how it ended.
-            No password, no token, and no value of the data that was not released.
-Shared      with `discreet user`, which may write while a server runs: whoever is removed is out at once.
-"""
+"""Users in a file beside the ledger: SQLite that only its owner can read."""
 
 from __future__ import annotations
 
@@ -14,18 +7,17 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from pathlib import Path
 
-from discreet.accounting.storage import MEMORY
-from discreet.app.ledger_addresses import file_beside
+from discreet.accounting.processes import is_alive
+from discreet.accounting.storage import MEMORY, Rows
+from discreet.app.users.storage import FORMAT, drawn_secret
 from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
-from discreet.core.randomness import Randomness
 
 MARK = int.from_bytes(b"dscu")
-FORMAT = 2
 PATIENCE = 60.0
-SECRET_BYTES = 32
+ENDING = ".users.db"
 SCHEMA = (
     "CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB NOT NULL)",
     "CREATE TABLE user (name TEXT PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, password TEXT NOT NULL,"
@@ -40,22 +32,14 @@ SCHEMA = (
     " digest BLOB NOT NULL, status INTEGER, kind TEXT, headers TEXT, body BLOB, PRIMARY KEY (user, key))",
     f"PRAGMA application_id = {MARK}",
 )
-SINCE_2 = (
-    "CREATE TABLE job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, user TEXT NOT NULL,"
-    " kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, stage TEXT NOT NULL, share REAL NOT NULL,"
-    " begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT, file TEXT, process TEXT NOT NULL)",
-    f"PRAGMA user_version = {FORMAT}",
-)
-"""What files of the first format lack."""
-
-
-def beside(ledger: str) -> str:
-    """Where the users of a ledger are kept; in memory for one in memory."""
-    return str(file_beside(ledger, ".users.db") or MEMORY)
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+SINCE = {
+    2: "CREATE TABLE job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+    " user TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, stage TEXT NOT NULL,"
+    " share REAL NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT, file TEXT,"
+    " process TEXT NOT NULL)",
+    3: "ALTER TABLE attempt ADD COLUMN process TEXT NOT NULL DEFAULT ''",
+}
+"""What files of earlier formats lack."""
 
 
 class UserFile(Closing):
@@ -65,6 +49,12 @@ class UserFile(Closing):
         self.path = path
         self._guard = threading.RLock()
         self._connection = self._connected()
+
+    @property
+    def releases(self) -> Path | None:
+        """The folder for what jobs write, beside the file; none for a file of another name."""
+        name = self.path.removesuffix(ENDING)
+        return None if name == self.path else Path(f"{name}.releases").absolute()
 
     @property
     def secret(self) -> bytes:
@@ -83,6 +73,10 @@ class UserFile(Closing):
         """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
         with self._transaction("BEGIN IMMEDIATE") as rows:
             yield rows
+
+    def is_alive(self, rows: Rows, process: str) -> bool:
+        """A file is one machine's, which knows its processes."""
+        return is_alive(process)
 
     def close(self) -> None:
         with self._guard:
@@ -133,12 +127,13 @@ class UserFile(Closing):
                 raise self._refused("is not one of discreet")
             for statement in SCHEMA:
                 connection.execute(statement)
-            connection.execute("INSERT INTO secret VALUES (1, ?)", (Randomness().source(SECRET_BYTES),))
+            connection.execute("INSERT INTO secret VALUES (1, ?)", (drawn_secret(),))
         elif form > FORMAT:
             raise self._refused("was written by a newer version of discreet")
-        if form < FORMAT:
-            for statement in SINCE_2:
-                connection.execute(statement)
+        for later in range(form + 1, FORMAT + 1):
+            if later in SINCE:
+                connection.execute(SINCE[later])
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
 
     def _refused(self, what: str) -> RequestError:

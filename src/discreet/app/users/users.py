@@ -20,7 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from discreet.accounting.ledger import SOLE_ANALYST
-from discreet.app.users.user_file import UserFile, now
+from discreet.app.users.storage import UserStorage, now
 from discreet.app.wire.scram import Verifier
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
@@ -34,6 +34,8 @@ SHORTEST, LONGEST = 10, 200
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}")
 FIRST_CUSTODIAN = "custodian"
 FIELDS = "name, role, analyst, verifier, password"
+INSERT = 'INSERT INTO "user" VALUES (:name, :role, :analyst, :password, :verifier, :made)'
+CHANGE = 'UPDATE "user" SET password = :password, verifier = :verifier WHERE name = :name'
 HASHING = threading.BoundedSemaphore(2)
 """A hash takes 64 MB: strangers who send many logins must not take all memory."""
 
@@ -72,19 +74,21 @@ class Users(Protocol):
 
 
 class UserBook:
-    """The users of a file."""
+    """The users of a ledger."""
 
-    def __init__(self, file: UserFile) -> None:
+    def __init__(self, file: UserStorage) -> None:
         self.file = file
 
     def find(self, name: str) -> User | None:
+        if not NAME.fullmatch(name):
+            return None
         with self.file.reading() as rows:
-            row = rows.execute(f"SELECT {FIELDS} FROM user WHERE name = ?", (name,)).fetchone()
+            row = rows.execute(f'SELECT {FIELDS} FROM "user" WHERE name = :name', {"name": name}).fetchone()
         return None if row is None else _user(row)
 
     def all(self) -> list[User]:
         with self.file.reading() as rows:
-            return [_user(row) for row in rows.execute(f"SELECT {FIELDS} FROM user ORDER BY name")]
+            return [_user(row) for row in rows.execute(f'SELECT {FIELDS} FROM "user" ORDER BY name')]
 
     def add(
         self, name: str, role: Role, analyst: str | None, password: str | None = None, *, once: bool = False
@@ -93,18 +97,17 @@ class UserBook:
         if not NAME.fullmatch(name):
             raise RequestError("user: a name is letters, digits and . _ @ -, at most 63 of them.")
         told = drawn() if password is None else required(password)
-        verifier = None if once else str(Verifier.of(told))
-        row = (name, role.value, analyst, hashed(told), verifier, now())
+        row = _row(name, role, analyst, told, once=once)
         with self.file.writing() as rows:
-            if rows.execute("SELECT 1 FROM user WHERE name = ?", (name,)).fetchone():
+            if rows.execute('SELECT 1 FROM "user" WHERE name = :name', {"name": name}).fetchone():
                 raise RequestError(f"user: {name} is there already.", hint=f"discreet user remove {name}")
-            rows.execute("INSERT INTO user VALUES (?, ?, ?, ?, ?, ?)", row)
+            rows.execute(INSERT, row)
         return told
 
     def remove(self, name: str) -> None:
         """Take a user away, with tokens and sessions; what was charged stays in the ledger."""
         with self.file.writing() as rows:
-            if not rows.execute("DELETE FROM user WHERE name = ?", (name,)).rowcount:
+            if not rows.execute('DELETE FROM "user" WHERE name = :name', {"name": name}).rowcount:
                 raise RequestError(f"user: there is no user {name}.", hint="discreet user list")
 
     def admitted(self, name: str, password: str) -> User | None:
@@ -115,18 +118,24 @@ class UserBook:
 
     def change(self, name: str, password: str) -> None:
         """Another password: sessions that were opened with the old one end."""
-        values = hashed(required(password)), str(Verifier.of(password)), name
+        verifier = str(Verifier.of(password))
+        values = {"password": hashed(required(password)), "verifier": verifier, "name": name}
         with self.file.writing() as rows:
-            rows.execute("UPDATE user SET password = ?, verifier = ? WHERE name = ?", values)
+            rows.execute(CHANGE, values)
 
     def begin(self, policy: Policy) -> Mapping[str, str]:
         """The first users of a policy where there is none yet, and their passwords: a custodian, analysts."""
         if self.all():
             return {}
-        told = {FIRST_CUSTODIAN: self.add(FIRST_CUSTODIAN, Role.CUSTODIAN, sole(policy), once=True)}
-        for name in policy.analysts or (SOLE_ANALYST,):
-            if NAME.fullmatch(name) and name != FIRST_CUSTODIAN:
-                told[name] = self.add(name, Role.ANALYST, name)
+        analysts = [each for each in policy.analysts or (SOLE_ANALYST,) if NAME.fullmatch(each)]
+        told = {name: drawn() for name in (FIRST_CUSTODIAN, *analysts)}
+        first = _row(FIRST_CUSTODIAN, Role.CUSTODIAN, sole(policy), told[FIRST_CUSTODIAN], once=True)
+        others = [_row(name, Role.ANALYST, name, told[name]) for name in analysts if name != FIRST_CUSTODIAN]
+        with self.file.writing() as rows:
+            if rows.execute('SELECT 1 FROM "user"').fetchone():
+                return {}  # another server, begun at the same time, has made them
+            for row in (first, *others):
+                rows.execute(INSERT, row)
         return told
 
 
@@ -179,6 +188,20 @@ def _hasher() -> PasswordHasher:
 def _nobody() -> str:
     """A hash that no password fits."""
     return hashed(drawn())
+
+
+def _row(
+    name: str, role: Role, analyst: str | None, password: str, *, once: bool = False
+) -> dict[str, str | None]:
+    """What is kept of a user."""
+    return {
+        "name": name,
+        "role": role.value,
+        "analyst": analyst,
+        "password": hashed(password),
+        "verifier": None if once else str(Verifier.of(password)),
+        "made": now(),
+    }
 
 
 def _user(row: tuple[str, str, str | None, str | None, str]) -> User:

@@ -8,16 +8,15 @@ Kept        apart from the policy, whose shares they move wherever its ledger is
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from discreet.accounting.shares import SLACK
-from discreet.accounting.storage import MEMORY
-from discreet.app.users.user_file import UserFile, beside, now
+from discreet.accounting.storage import Rows
+from discreet.app.users.opening import has_users, users_of
+from discreet.app.users.storage import UserStorage, now
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 
@@ -45,9 +44,9 @@ class Wish:
 
 
 class Wishes:
-    """The wishes of a file of users."""
+    """The wishes of the users of a ledger."""
 
-    def __init__(self, file: UserFile) -> None:
+    def __init__(self, file: UserStorage) -> None:
         self._file = file
 
     def make(self, analyst: str, share: Fraction, reason: str) -> Wish:
@@ -58,8 +57,9 @@ class Wishes:
                     f"budget: {MOST_OPEN} wishes are open already.", hint="Wait for the custodian."
                 )
             rows.execute(
-                "INSERT INTO wish (time, analyst, share, reason, state) VALUES (?, ?, ?, ?, 'open')",
-                (now(), analyst, str(share), reason),
+                "INSERT INTO wish (time, analyst, share, reason, state)"
+                " VALUES (:time, :analyst, :share, :reason, 'open')",
+                {"time": now(), "analyst": analyst, "share": str(share), "reason": reason},
             )
             return _found(rows, analyst)[-1]
 
@@ -85,30 +85,31 @@ class Wishes:
     @contextmanager
     def _decided(
         self, number: int, state: str, *, taken_from: str | None = None, note: str | None = None
-    ) -> Iterator[tuple[sqlite3.Connection, Wish]]:
+    ) -> Iterator[tuple[Rows, Wish]]:
         with self._file.writing() as rows:
             before = [each for each in _found(rows) if each.id == number]
             if not before or before[0].state != "open":
                 what = "is decided already" if before else "is not there"
                 raise RequestError(f"budget: wish {number} {what}.")
             rows.execute(
-                "UPDATE wish SET state = ?, taken_from = ?, note = ?, decided = ? WHERE id = ?",
-                (state, taken_from, note, now(), number),
+                "UPDATE wish SET state = :state, taken_from = :giver, note = :note, decided = :decided"
+                " WHERE id = :id",
+                {"state": state, "giver": taken_from, "note": note, "decided": now(), "id": number},
             )
             yield rows, next(each for each in _found(rows) if each.id == number)
 
 
-def _found(rows: sqlite3.Connection, analyst: str | None = None) -> list[Wish]:
-    query = f"SELECT {FIELDS} FROM wish WHERE ? IS NULL OR analyst = ? ORDER BY id"
-    return [_wish(row) for row in rows.execute(query, (analyst, analyst))]
+def _found(rows: Rows, analyst: str | None = None) -> list[Wish]:
+    """Everybody's, or one analyst's."""
+    found = [_wish(row) for row in rows.execute(f"SELECT {FIELDS} FROM wish ORDER BY id")]
+    return [each for each in found if analyst in (None, each.analyst)]
 
 
 def shares_of(policy: Policy) -> Shares:
     """The analysts' shares: as the policy gives them, moved by what was granted."""
-    path = beside(policy.ledger)
-    if path == MEMORY or not Path(path).exists():
+    if not has_users(policy.ledger):
         return moved(policy, [])
-    with UserFile(path) as file:
+    with users_of(policy.ledger) as file:
         return moved(policy, Wishes(file).all())
 
 

@@ -10,11 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from discreet.core.errors import BudgetError, DiscreetError, EngineFault, InvalidParameterError, RequestError
+from discreet.core.errors import (
+    BudgetError,
+    DiscreetError,
+    EngineFault,
+    InvalidParameterError,
+    RequestError,
+    UnderWayError,
+)
 
 STATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (BudgetError, "53400"),
     (InvalidParameterError, "22023"),
+    (UnderWayError, "55P03"),
     (RequestError, "0A000"),
     (EngineFault, "58000"),
 )

@@ -1,0 +1,193 @@
+"""A database of PostgreSQL that servers share, through SQLAlchemy: transactions, refusals, who is there.
+
+Durable     Whoever writes sets synchronous_commit on for the transaction, whatever the server's default: what
+            is committed is on its disk, and on those of its synchronous standbys. A server with fsync off
+            keeps nothing worth the name.
+Alone       Whoever writes locks the one row of a table first (SELECT … FOR UPDATE), and reads after that:
+            what a decision was read from cannot change before the decision is written, on any server.
+Present     Every connection holds a shared lock in the name of its process, for as long as it is open. So
+            all servers can tell whether what one of them has begun may still be finished: a process that
+            ends loses its connections, and so does, after a minute, one whose machine is gone. Who lost them
+            and lives counts as gone, too: what it had begun may be begun and charged again, never less.
+Fork        Connections must not cross a fork: a child process opens the database itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from discreet.accounting.processes import is_alive, is_here, this_process
+from discreet.accounting.storage import BUSY, DAMAGED, FOREIGN, FULL, PATIENCE, Found, Rows, refused
+from discreet.core.errors import EngineFault, RequestError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+MARK = int.from_bytes(b"dscr")
+CONNECTIONS = 8
+VANISHED = 120.0
+"""Whoever is gone without a word keeps the lock no longer than that."""
+KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
+LOCK = "SELECT one, set_config('synchronous_commit', 'on', true) FROM {} FOR UPDATE"
+PRESENT = (
+    "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = :name)"
+)
+UNWRITABLE = "cannot be written", "Let its role create and write tables in its schema, on a primary server."
+UNREACHABLE = "cannot be reached", "Check its address and password, and that the server runs; then try again."
+REASONS = {
+    "55P03": BUSY,
+    "57014": BUSY,
+    "53100": FULL,
+    "40": BUSY,
+    "42501": UNWRITABLE,
+    "3F": UNWRITABLE,
+    "25006": UNWRITABLE,
+    "22": DAMAGED,
+    "23": DAMAGED,
+    "42": DAMAGED,
+    "P0": DAMAGED,
+}
+"""By SQLSTATE, or by its class."""
+
+
+class Database:
+    """A pool of connections, shared by the threads of one process."""
+
+    def __init__(self, address: str) -> None:
+        self.place = _public(address)
+        self._process = os.getpid()
+        self._engine: Engine | None = _engine(address, self.place)
+
+    def prepare(self, tables: Sequence[str], schema: Sequence[str]) -> None:
+        """Make tables where there are none; processes that do so at once wait for each other."""
+        with self.told(), self._own().begin() as connection:
+            rows = _Rows(connection)
+            rows.execute("SELECT pg_advisory_xact_lock(:mark)", {"mark": MARK}).fetchall()
+            found = rows.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+            there = {name for (name,) in found}
+            if {*tables} <= there:
+                return
+            if there & {*tables}:
+                raise refused(self.place, *FOREIGN)
+            for statement in schema:
+                connection.exec_driver_sql(statement)
+
+    @contextmanager
+    def reading(self) -> Iterator[Rows]:
+        """Everything inside sees the same moment."""
+        with self.told(), self._own().connect() as connection:
+            same = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            yield _Rows(same)
+
+    @contextmanager
+    def writing(self, table: str) -> Iterator[Rows]:
+        """Nobody else who writes under the row of this table does meanwhile; its failures are untold."""
+        with self._own().begin() as connection:
+            rows = _Rows(connection)
+            rows.execute(LOCK.format(table)).fetchall()
+            yield rows
+
+    def is_alive(self, rows: Rows, process: str) -> bool:
+        """Whether a process still runs: this machine knows its own, the database those of others."""
+        if is_here(process):
+            return is_alive(process)
+        return bool(rows.execute(PRESENT, {"name": _name(process)}).fetchone()[0])
+
+    @contextmanager
+    def told(self, *, after_data: bool = False) -> Iterator[None]:
+        """Every failure is one sentence; `after_data` it is a fault."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            yield
+        except SQLAlchemyError as error:
+            if after_data:
+                raise EngineFault(
+                    "The ledger could not be written after the data was read; the charge stays."
+                ) from None
+            state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+            reason = REASONS.get(state) or REASONS.get(state[:2]) or UNREACHABLE
+            raise refused(self.place, *reason) from None
+
+    def close(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            # a child process leaves the parent's connections alone
+            engine.dispose(close=self._process == os.getpid())
+
+    def _own(self) -> Engine:
+        if self._engine is None:
+            raise refused(self.place, "was closed", "Open it again.")
+        if self._process != os.getpid():
+            raise refused(self.place, "was opened before a fork", "Open it in each process.")
+        return self._engine
+
+
+class _Rows:
+    """One transaction, as `Rows`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> Found:
+        from sqlalchemy import text
+
+        if any(isinstance(each, str) and "\0" in each for each in (values or {}).values()):
+            raise RequestError("A text that is kept has no character of code 0.", hint="Leave it out.")
+        return self._connection.execute(text(statement), dict(values or {}))
+
+
+def _public(address: str) -> str:
+    """Where it is, without who asks for it: no user, no password."""
+    try:
+        parts = urlsplit(address)
+        return f"postgresql://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    except ValueError:
+        return "postgresql://…"
+
+
+def _name(process: str) -> int:
+    """The number of the lock that stands for a process."""
+    return int.from_bytes(hashlib.sha256(process.encode()).digest()[:8], signed=True)
+
+
+def _engine(address: str, place: str) -> Engine:
+    try:
+        from sqlalchemy import create_engine, event, make_url
+        from sqlalchemy.exc import ArgumentError
+
+        url = make_url(address).set(drivername="postgresql+psycopg")
+        engine = create_engine(
+            url,
+            pool_size=CONNECTIONS,
+            max_overflow=2 * CONNECTIONS,
+            pool_timeout=PATIENCE,
+            pool_pre_ping=True,
+        )
+    except ModuleNotFoundError as missing:
+        raise RequestError(
+            f"A ledger in PostgreSQL needs {missing.name}, which is not installed.",
+            hint='Install it with pip install "discreet[server,postgres]".',
+        ) from None
+    except (ArgumentError, ValueError):
+        raise refused(place, *UNREACHABLE) from None
+    event.listen(engine, "connect", _greet)
+    return engine
+
+
+def _greet(connection: Any, _: object) -> None:
+    """Be patient, be noticed when gone, be seen while here."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {round(1000 * PATIENCE)}")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {round(1000 * VANISHED)}")
+        for name, value in KEEPALIVE.items():
+            cursor.execute(f"SET {name} = {value}")
+        cursor.execute("SELECT pg_advisory_lock_shared(%s)", (_name(this_process()),))
+    connection.commit()

@@ -1,0 +1,83 @@
+"""Users in the database of a ledger: who was added, logged in or granted something at one server, was at all.
+
+Durable, alone, present    as every `database` that is shared. Whoever writes locks the row of `secret`, not
+            the ledger's: logins do not wait for charges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from discreet.accounting.database import Database
+from discreet.accounting.storage import Rows, refused
+from discreet.app.ledger_addresses import file_beside, kept_at
+from discreet.app.users.storage import FORMAT, drawn_secret
+from discreet.core.closing import Closing
+
+TABLES = ("secret", "user", "token", "ended", "wish", "attempt", "job")
+NAME = 'TEXT COLLATE "C"'
+NUMBER = "BIGINT GENERATED ALWAYS AS IDENTITY"
+OWNER = f'"user" {NAME} NOT NULL REFERENCES "user" ON DELETE CASCADE'
+SCHEMA = (
+    "CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, value BYTEA)",
+    f"INSERT INTO secret VALUES (1, {FORMAT}, NULL)",
+    f'CREATE TABLE "user" (name {NAME} PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, password TEXT NOT NULL,'
+    " verifier TEXT, made TEXT NOT NULL)",
+    f"CREATE TABLE token (id {NAME} PRIMARY KEY, {OWNER}, label TEXT NOT NULL, digest BYTEA NOT NULL UNIQUE,"
+    " made TEXT NOT NULL)",
+    "CREATE TABLE ended (session TEXT PRIMARY KEY, expires DOUBLE PRECISION NOT NULL)",
+    f"CREATE TABLE wish (id {NUMBER} PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL,"
+    " share TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL CHECK"
+    " (state IN ('open', 'granted', 'denied')), taken_from TEXT, note TEXT, decided TEXT)",
+    f"CREATE TABLE attempt (rowid {NUMBER}, {OWNER}, key TEXT NOT NULL, digest BYTEA NOT NULL,"
+    ' status INTEGER, kind TEXT, headers TEXT, body BYTEA, process TEXT NOT NULL, PRIMARY KEY ("user", key))',
+    f'CREATE TABLE job (number {NUMBER} PRIMARY KEY, id TEXT NOT NULL UNIQUE, "user" TEXT NOT NULL,'
+    " kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, stage TEXT NOT NULL,"
+    " share DOUBLE PRECISION NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT,"
+    " file TEXT, process TEXT NOT NULL)",
+)
+
+
+class UserDatabase(Closing):
+    """A `UserStorage` in the database of a ledger; files of jobs stand beside the policy of each server."""
+
+    def __init__(self, ledger: str) -> None:
+        self.releases: Path | None = file_beside(ledger, ".releases")
+        self._database = Database(kept_at(ledger))
+        try:
+            self._database.prepare(TABLES, SCHEMA)
+            self.secret = self._signing()
+        except BaseException:
+            self.close()
+            raise
+
+    def reading(self) -> AbstractContextManager[Rows]:
+        """Everything inside sees the same moment."""
+        return self._database.reading()
+
+    @contextmanager
+    def writing(self) -> Iterator[Rows]:
+        """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
+        with self._database.told(), self._database.writing("secret") as rows:
+            yield rows
+
+    def is_alive(self, rows: Rows, process: str) -> bool:
+        """Whether a process still runs, on whichever machine."""
+        return self._database.is_alive(rows, process)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _signing(self) -> bytes:
+        """What sessions are signed with, by all servers: drawn by the first of them."""
+        with self.writing() as rows:
+            form, value = rows.execute("SELECT format, value FROM secret").fetchone()
+            if form > FORMAT:
+                what = "has users that a newer version of discreet has written"
+                raise refused(self._database.place, what, "Open it with that version.")
+            if value is None:
+                value = drawn_secret()
+                rows.execute("UPDATE secret SET value = :value", {"value": value})
+        return bytes(value)
