@@ -3,7 +3,8 @@
 Class       The time is estimated from what is declared (rows of the tables, groups, joins, values that are
             picked) and rounded up to a power of two of the shortest one: coarse, and the same for every data.
             A table that declares no number of rows is taken to have a million.
-Early       An answer that is ready waits. So does a fault.
+Early       An answer that is ready waits. So does a fault. Both wait before the ledger has them: whether a
+            question is answered can be asked at other doors, by a plan or by reading the ledger.
 Late        An overrun is a fault: the answer is withheld, the charge stays, the analyst is suspended, as its
             lateness might tell of the data. The way out is the custodian's: a larger `slack`.
 Free        A stored answer and a refusal do not wait: whether there is one is the analyst's own doing.
@@ -53,15 +54,19 @@ class Deadlines:
         return shortest * self.slack
 
     def timely(self, plan: Plan, work: Callable[[], T]) -> T:
-        """Do the work; an answer that is late is withheld."""
-        most, began = self.seconds(plan), time.monotonic()
-        done = work()
-        if time.monotonic() - began > most:
+        """Do the work, whose end shows at its time; an answer that is late is withheld."""
+        ends = time.monotonic() + self.seconds(plan)
+        try:
+            done = work()
+        finally:
+            late = time.monotonic() > ends
+            _wait_until(ends)
+        if late:
             raise Overrun
         return done
 
     def padded(self, plan: Plan, ask: Callable[[], T]) -> T:
-        """Let what comes of asking leave at its time."""
+        """Let what comes of asking leave at its time, by when the ledger has it, too."""
         leaves = time.monotonic() + self.seconds(plan) + SETTLING
         try:
             answer = ask()
