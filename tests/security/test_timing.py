@@ -153,11 +153,13 @@ def _looking(server: Server, door: str) -> Iterator[Callable[[], bool]]:
             def read(path: str) -> dict[str, Any]:
                 return dict(client.get(path).json())
 
-            yield lambda: (
-                client.post("/api/plan", json={"sql": COUNT}).json()["repeated"]
-                or any(each["state"] != "reserved" for each in read("/api/ledger")["entries"])
-                or read("/api/ledger")["analysts"]["alice"]["incident"] is not None
-                or read("/api/releases")["all"] > 0
+            yield (
+                lambda: (
+                    client.post("/api/plan", json={"sql": COUNT}).json()["repeated"]
+                    or any(each["state"] != "reserved" for each in read("/api/ledger")["entries"])
+                    or read("/api/ledger")["analysts"]["alice"]["incident"] is not None
+                    or read("/api/releases")["all"] > 0
+                )
             )
         return
     address = f"host=127.0.0.1 port={server.postgres} user=alice password='{PASSWORD}' dbname=discreet"
