@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 import numpy as np
@@ -142,6 +142,55 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
                 assert refusal.value.sqlstate == state
         (entry,) = server.curators.ledger.entries("alice")
         assert entry.state is State.FAULTED
+
+
+@contextmanager
+def _looking(server: Server, door: str) -> Iterator[Callable[[], bool]]:
+    """Whether an analyst can see, elsewhere than in the answer itself, that the question came to an end."""
+    if door == "http":
+        with server.client("alice") as client:
+
+            def read(path: str) -> dict[str, Any]:
+                return dict(client.get(path).json())
+
+            yield (
+                lambda: (
+                    client.post("/api/plan", json={"sql": COUNT}).json()["repeated"]
+                    or any(each["state"] != "reserved" for each in read("/api/ledger")["entries"])
+                    or read("/api/ledger")["analysts"]["alice"]["incident"] is not None
+                    or read("/api/releases")["all"] > 0
+                )
+            )
+        return
+    address = f"host=127.0.0.1 port={server.postgres} user=alice password='{PASSWORD}' dbname=discreet"
+    with psycopg.connect(address, autocommit=True) as connection:
+        yield lambda: "nothing" in str(connection.execute(f"EXPLAIN {COUNT}".encode()).fetchone())
+
+
+@pytest.mark.parametrize(("door", "fails"), [("http", False), ("http", True), ("postgresql", False)])
+def test_that_a_question_was_answered_cannot_be_seen_before_its_time(
+    folder: Path, door: str, fails: bool
+) -> None:
+    """While one connection waits for the answer, another looks whether there is one."""
+
+    def end() -> None:
+        if fails:
+            raise OSError
+
+    with both_doors(folder, slack=2) as server, ExitStack() as stack:
+        slowed(server.curators, "alice", end)
+        deadlines = server.curators.deadlines
+        assert deadlines is not None
+        least = deadlines.seconds(server.curators.of("alice").plan(COUNT).plan)
+        look = stack.enter_context(_looking(server, door))
+        client = stack.enter_context(server.client("alice"))
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        began = time.monotonic()
+        asked = pool.submit(lambda: client.post("/api/ask", json={"sql": COUNT}))
+        while not look() and not asked.done():
+            pass
+        assert time.monotonic() - began >= least
+        assert not fails or asked.result().status_code == 500
 
 
 class Lenient(Deadlines):

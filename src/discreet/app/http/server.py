@@ -11,10 +11,10 @@ import uvicorn
 
 from discreet.app.http.application import application
 from discreet.app.http.door import HttpDoor
+from discreet.app.http.lines import Line
 from discreet.app.serve.doors import Certificate
 
 PATIENCE = 30
-MOST_CONNECTIONS = 500
 
 
 class _Server(uvicorn.Server):
@@ -37,13 +37,13 @@ async def serve_http(
     server = _Server(
         uvicorn.Config(
             application(door),
+            http=Line,
             access_log=False,
             log_level="warning",
             server_header=False,
             proxy_headers=False,
             ws="none",
             lifespan="off",
-            limit_concurrency=MOST_CONNECTIONS,
             ssl_certfile=None if certificate is None else certificate.certificate,
             ssl_keyfile=None if certificate is None else certificate.key,
             timeout_graceful_shutdown=PATIENCE,

@@ -1,0 +1,106 @@
+"""A connection of the HTTP door, and how long it waits for whoever is at its other end.
+
+Waits       for a request to arrive whole, for an answer to be taken, for the next request: no longer than
+            `PATIENCE` each, unless an answer is being taken. While the server works, nobody is hurried.
+Crowd       Where there are more connections than `MOST`, the one that has waited longest gives way to who
+            comes: whoever holds many open and says nothing keeps nobody out.
+Heads       are bounded by h11, so that no other reader of HTTP is used, whichever is installed.
+Unreadable  What is not HTTP is refused with the headers that every answer has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from discreet.app.http.guard import HEADERS
+
+PATIENCE = 30.0
+MOST = 500
+UNREADABLE = b"The request cannot be read."
+
+
+class Line(H11Protocol):
+    """One connection."""
+
+    waiting_since: float | None = None
+    _late: asyncio.TimerHandle | None = None
+    _untaken = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > MOST:
+            others = cast("set[Line]", self.connections)
+            waiting = [(each.waiting_since, each) for each in others if each.waiting_since is not None]
+            min(waiting, key=lambda pair: pair[0])[1].give_way()
+
+    def give_way(self) -> None:
+        self._work()  # it is lost only later, and others may come before that
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._work()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._work()
+        self._look()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._look()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse and close; who was answered already is told nothing more."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            told = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(UNREADABLE))}
+            head = h11.Response(
+                status_code=400, headers=[*(HEADERS | told | {"Connection": "close"}).items()]
+            )
+            for event in (head, h11.Data(data=UNREADABLE), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # what still works on the request has nobody to answer
+            self.cycle.message_event.set()
+        self.transport.close()
+
+    def _look(self) -> None:
+        """Whose turn it is: the client's or the server's."""
+        arrives = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        answered = self.cycle is None or self.cycle.response_complete
+        if not arrives and not answered and not self.flow.write_paused:
+            self._work()
+        elif self.waiting_since is None:
+            self._wait()
+
+    def _wait(self) -> None:
+        self.waiting_since = time.monotonic()
+        self._untaken = self.transport.get_write_buffer_size()
+        self._late = self.loop.call_later(PATIENCE, self._end)
+
+    def _work(self) -> None:
+        self.waiting_since = None
+        if self._late is not None:
+            self._late.cancel()
+
+    def _end(self) -> None:
+        """Hang up, unless some more of an answer was taken meanwhile."""
+        left = self.transport.get_write_buffer_size()
+        if 0 < left < self._untaken:
+            self._untaken, self._late = left, self.loop.call_later(PATIENCE, self._end)
+        else:
+            self.transport.abort()
