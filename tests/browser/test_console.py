@@ -211,6 +211,7 @@ def test_a_refused_question_says_why_and_costs_nothing(browser: Browser, server:
         assert page.get_by_label("A question, as SQL").input_value() == "SELECT town FROM people"
         asked(page, "SELECT COUNT(*) FROM people", "Ask charged once", "1")
         page.get_by_role("alert").get_by_text("left to alice").wait_for()
+        assert "What would still fit: epsilon 0.8" in page.get_by_role("alert").inner_text()
     assert server.charges() == 0
 
 

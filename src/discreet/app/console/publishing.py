@@ -110,14 +110,13 @@ def _come_to(page: Page, fields: Mapping[str, str], job: Job | None) -> Response
 
 
 def _refused(page: Page, fields: Mapping[str, str], error: DiscreetError | Failure) -> Response:
-    from discreet.app.console.publish_form import in_words
     from discreet.app.console.publish_work import around
 
     try:
         facts = around(page, fields)
     except DiscreetError:
         facts = around(page, {})
-    return page.refused("publish.html", error, facts, in_words)
+    return page.refused("publish.html", error, facts)
 
 
 @router.get("/publish/{number}/{part}")

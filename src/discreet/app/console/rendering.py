@@ -8,7 +8,7 @@ Forms       bring the session's proof in a hidden field. A login, which has no s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,7 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import COOKIE, Caller, door_of
 from discreet.app.http.errors import ForbiddenError
-from discreet.app.http.replies import STATUS
+from discreet.app.http.replies import STATUS, said
 from discreet.app.serve.job import Failure
 from discreet.app.users import Role
 from discreet.belief.wording import at_most, number, percent
@@ -96,10 +96,10 @@ class Page:
         template: str,
         error: DiscreetError | Failure,
         facts: Mapping[str, object] | None = None,
-        worded: Callable[[str], str] = str,
     ) -> HTMLResponse:
         """The same page with what is wrong above it."""
-        problem = {"message": opened(worded(error.message)), "hint": worded(error.hint)}
+        sentence = said(error)
+        problem = {"message": opened(sentence["error"]), "hint": sentence["hint"]}
         told = {**(facts or {}), "problem": problem}
         return self.shown(template, told, status=STATUS.get(error.code, 400))
 
@@ -121,8 +121,8 @@ def opened(message: str) -> str:
     >>> opened("ask: there is no table people."), opened("Name or password is wrong.")
     ('There is no table people.', 'Name or password is wrong.')
     """
-    said = OPENING.sub("", message)
-    return said[:1].upper() + said[1:]
+    bare = OPENING.sub("", message)
+    return bare[:1].upper() + bare[1:]
 
 
 def visited(request: Request) -> Page:
