@@ -119,6 +119,18 @@ def test_what_has_no_interval_says_so_and_what_cannot_be_told_too(
     assert "rows of the middle. How far that is in values depends on data that stay." in told
 
 
+def test_what_is_said_to_fit_fits(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    count = "SELECT COUNT(*) AS n FROM census"
+    assert discreet("ask", count, "--policy", policy, "--epsilon", "0.218701") == 0
+    capsys.readouterr()
+    assert discreet("ask", SQL, "--policy", policy, "--epsilon", "50") == 3
+    told = " ".join(capsys.readouterr().err.split())
+    assert "this costs epsilon 50 for" in told
+    fitting = told.partition("What would still fit: --epsilon ")[2].split()[0]
+    assert float(fitting) == 1.4319
+    assert discreet("ask", SQL, "--policy", policy, "--epsilon", fitting) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,16 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = next((path for path in map(shutil.which, NAMES) if path is not None), None)
-    if found is None:
+    if not any(map(shutil.which, NAMES)):
         pytest.skip("no chromium on this machine: apt-get install chromium")
+    with chromium() as browser:
+        yield browser
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser of this machine, patient."""
+    found = next(path for path in map(shutil.which, NAMES) if path is not None)
     with sync_playwright() as playwright:
         # a sandbox of its own cannot be had in most containers
         browser = playwright.chromium.launch(

@@ -77,6 +77,72 @@ def test_a_session_can_be_ended_and_its_cookie_is_no_scripts(browser: Browser, s
         assert page.url.endswith("/login")
 
 
+def test_a_session_that_has_ended_is_said_to_have(browser: Browser, server: Server) -> None:
+    with entered(browser, server) as page:
+        page.goto(f"{server.url}/ask")
+        server.users.change("alice", "another password")
+        page.get_by_label("A question, as SQL").fill(GROUPED)
+        page.get_by_role("button", name="Plan").click()
+        page.get_by_text("Your session has ended").wait_for()
+    assert server.charges() == 0
+
+
+def test_where_there_is_no_page_a_browser_is_shown_one_and_a_program_an_object(
+    browser: Browser, server: Server
+) -> None:
+    with entered(browser, server) as page:
+        for path, said in (
+            ("/nowhere", "There is nothing at this address"),
+            ("/attack", "This page is the custodian's"),
+            ("/promise?prior=many", "prior"),
+        ):
+            page.goto(server.url + path)
+            page.get_by_role("alert").get_by_text(said).wait_for()
+            assert page.get_by_role("link", name="Ledger").count() == 1
+            with server.client() as client:
+                assert client.get(path).json()["error"].startswith(said)
+
+
+def test_a_token_is_made_shown_once_and_taken_back(browser: Browser, server: Server) -> None:
+    def reads(token: str) -> int:
+        with server.client(None) as client:
+            return client.get("/api/ledger", headers={"Authorization": f"Bearer {token}"}).status_code
+
+    with entered(browser, server) as page:
+        page.get_by_role("link", name="alice analyst").click()
+        page.get_by_label("What it is for").fill("notebook")
+        page.get_by_role("button", name="Make a token").click()
+        token = page.locator("#found pre").inner_text()
+        assert reads(token) == 200
+        page.goto(f"{server.url}/account")
+        assert token not in page.content()
+        page.get_by_role("button", name="Take back notebook").click()
+        page.get_by_text("There are none").wait_for()
+        assert reads(token) == 401
+        page.get_by_role("link", name="Choose another").click()
+        page.get_by_role("heading", name="Choose a password").wait_for()
+
+
+def test_who_asks_in_nobodys_name_is_told_so_before_asking(browser: Browser, server: Server) -> None:
+    for user, said in (("audrey", "An auditor reads"), ("carl", "asks in no analyst's name")):
+        with entered(browser, server, user) as page:
+            page.get_by_role("link", name="Ask", exact=True).click()
+            page.get_by_text(said).wait_for()
+            assert page.get_by_role("button", name="Ask").count() == 0
+
+
+def test_an_analyst_sees_a_staircase_of_the_own_answers_alone(server: Server) -> None:
+    def staircase() -> str:
+        with server.client("alice") as client:
+            return client.get("/ledger").text.partition("<svg")[2].partition("</svg>")[0]
+
+    before = staircase()
+    server.curators.of("bob").ask(GROUPED, epsilon=0.1)
+    assert staircase() == before != ""
+    server.curators.of("alice").ask(GROUPED, epsilon=0.1)
+    assert staircase() != before
+
+
 def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, server: Server) -> None:
     first = server.users.add("carol", Role.CUSTODIAN, None, once=True)
     context = browser.new_context()
@@ -145,6 +211,7 @@ def test_a_refused_question_says_why_and_costs_nothing(browser: Browser, server:
         assert page.get_by_label("A question, as SQL").input_value() == "SELECT town FROM people"
         asked(page, "SELECT COUNT(*) FROM people", "Ask charged once", "1")
         page.get_by_role("alert").get_by_text("left to alice").wait_for()
+        assert "What would still fit: epsilon 0.8" in page.get_by_role("alert").inner_text()
     assert server.charges() == 0
 
 
@@ -174,7 +241,7 @@ def test_the_ledger_shows_entries_and_the_custodian_decides(browser: Browser, se
     assert float(server.curators.ledger.account("alice").share) == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize("path", ["/promise", "/ask", "/ledger"])
+@pytest.mark.parametrize("path", ["/promise", "/ask", "/ledger", "/account"])
 def test_every_screen_fits_a_phone(browser: Browser, server: Server, path: str) -> None:
     with entered(browser, server, viewport=NARROW) as page:
         page.goto(server.url + path)

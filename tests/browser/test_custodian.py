@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -75,6 +79,14 @@ def attacked(page: Page) -> None:
     page.locator("#found").wait_for()
 
 
+def waited(client: httpx.Client, name: str) -> None:
+    """Until a job is over."""
+    until = time.monotonic() + PATIENCE / 1_000
+    while client.get(f"/api/jobs/{name}").json()["state"] in ("waiting", "running"):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def test_moving_the_point_of_a_trade_off_moves_its_sentence_and_costs_nothing(
     browser: Browser, server: Server
 ) -> None:
@@ -120,7 +132,7 @@ def test_one_record_is_attacked_for_the_custodian_alone(browser: Browser, server
         with page.expect_response(lambda reply: reply.request.method == "POST") as sent:
             attacked(page)
         assert sent.value.headers["cache-control"] == "no-store"
-        assert page.url == f"{server.url}/attack"
+        assert re.fullmatch(f"{server.url}/attack/work/[0-9a-f]{{32}}", page.url)  # which names nobody
         rows = [row.split("\t") for row in page.locator("#found tbody tr").all_inner_texts()]
         assert [row[0] for row in rows] == ["the table itself", "a 5-anonymous table", "a private answer"]
         assert rows[0][2] == "1% → 100%"
@@ -175,21 +187,53 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
         certificate = json.loads(download.value.path().read_text())
         assert certificate["models"][0]["name"] == "6-anonymity"
         page.locator("input[name=drawn]").evaluate("(node, drawn) => { node.value = drawn; }", drawn)
+        made = page.url
         page.get_by_role("button", name="Publish").click()
-        page.get_by_role("alert").get_by_text("published already").wait_for()
+        page.get_by_role("heading", name="Published", exact=True).wait_for()
+        assert page.url == made
     assert len(ledger.releases()) == earlier + 1
     assert "patients.csv" in ledger.sentence()
 
 
 def test_what_cannot_be_met_is_refused_with_the_nearest_that_can(browser: Browser, server: Server) -> None:
-    folders = set((server.folder / "releases").glob("*"))
+    folders, releases = set(server.folder.glob("*.releases/*")), server.curators.ledger.releases()
     with entered(browser, server) as page:
         page.goto("/publish")
         page.get_by_label("k-anonymity: k").fill("1000")
         page.get_by_role("button", name="Publish").click()
         said = page.get_by_role("alert").inner_text()
         assert "Nearest: instead of 1000-anonymity ask for at most 240" in said
-    assert set((server.folder / "releases").glob("*")) == folders
+    assert set(server.folder.glob("*.releases/*")) == folders
+    assert server.curators.ledger.releases() == releases
+
+
+def test_work_that_waits_is_shown_and_can_be_cancelled_by_whoever_has_no_script(
+    browser: Browser, server: Server
+) -> None:
+    with (
+        server.client(CUSTODIAN) as client,
+        closing(sqlite3.connect(server.folder / "ledger.db", isolation_level=None)) as rival,
+        entered(browser, server, java_script_enabled=False) as page,
+    ):
+        rival.execute("BEGIN IMMEDIATE")  # until it is over, nothing is entered in the ledger
+        body = {"kind": "anonymize", "table": "patients", "k": 2}
+        before = client.post("/api/jobs", json=body).json()["id"]
+        page.goto("/attack")
+        page.get_by_label("id", exact=True).fill("67")
+        page.get_by_role("button", name="Attack").click()
+        page.get_by_role("heading", name="Waiting for other work").wait_for()
+        assert page.get_by_label("How much is done").get_attribute("value") == "0.00"
+        assert page.get_by_label("id", exact=True).input_value() == "67"
+        here = page.url
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("heading", name="What an attacker believes").wait_for()
+        page.goto(here)
+        page.get_by_text("cancelled before it cost anything").wait_for()
+        rival.execute("ROLLBACK")
+        waited(client, before)
+    for user in ("alice", "audrey"):
+        with server.client(user) as client:
+            assert client.get(here).status_code == 403
 
 
 def test_roles_and_hierarchies_are_chosen_but_who_people_are_never_leaves(

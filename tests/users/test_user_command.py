@@ -10,6 +10,7 @@ import pytest
 
 from discreet.app.policies import load
 from discreet.app.users import UserBook, users_of
+from tests.app import patients
 from tests.app.test_promise import discreet
 from tests.engines.servers import PostgresServer
 from tests.users.test_users import PASSWORD, POLICY
@@ -88,3 +89,12 @@ def test_what_cannot_be_is_said_in_one_sentence(
 ) -> None:
     assert run(policy, *words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_nobody_asks_in_a_name_to_which_the_policy_gives_no_share(tmp_path: Path, capsys: Shown) -> None:
+    path = patients.write(tmp_path)
+    path.write_text(path.read_text().partition("analysts:")[0])
+    assert run(path, "add", "dave", "--analyst", "dave") == 2
+    assert "gives dave no share" in capsys.readouterr().err
+    assert run(path, "add", "dave", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["analyst"] == "analyst"

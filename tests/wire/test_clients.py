@@ -53,9 +53,20 @@ def test_psql_is_told_the_answer_its_cost_its_errors_and_the_belief(server: Serv
 
 def test_psql_lists_and_describes_the_public_schema(server: Served) -> None:
     said = psql(
-        server, "\\dt", "\\d", "\\d people", "\\d visits", "\\d+ people", "\\l", "\\du", "\\dn", "\\dv"
+        server,
+        "\\dt",
+        "\\d",
+        "\\d people",
+        "\\d visits",
+        "\\d+ people",
+        "\\l",
+        "\\l+",
+        "\\du",
+        "\\dn",
+        "\\dv",
     )
     assert "ERROR" not in said
+    assert " discreet | discreet | UTF8" in said
     assert " public | people | table | discreet" in said
     assert " age    | bigint           |           | not null | " in said
     assert '"visits_person_fkey" FOREIGN KEY (person) REFERENCES people(id)' in said

@@ -98,6 +98,7 @@ def _begin_audit(client: httpx.Client, first: str) -> None:
     [
         (["--host", "0.0.0.0"], "no TLS"),
         (["--tls-cert", "cert.pem"], "goes with its key"),
+        (["--http", "65536"], "65536"),
         (["--slack", "0"], "slack must be a finite number above 0"),
         (["--policy", "nowhere.yaml"], "nowhere.yaml"),
     ],

@@ -291,7 +291,8 @@ def _amount(cost: Cost, rounding: str) -> str:
     """In six digits; what is left is rounded down, so that what is printed can be spent."""
 
     def digits(value: Real) -> str:
-        return f"{Context(prec=6, rounding=rounding).create_decimal_from_float(float(value)).normalize():g}"
+        plain = Context(prec=6, rounding=rounding).create_decimal_from_float(float(value)).normalize()
+        return f"{plain:f}" if plain >= 1 else f"{plain:g}"
 
     if isinstance(cost, PureDP):
         return f"epsilon {digits(cost.epsilon)}"

@@ -289,9 +289,12 @@ class Book:
             self.alive[process] = self.storage.is_alive(self.rows, process)
         return self.alive[process]
 
-    def moments(self, most: int) -> list[Accountant]:
+    def moments(self, most: int, analyst: str | None = None) -> list[Accountant]:
         """What was spent after each entry; of a long ledger, at `most` of these moments and at the end."""
-        rows = self.rows.execute("SELECT epsilon, rho, delta FROM entry ORDER BY id").fetchall()
+        whose = "" if analyst is None else " WHERE analyst = :analyst"
+        rows = self.rows.execute(
+            f"SELECT epsilon, rho, delta FROM entry{whose} ORDER BY id", {"analyst": analyst}
+        ).fetchall()
         every, sums, found = -(-len(rows) // most) or 1, NONE, [self.nothing]
         for texts in rows:
             epsilon, rho, delta = (self._number(text) for text in texts)

@@ -227,11 +227,13 @@ class Ledger(Closing):
         """
         return self.accountant(analyst).belief(prior)
 
-    def staircase(self, prior: Real | None = None, *, most: int = 500) -> list[tuple[int, Belief]]:
-        """What could be believed after so many entries: after each of them, or at `most` moments."""
+    def staircase(
+        self, prior: Real | None = None, *, most: int = 500, analyst: str | None = None
+    ) -> list[tuple[int, Belief]]:
+        """What could be believed after so many entries, or so many of an analyst's, at `most` moments."""
         require_count("staircase", "most", most)
         with self._reading() as book:
-            moments = book.moments(most)
+            moments = book.moments(most, analyst)
         return [(moment.events, moment.belief(prior)) for moment in moments]
 
     def sentence(self, prior: Real | None = None, *, analyst: str | None = None) -> str:

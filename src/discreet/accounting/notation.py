@@ -140,7 +140,8 @@ def _digits(value: Real, up: bool) -> str:
     fits = exact * (1 - ROUNDING) <= Fraction(nearest) if up else Fraction(float(nearest)) <= exact
     rounding = ROUND_UP if up else ROUND_DOWN
     shown = nearest if fits else Context(prec=6, rounding=rounding).divide(top, bottom)
-    return f"{shown.normalize():g}"
+    plain = shown.normalize()
+    return f"{plain:f}" if plain >= 1 else f"{plain:g}"
 
 
 def _written(guarantee: Guarantee) -> dict[str, Any]:

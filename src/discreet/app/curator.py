@@ -16,6 +16,7 @@ At once     a question that is asked again before its first answer is there, in 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -356,13 +357,14 @@ class Curator(Closing):
         left = self.ledger.left(self.analyst)
         if not isinstance(left, PureDP) or left.epsilon <= 0:
             return ""
-        fits = Fraction(left.epsilon).limit_denominator(10**4)
-        fits -= Fraction(1, 10**4) if fits > left.epsilon else 0
+        fits = Fraction(math.floor(Fraction(left.epsilon) * 10**4), 10**4)
+        if Fraction(float(fits)) > left.epsilon:  # what is read from 0.1 is above 1/10
+            fits -= Fraction(1, 10**4)
         if fits <= 0:
             return ""
         smaller = expected(proposal.priced(fits))
         errors = ", ".join(f"±{each.error95:g}" for each in smaller if each.error95)
-        return f"What would still fit: --epsilon {float(fits):g}" + (f" → {errors}." if errors else ".")
+        return f"What would still fit: --epsilon {float(fits)}" + (f" → {errors}." if errors else ".")
 
     def close(self) -> None:
         fault_log.stop(self._faults)

@@ -17,15 +17,20 @@ WIDTH, HEIGHT, LETTERS = 560, 300, 88
 Step = tuple[int, float]
 
 
-def ledger_picture(ledger: Ledger, *, width: int = WIDTH, height: int = HEIGHT) -> alt.LayerChart:
-    """The staircase of what may be believed, the promise as its ceiling, open releases as rules."""
-    promise, releases = ledger.promise, ledger.releases()
-    steps = [(number, belief.highest) for number, belief in ledger.staircase()]
+def ledger_picture(
+    ledger: Ledger, *, analyst: str | None = None, width: int = WIDTH, height: int = HEIGHT
+) -> alt.LayerChart:
+    """The staircase of what may be believed, the promise as its ceiling, open releases as rules.
+
+    Of one analyst's answers it has no rules: when something was published is counted in everybody's.
+    """
+    promise, releases = ledger.promise, ledger.releases() if analyst is None else []
+    steps = [(number, belief.highest) for number, belief in ledger.staircase(analyst=analyst)]
     last = max(steps[-1][0], 5)
     layers = [_stairs(steps, last, promise), _ceiling(promise, last)]
     if releases:
         layers.append(_open_releases(releases, promise))
-    subtitle = textwrap.wrap(ledger.sentence(), LETTERS * width // WIDTH)
+    subtitle = textwrap.wrap(ledger.sentence(analyst=analyst), LETTERS * width // WIDTH)
     title = alt.Title("What may be believed, answer by answer", subtitle=subtitle, offset=14)
     return (
         alt.layer(*layers)

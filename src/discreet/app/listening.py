@@ -21,7 +21,7 @@ def bound_to(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        reason = error.strerror or "the system refuses"
+        reason = (error.strerror or "the system refuses").partition(" (while")[0]
         raise RequestError(
             f"Port {port} of {host} cannot be served: {reason}.", hint="Choose another port."
         ) from None

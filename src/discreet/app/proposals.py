@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from discreet.belief import Belief
+from discreet.belief.wording import number
 from discreet.core.numbers import Real
 from discreet.sql.accuracy import off, reach
 from discreet.sql.expressions import Column
@@ -114,5 +115,5 @@ def _note(made: Plan, output: Output) -> str:
     if output.measure.function == "avg":
         vector = made.vectors[output.parts[0]]
         half = float(vector.noise.half_width(made.confidence) * vector.primitive.unit)
-        return f"about {half:.3g} / the rows of a group"
+        return f"about {number(half)} / the rows of a group"
     return "depends on the rows of a group"

@@ -42,8 +42,10 @@ def run(
     host: Annotated[
         str, typer.Option(help="Where to listen; elsewhere than here it takes TLS.")
     ] = "127.0.0.1",
-    http: Annotated[int, typer.Option(help="The port of the HTTP door; 0 for any.")] = 8000,
-    postgres: Annotated[int, typer.Option(help="The port of the PostgreSQL door; 0 for any.")] = 5433,
+    http: Annotated[int, typer.Option(min=0, max=65535, help="The port of the HTTP door; 0 for any.")] = 8000,
+    postgres: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port of the PostgreSQL door; 0 for any.")
+    ] = 5433,
     engine: EngineAddress = None,
     ledger: LedgerAddress = None,
     catalog: Annotated[

@@ -102,7 +102,13 @@ def _asks_as(policy: Policy, name: str, role: Role, analyst: str | None) -> str 
         return None
     if role is Role.CUSTODIAN and analyst is None:
         return sole(policy)
-    return asking(policy, analyst or (name if name in policy.analysts else None))
+    who = asking(policy, analyst or (name if name in policy.analysts else None))
+    if not policy.analysts and who != sole(policy):
+        raise RequestError(
+            f"user: the policy gives {who} no share.",
+            hint=f"Leave out --analyst, or write analysts: {{{who}: {{share: 50%}}}} into the policy.",
+        )
+    return who
 
 
 def _said(text: str) -> None:

@@ -105,6 +105,15 @@ def _asker(page: Page) -> str:
     return caller.asks_as
 
 
+def _why_not(page: Page) -> str:
+    """Why whoever is logged in asks nothing; empty for those who may."""
+    try:
+        _asker(page)
+    except ForbiddenError as error:
+        return f"{error.message} {error.hint}".strip()
+    return ""
+
+
 def _question(fields: Mapping[str, str]) -> Question:
     way, amount = fields.get("way", "epsilon"), fields.get("amount", "").strip().lstrip("±")
     cost: dict[str, object] = {}
@@ -121,9 +130,11 @@ def _question(fields: Mapping[str, str]) -> Question:
 
 
 def _around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
-    policy = page.door.curators.policy
+    policy, cannot_ask = page.door.curators.policy, _why_not(page)
     return {
         "tables": _schema(policy),
+        "may_ask": not cannot_ask,
+        "cannot_ask": cannot_ask,
         "fields": {name: fields.get(name, "") for name in FIELDS},
         "may_see_truth": sees_true_values(page),
         "usual": policy.epsilon,

@@ -1,31 +1,37 @@
 """The Attack screen: what is believed of one named record, before and after each way of publishing.
 
 Computed on real data, so it is the custodian's alone; no reply of this server is stored by a browser, and
-who was attacked is sent in a body, which no log and no history keeps.
+who was attacked is sent in a body, which no log and no history keeps. It runs as a job; see `working`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Response
 
 from discreet.app.colours import OTHERS, SUSPECTED
+from discreet.app.commands.progress import Tell
+from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import NARROW, Page, decided
+from discreet.app.console.working import ending, followed, job_of, progress
 from discreet.app.drawings import Bar, BarRow, bars
+from discreet.app.serve.job import Job, Outcome, Work
 from discreet.belief.wording import at_most, how_many, percent
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.policy import Column, Kind, Policy, Role, Table
-from discreet.engines.faults import guarded
 
 if TYPE_CHECKING:
     from discreet.app.trials.record_trial import Named, RecordTrial, Seen
 
 router = APIRouter(include_in_schema=False)
 KNOWN = "known:"
-NOTICE = "Computed on real data: not for publication."
+KIND, HERE = "record", "/attack/work/"
+STAGES = ("looking the person up", "making", "asking privately")
+NOTICE = "What is found here is computed on real data: not for publication."
 Deciding = Annotated[Page, Depends(decided)]
 
 
@@ -36,21 +42,58 @@ def show(page: Deciding, table: Annotated[str | None, Query(max_length=200)] = N
 
 @router.post("/attack")
 async def attack(page: Deciding) -> Response:
-    fields = await page.form()
-    return await to_thread.run_sync(lambda: _attacked(page, fields))
+    fields = dict(await page.form())
+    try:
+        job = await to_thread.run_sync(_begun, page, fields)
+    except DiscreetError as error:
+        return page.refused("attack.html", error, _around(page, fields))
+    await followed(job)
+    return elsewhere(f"{HERE}{job.id}")
 
 
-def _attacked(page: Page, fields: Mapping[str, str]) -> Response:
+@router.get("/attack/work/{name}")
+async def follow(name: str, page: Deciding) -> Response:
+    """An attack that is under way, or what it found."""
+    job = await followed(job_of(page, name, KIND))
+    return await to_thread.run_sync(_come_to, page, job)
+
+
+@router.post("/attack/work/{name}")
+async def cancel(name: str, page: Deciding) -> Response:
+    await page.form()
+    job = job_of(page, name, KIND)
+    try:
+        page.door.jobs.cancel(job)
+    except DiscreetError as error:
+        return page.refused("attack.html", error, _around(page, job.form))
+    return elsewhere("/attack")
+
+
+def _come_to(page: Page, job: Job) -> Response:
+    around = _around(page, job.form)
+    if job.failure is not None:
+        return page.refused("attack.html", job.failure, around)
+    if not job.over:
+        return page.shown("attack.html", around | {"progress": progress(job, f"{HERE}{job.id}")})
+    found = None if job.outcome is None else job.outcome.found
+    return page.shown("attack.html", around | {"found": found, "ended": "" if found else ending(job)})
+
+
+def _begun(page: Page, fields: Mapping[str, str]) -> Job:
+    return page.door.jobs.start(page.user, _work(page, fields))
+
+
+def _work(page: Page, fields: Mapping[str, str]) -> Work:
     from discreet.app.trials.record_trial import attack_record  # what it needs takes a second to load
 
-    curators, around = page.door.curators, _around(page, fields)
-    try:
-        named = _named(curators.policy, fields)
+    curators, named = page.door.curators, _named(page.door.curators.policy, fields)
+
+    def do(tell: Tell, folder: Path) -> Outcome:
         with curators.engine() as engine:
-            found = guarded(lambda: attack_record(curators.policy, engine, named))
-    except DiscreetError as error:
-        return page.refused("attack.html", error, around)
-    return page.shown("attack.html", around | _shown(found))
+            return Outcome(found=_shown(attack_record(curators.policy, engine, named, tell)))
+
+    name = f"attack on one record of {named.table}"
+    return Work(kind=KIND, name=name, stages=STAGES, do=do, form=fields)
 
 
 def _named(policy: Policy, fields: Mapping[str, str]) -> Named:
@@ -90,6 +133,8 @@ def _around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
         "fields": {each: fields.get(each, "") for each in ("column", "value", "k")},
         "notice": NOTICE,
         "found": None,
+        "ended": "",
+        "progress": None,
     }
 
 
@@ -112,7 +157,15 @@ def _choices(column: Column) -> tuple[str, ...]:
 
 
 def _shown(found: RecordTrial) -> dict[str, object]:
-    return {"found": found, "picture": _picture(found), "lines": [_line(found, each) for each in found.seen]}
+    """What the page says of it, without the data that it was found in."""
+    return {
+        "claim": found.claim,
+        "person": found.person,
+        "truth": found.truth,
+        "prior": found.prior,
+        "picture": _picture(found),
+        "lines": [_line(found, each) for each in found.seen],
+    }
 
 
 def _line(found: RecordTrial, seen: Seen) -> tuple[str, str, str]:

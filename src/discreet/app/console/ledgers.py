@@ -30,7 +30,7 @@ def ledger(page: Entered) -> Response:
 
 @router.post("/ledger")
 async def decide(page: Entered) -> Response:
-    """Make a wish, grant or deny one."""
+    """Make a wish, grant or deny one; let a suspended analyst ask again."""
     fields = dict(await page.form())
     try:
         await run_in_threadpool(_decided, page, fields)
@@ -47,6 +47,9 @@ def _decided(page: Page, fields: dict[str, str]) -> None:
         return
     if caller.user.role is not Role.CUSTODIAN:
         raise ForbiddenError("This is the custodian's to decide.")
+    if do == "clear":
+        door.curators.ledger.clear(fields.get("analyst", ""))
+        return
     number = fields.get("wish", "")
     if not number.isdecimal() or len(number) > 9:
         raise RequestError("budget: there is no such wish.")
@@ -64,7 +67,8 @@ def _facts(page: Page) -> dict[str, object]:
     last = book.entries(own)[: -MOST_ENTRIES - 1 : -1]
     return {
         "sentence": book.sentence(analyst=alone),
-        "picture": _picture(book) if alone is None else None,
+        "whole": book.promise.epsilon,
+        "picture": _picture(book, alone),
         "entries": [(each, each.id if own is None else each.number, size(each.charge)) for each in last],
         "accounts": [(each, size(each.spent), size(each.left)) for each in accounts_of(book, own)],
         "releases": book.releases(),
@@ -73,11 +77,11 @@ def _facts(page: Page) -> dict[str, object]:
     }
 
 
-def _picture(book: Ledger) -> str:
+def _picture(book: Ledger, analyst: str | None) -> str:
     from discreet.app.charts import as_svg  # charts take a second to load
     from discreet.app.ledger_chart import ledger_picture
 
-    return as_svg(ledger_picture(book, width=NARROW + 60, height=NARROW))
+    return as_svg(ledger_picture(book, analyst=analyst, width=NARROW + 60, height=NARROW))
 
 
 def _caller(page: Page) -> Caller:

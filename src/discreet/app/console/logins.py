@@ -35,8 +35,8 @@ def file(name: str) -> Response:
 
 
 @router.get("/login")
-def login(page: Visited) -> Response:
-    return page.shown("login.html")
+def login(page: Visited, ended: bool = False) -> Response:
+    return page.shown("login.html", {"ended": ended})
 
 
 @router.post("/login")
@@ -46,7 +46,7 @@ async def log_in(page: Visited) -> Response:
     try:
         user = await run_in_threadpool(admitted, door, name, password, place_of(page.request))
     except RequestError as error:
-        return page.refused("login.html", error)
+        return page.refused("login.html", error, {"ended": False})
     response = elsewhere("/password" if user.once else "/promise")
     set_cookie(response, door, door.sessions.open(user)[1])
     return response

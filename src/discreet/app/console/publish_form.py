@@ -7,7 +7,6 @@ Hierarchies are those of the policy that fit the column; what is not chosen foll
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -192,15 +191,6 @@ def publishable(policy: Policy) -> tuple[str, ...]:
     """The tables that are about people; all, where none is."""
     about = tuple(name for name, table in policy.tables.items() if table.person != "none")
     return about or tuple(policy.tables)
-
-
-def in_words(text: str) -> str:
-    """A sentence about options of a command, as one about fields of the page.
-
-    >>> in_words("Nearest: allow --suppress 0.4%.")
-    'Nearest: allow suppress 0.4%.'
-    """
-    return re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", " "), text)
 
 
 def _role(column: Column) -> str:

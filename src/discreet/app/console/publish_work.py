@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from discreet.app.colours import OTHERS, SUSPECTED
+from discreet.app.commands.progress import Tell
 from discreet.app.console.publish_form import (
     DISTANCES,
     DIVERSITIES,
@@ -19,22 +19,22 @@ from discreet.app.console.publish_form import (
 )
 from discreet.app.console.rendering import NARROW, Page
 from discreet.app.drawings import Bar, BarRow, bars
+from discreet.app.http.works import OF_ANONYMIZATION
 from discreet.app.publishing.anonymizing import published
 from discreet.app.publishing.certificates import certificate
 from discreet.app.publishing.door import OBJECTIVES
+from discreet.app.publishing.options import anonymizer
 from discreet.app.publishing.release import Release
 from discreet.app.publishing.risk import of_classes
 from discreet.app.publishing.risk import rows as risks
 from discreet.app.publishing.view import examples, figures
+from discreet.app.serve.job import Outcome, Work
 from discreet.app.trials.trial import Trial
 from discreet.app.trials.verdicts import verdict
 from discreet.belief.wording import percent
-from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 from discreet.engines.publishing import Target
 
-FOLDER = "releases"
-DRAWN = re.compile(r"[0-9a-f]{16}")
 FIGURES = {
     "prosecutor_highest": "highest risk",
     "marketer": "average risk",
@@ -42,37 +42,35 @@ FIGURES = {
 }
 
 
-def done(page: Page, fields: Mapping[str, str], *, keep: bool) -> dict[str, object]:
-    """Find a release and try it; `keep` writes it. What the page says of it."""
-    chosen = _chosen(page, fields)
-    output = _output(page, fields, chosen) if keep else None
-    try:
-        release, trial, written = published(chosen.request(output), chosen.named, lambda *_: None)
-    except BaseException:
-        if output is not None and not any(output.parent.iterdir()):
-            output.parent.rmdir()
-        raise
-    return _told(release, trial) | {"kept": bool(written)}
+def work(page: Page, fields: Mapping[str, str]) -> Work:
+    """Find a release and try it; where the form says publish, write it."""
+    chosen, keep = _chosen(page, fields), fields.get("do") == "publish"
+    anonymizer(chosen.request(None), chosen.named, lambda _: None)  # refuses what it can
+
+    def do(tell: Tell, folder: Path) -> Outcome:
+        output = folder / f"{chosen.name}.{chosen.format}" if keep else None
+        release, trial, _ = published(chosen.request(output), chosen.named, tell)
+        made = certificate(release, trial=trial)
+        found = _told(release, trial, made) | {"kept": keep}
+        return Outcome(found=found, document=made if keep else None, file=output)
+
+    return Work(
+        kind="anonymize",
+        name=f"{'anonymize' if keep else 'try to anonymize'} {chosen.name}",
+        stages=OF_ANONYMIZATION if keep else OF_ANONYMIZATION[:-1],
+        binding="writing" if keep else None,
+        do=do,
+        form=fields,
+    )
 
 
-def _output(page: Page, fields: Mapping[str, str], chosen: Chosen) -> Path:
-    """A file in a folder that nobody had before."""
-    drawn, policy = fields.get("drawn", ""), page.door.policy_file
-    if policy is None or not DRAWN.fullmatch(drawn):
-        raise RequestError("publish: there is no place for a release.", hint="Open the page again.")
-    folder = policy.absolute().parent / FOLDER / drawn
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise RequestError(
-            "publish: this was published already.",
-            hint="It is listed below; open the page again for another.",
-        ) from None
-    except OSError as error:
-        raise RequestError(
-            f"publish: {folder.parent} cannot be written: {error.strerror}.", hint="Make it writable."
-        ) from None
-    return folder / f"{chosen.name}.{chosen.format}"
+def number_of(page: Page, outcome: Outcome) -> int | None:
+    """The ledger's number of what a job published."""
+    if outcome.file is None:
+        return None
+    found = reversed(page.door.curators.ledger.releases())
+    there = ((each.id, Target.recorded(each.certificate)) for each in found)
+    return next((each for each, target in there if target is not None and target.file == outcome.file), None)
 
 
 def _chosen(page: Page, fields: Mapping[str, str]) -> Chosen:
@@ -99,6 +97,9 @@ def around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
         "drawn": f"{Randomness().bits(64):016x}",
         "releases": releases(page),
         "found": None,
+        "ended": "",
+        "progress": None,
+        "number": None,
     }
 
 
@@ -113,7 +114,7 @@ def releases(page: Page) -> list[tuple[int, str, str]]:
     ]
 
 
-def _told(release: Release, trial: Trial) -> dict[str, object]:
+def _told(release: Release, trial: Trial, made: Mapping[str, object]) -> dict[str, object]:
     """What the page says of a release, without the release."""
     quasi = enumerate(release.subject.quasi)
     return {
@@ -124,7 +125,7 @@ def _told(release: Release, trial: Trial) -> dict[str, object]:
         "models": [(model.name, model.belief, ", ".join(model.not_stopped)) for model in release.goal.models],
         "verdict": [text for text, _ in verdict(trial)],
         "warnings": list(release.warnings),
-        "certificate": json.dumps(certificate(release, trial=trial), indent=2, ensure_ascii=False),
+        "certificate": json.dumps(made, indent=2, ensure_ascii=False),
     }
 
 

@@ -1,28 +1,33 @@
 """The Publish screen: a table, what its columns are, the models that a release has to meet; the release.
 
-It runs as `discreet anonymize` does: the release is searched for, judged and attacked before anything is
-written, entered in the ledger before there is a file, and refused in one sentence where that cannot be. What
-is shown of it is computed on real data, and is the custodian's; the certificate may leave.
+It runs as `discreet anonymize` does, as a job: the release is searched for, judged and attacked before
+anything is written, entered in the ledger before there is a file, and refused in one sentence where that
+cannot be. What is shown of it is computed on real data, and is the custodian's; the certificate may leave.
 
-Files       stand in a folder of their own beside the policy, under a name that the form brought: sent twice,
-            a form publishes once.
+Once        A form brings a number that was drawn for it: sent twice, it publishes once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import FileResponse
 
+from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import Page, decided
+from discreet.app.console.working import ending, followed, job_of, progress
 from discreet.app.http.errors import MissingError
+from discreet.app.serve.job import Failure, Job, Outcome
+from discreet.app.users.attempts import Reply
 from discreet.core.errors import DiscreetError
-from discreet.engines.faults import guarded
 from discreet.engines.publishing import Target
 
 router = APIRouter(include_in_schema=False)
+KIND, HERE = "anonymize", "/publish/work/"
+ODD = ("csrf", "drawn")
 PARTS = {"certificate": "certificate.json", "report": "report.html"}
 Deciding = Annotated[Page, Depends(decided)]
 
@@ -37,22 +42,81 @@ def show(page: Deciding, table: Annotated[str | None, Query(max_length=200)] = N
 @router.post("/publish")
 async def publish(page: Deciding) -> Response:
     fields = dict(await page.form())
-    return await to_thread.run_sync(lambda: _published(page, fields))
+    try:
+        begun = await to_thread.run_sync(_begun, page, fields)
+    except DiscreetError as error:
+        return await to_thread.run_sync(_refused, page, fields, error)
+    if begun is None:
+        return await to_thread.run_sync(_come_to, page, fields, None)
+    job = page.door.jobs.find(begun)
+    if job is not None:
+        await followed(job)
+    return elsewhere(f"{HERE}{begun}")
 
 
-def _published(page: Page, fields: dict[str, str]) -> Response:
-    from discreet.app.console.publish_form import in_words
-    from discreet.app.console.publish_work import around, done, releases
+@router.get("/publish/work/{name}")
+async def follow(name: str, page: Deciding) -> Response:
+    """A release that is being made, or what came of it."""
+    job = await followed(job_of(page, name, KIND))
+    return await to_thread.run_sync(_come_to, page, job.form, job)
 
-    do, facts = fields.get("do", "show"), {}
+
+@router.post("/publish/work/{name}")
+async def cancel(name: str, page: Deciding) -> Response:
+    await page.form()
+    job = job_of(page, name, KIND)
+    try:
+        page.door.jobs.cancel(job)
+    except DiscreetError as error:
+        return await to_thread.run_sync(_refused, page, job.form, error)
+    return await to_thread.run_sync(_come_to, page, job.form, None)
+
+
+def _begun(page: Page, fields: Mapping[str, str]) -> str | None:
+    """The job that a form begins; a form that publishes and is sent twice begins one."""
+    from discreet.app.console.publish_work import work
+
+    do, asked = fields.get("do", "show"), {name: fields[name] for name in fields if name not in ODD}
+    if do not in ("try", "publish"):
+        return None
+
+    def begin() -> Reply:
+        begun = page.door.jobs.start(page.user, work(page, fields))
+        return Reply(status=303, kind="text/plain", body=begun.id.encode())
+
+    key = fields.get("drawn") if do == "publish" else None
+    return page.door.attempts.once(page.user, key, ["publish", asked], begin).body.decode()
+
+
+def _come_to(page: Page, fields: Mapping[str, str], job: Job | None) -> Response:
+    from discreet.app.console.publish_work import around, number_of
+
     try:
         facts = around(page, fields)
-        if do not in ("try", "publish"):
-            return page.shown("publish.html", facts)
-        found = guarded(lambda: done(page, fields, keep=do == "publish"))
     except DiscreetError as error:
-        return page.refused("publish.html", error, facts or around(page, {}), in_words)
-    return page.shown("publish.html", facts | {"found": found, "releases": releases(page)})
+        return _refused(page, {}, error)
+    if job is None:
+        return page.shown("publish.html", facts)
+    if job.failure is not None:
+        return _refused(page, fields, job.failure)
+    if not job.over:
+        return page.shown("publish.html", facts | {"progress": progress(job, f"{HERE}{job.id}")})
+    outcome = job.outcome or Outcome()
+    found = outcome.found if job.form else None  # a program's has another shape
+    ended = "" if found else ending(job)
+    return page.shown(
+        "publish.html", facts | {"found": found, "ended": ended, "number": number_of(page, outcome)}
+    )
+
+
+def _refused(page: Page, fields: Mapping[str, str], error: DiscreetError | Failure) -> Response:
+    from discreet.app.console.publish_work import around
+
+    try:
+        facts = around(page, fields)
+    except DiscreetError:
+        facts = around(page, {})
+    return page.refused("publish.html", error, facts)
 
 
 @router.get("/publish/{number}/{part}")

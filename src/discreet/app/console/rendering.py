@@ -7,7 +7,8 @@ Forms       bring the session's proof in a hidden field. A login, which has no s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,7 +21,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import COOKIE, Caller, door_of
 from discreet.app.http.errors import ForbiddenError
-from discreet.app.http.replies import STATUS
+from discreet.app.http.replies import STATUS, said
+from discreet.app.serve.job import Failure
 from discreet.app.users import Role
 from discreet.belief.wording import at_most, number, percent
 from discreet.core.errors import DiscreetError
@@ -30,6 +32,8 @@ CUSTODIANS = (("/attack", "Attack"), ("/publish", "Publish"))
 """What is computed on real data is shown to the custodian alone."""
 NARROW = 240
 """How wide charts are drawn, so that they can be read on a phone; a wider page shows them larger."""
+OPENING = re.compile(r"^(ask|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
+"""What a sentence begins with on a command line, and what the page around it says already."""
 STATIC = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -90,12 +94,12 @@ class Page:
     def refused(
         self,
         template: str,
-        error: DiscreetError,
+        error: DiscreetError | Failure,
         facts: Mapping[str, object] | None = None,
-        worded: Callable[[str], str] = str,
     ) -> HTMLResponse:
         """The same page with what is wrong above it."""
-        problem = {"message": worded(error.message), "hint": worded(error.hint)}
+        sentence = said(error)
+        problem = {"message": opened(sentence["error"]), "hint": sentence["hint"]}
         told = {**(facts or {}), "problem": problem}
         return self.shown(template, told, status=STATUS.get(error.code, 400))
 
@@ -111,6 +115,16 @@ class Page:
         return fields
 
 
+def opened(message: str) -> str:
+    """A sentence as a page says it.
+
+    >>> opened("ask: there is no table people."), opened("Name or password is wrong.")
+    ('There is no table people.', 'Name or password is wrong.')
+    """
+    bare = OPENING.sub("", message)
+    return bare[:1].upper() + bare[1:]
+
+
 def visited(request: Request) -> Page:
     """Whoever comes, logged in or not."""
     door, text = door_of(request), request.cookies.get(COOKIE)
@@ -123,7 +137,7 @@ def entered(request: Request) -> Page:
     """Who is logged in with a password of their own; others are sent to where they become so."""
     page = visited(request)
     if page.caller is None:
-        raise ElsewhereError("/login")
+        raise ElsewhereError("/login?ended=1" if COOKIE in request.cookies else "/login")
     if page.caller.user.once:
         raise ElsewhereError("/password")
     return page

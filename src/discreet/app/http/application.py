@@ -7,8 +7,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from discreet.app.console import asking, attacking, ledgers, promising, publishing, tradeoffs
+from discreet.app.console import accounts, asking, attacking, ledgers, promising, publishing, tradeoffs
 from discreet.app.console import logins as pages
+from discreet.app.console.refusing import is_page, refusal_page
 from discreet.app.console.rendering import ElsewhereError
 from discreet.app.http import attacks, budget, jobs, logins, questions, reading, releases
 from discreet.app.http.describing import ANYWHERE, described
@@ -26,6 +27,7 @@ PAGES = (
     ledgers.router,
     attacking.router,
     publishing.router,
+    accounts.router,
 )
 ROUTERS = (
     logins.router,
@@ -36,6 +38,9 @@ ROUTERS = (
     jobs.router,
     attacks.router,
 )
+
+
+DESCRIBED = "See /api/openapi.json."
 
 
 def application(door: HttpDoor) -> FastAPI:
@@ -63,7 +68,7 @@ def application(door: HttpDoor) -> FastAPI:
 
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DiscreetError)
-    response = sent(refusal(error))
+    response = _said(request, error)
     if isinstance(error, ThrottledError):
         response.headers["Retry-After"] = str(error.seconds)
     return response
@@ -81,14 +86,19 @@ def _invalid(request: Request, error: Exception) -> Response:
     place = ".".join(str(part) for part in first["loc"][1:] if str(part).isidentifier()) or str(
         first["loc"][0]
     )
-    return sent(refusal(InvalidParameterError(f"{place}: {first['msg']}.", hint="See /api/openapi.json.")))
+    return _said(request, InvalidParameterError(f"{place}: {first['msg']}.", hint=DESCRIBED))
 
 
 def _unmatched(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    said: RequestError = RequestError("The request cannot be read.", hint=DESCRIBED)
     if error.status_code == 404:
-        return sent(refusal(MissingError("There is nothing at this address.", hint="See /api/openapi.json.")))
-    said: RequestError = RequestError("The request cannot be read.", hint="See /api/openapi.json.")
+        said = MissingError("There is nothing at this address.", hint=DESCRIBED)
     if error.status_code == 405:
-        said = MethodError("This address is not asked that way.", hint="See /api/openapi.json.")
-    return sent(refusal(said))
+        said = MethodError("This address is not asked that way.", hint=DESCRIBED)
+    return _said(request, said)
+
+
+def _said(request: Request, error: DiscreetError) -> Response:
+    """To a browser that wants a page, as one; else as an object."""
+    return refusal_page(request, error) if is_page(request) else sent(refusal(error))

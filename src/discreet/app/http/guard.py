@@ -8,12 +8,13 @@ Unforeseen  errors become a constant text and an incident's number; the custodia
 
 from __future__ import annotations
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discreet.app.console.refusing import bare_page, is_page
 from discreet.app.http.errors import InternalError, TooLongError, UnclearError
 from discreet.app.http.metrics import Metrics
 from discreet.app.http.replies import refusal, sent
-from discreet.app.users.attempts import Reply
 from discreet.engines.faults import logged
 
 LARGEST = 256 * 1024
@@ -65,7 +66,9 @@ class Guard:
             await refused(scope, receive, sending)
         except Exception as error:
             if not begun:
-                await sent(_internal(error))(scope, receive, sending)
+                unforeseen, page = _internal(error), is_page(Request(scope))
+                reply = bare_page(unforeseen) if page else sent(refusal(unforeseen))
+                await reply(scope, receive, sending)
 
     def _count(self, scope: Scope, status: int) -> None:
         route = getattr(scope.get("route"), "path", "other")
@@ -101,7 +104,7 @@ def _replayed(first: Message, receive: Receive) -> Receive:
     return receiving
 
 
-def _internal(error: Exception) -> Reply:
+def _internal(error: Exception) -> InternalError:
     incident = logged(error).incident
     hint = f"The custodian's log has the details under incident {incident}."
-    return refusal(InternalError("An internal error.", hint=hint))
+    return InternalError("An internal error.", hint=hint)

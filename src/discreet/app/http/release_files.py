@@ -8,15 +8,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.app.http.replies import Form
+from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 from discreet.engines.publishing import DuckDBPublisher
 
 
 def in_form(file: Path, form: Form) -> Path:
-    """The Parquet file itself, or another with the same rows."""
+    """The file itself, or another with the rows of a Parquet file."""
     wanted = file.with_suffix(f".{form.value}")
     if wanted.is_file():
         return wanted
+    if file.suffix == ".csv":
+        raise RequestError("This release is a CSV file.", hint="Ask for it with format=csv.")
     # two who ask at once write two drafts of the same
     draft = file.with_name(f".{Randomness().bits(64):016x}{wanted.suffix}")
     try:

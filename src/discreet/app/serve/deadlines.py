@@ -73,7 +73,7 @@ class Deadlines:
         most, began = self.seconds(plan), time.monotonic()
         done = work()
         if time.monotonic() - began > most:
-            raise Overrun
+            raise Overrun(f"no answer within {most:g} s; a larger --slack allows more")
         return done
 
     def padded(self, plan: Plan, work: Callable[[], T]) -> T:

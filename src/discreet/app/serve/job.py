@@ -94,23 +94,29 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a job does: `do` tells its stages, and leaves its files in a folder that is the job's own."""
+    """What a job does: `do` tells its stages, and leaves its files in a folder that is the job's own.
+
+    `form` is what a page asked for it with, to be shown again beside what is found.
+    """
 
     kind: str
     name: str
     stages: tuple[str, ...]
     do: Callable[[Tell, Path], Outcome]
     binding: str | None = None
+    form: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
 class Job:
-    """One piece of work, and how far it came."""
+    """One piece of work, and how far it came; `stages` and `form` are held in memory alone."""
 
     id: str
     user: str
     kind: str
     name: str
+    stages: tuple[str, ...] = ()
+    form: Mapping[str, str] = field(default_factory=dict)
     state: JobState = JobState.WAITING
     stage: str = ""
     share: float = 0.0

@@ -64,7 +64,14 @@ class Jobs:
         with self._guard:
             if sum(not each.over for each in self._jobs.values()) >= MOST_OPEN:
                 raise FullError(f"jobs: {MOST_OPEN} are waiting already.", hint="Start it later.")
-            job = Job(id=f"{Randomness().bits(128):032x}", user=user, kind=work.kind, name=work.name)
+            job = Job(
+                id=f"{Randomness().bits(128):032x}",
+                user=user,
+                kind=work.kind,
+                name=work.name,
+                stages=work.stages,
+                form=work.form,
+            )
             self._book.add(job)
             self._jobs[job.id] = job
             over = [each.id for each in self._jobs.values() if each.over]

@@ -29,7 +29,7 @@ from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import Kind
 from discreet.app.wire.scram import Verifier
 from discreet.core import policy
-from discreet.core.errors import DiscreetError
+from discreet.core.errors import DiscreetError, RequestError
 from discreet.engines.duckdb import run_released
 from discreet.engines.faults import logged
 from discreet.sql import parameters
@@ -38,6 +38,7 @@ from discreet.sql.expressions import Scalar
 from discreet.sql.parse import read
 from discreet.sql.plan import Plan
 
+WITH_OPTIONS = re.compile(r"explain\s*(\(|analy[sz]e\b|verbose\b)", re.IGNORECASE)
 EXPLAIN = re.compile(r"explain\s+(?P<sql>select\b.*|with\b.*)", re.IGNORECASE | re.DOTALL)
 KEPT_SHAPES = 1_000
 PLAN = (Column(name="QUERY PLAN", kind=Kind.TEXT),)
@@ -132,6 +133,10 @@ class _Session:
         if is_about_schema(sql):
             return self.door.catalog.prepare(sql, kinds, self.user, self.setting)
         found = EXPLAIN.fullmatch(sql)
+        if found is None and WITH_OPTIONS.match(sql):
+            raise RequestError(
+                "ask: EXPLAIN plans, runs nothing and takes no options.", hint="Ask with EXPLAIN SELECT …."
+            )
         statement = read(found["sql"] if found else sql)
         guessed = [KINDS[each] for each in parameters.kinds(statement, self.door.curators.policy)]
         named = tuple(

@@ -42,17 +42,11 @@ if (found) {
   found.focus({ preventScroll: true });
   found.scrollIntoView({ block: "nearest" });
 }
-// The choice of a table opens its page; long work says that it goes on.
+// The choice of a table opens its page.
 const choice = document.querySelector("form[data-choice]");
 if (choice) {
   choice.addEventListener("change", () => choice.requestSubmit());
   choice.querySelector("[data-quiet]").hidden = true;
-}
-const slow = document.querySelector("form[data-slow]");
-if (slow) {
-  slow.addEventListener("submit", (event) => {
-    slow.querySelector("[data-working]").hidden = event.submitter.value === "show";
-  });
 }
 const editor = document.getElementById("sql");
 if (editor) {

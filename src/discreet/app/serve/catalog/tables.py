@@ -15,7 +15,7 @@ from discreet.core.policy import Column, Kind, Policy, Role, Table
 PG_CATALOG, PUBLIC, INFORMATION = 11, 2200, 13_000
 OWNER, DATABASE, FIRST = 10, 16_383, 16_384
 CLASS_OF_CLASS, CLASS_OF_CONSTRAINT = 1259, 2606
-HEAP = 2
+HEAP, SPACE = 2, 1663
 OWNER_NAME = DATABASE_NAME = "discreet"
 TYPES: Mapping[Kind, tuple[int, str]] = {
     Kind.INTEGER: (20, "bigint"),
@@ -55,6 +55,7 @@ def tables(policy: Policy) -> dict[str, pa.Table]:
         "pg_attribute": _table(list(_attributes(policy))),
         "pg_type": _table(_types()),
         "pg_database": _table([_database()]),
+        "pg_tablespace": _table([{"oid": SPACE, "spcname": "pg_default", "spcowner": OWNER}]),
         "pg_am": _table([{"oid": HEAP, "amname": "heap", "amhandler": 3, "amtype": "t"}]),
         "pg_constraint": _table(
             [*_links(policy)] or [_link(0, 0, 0, 0, 0, "", "")], keep=bool([*_links(policy)])
@@ -202,7 +203,7 @@ def _database() -> Row:
         "datistemplate": False,
         "datallowconn": True,
         "datconnlimit": -1,
-        "dattablespace": 0,
+        "dattablespace": SPACE,
         "datcollate": "C",
         "datctype": "C",
         "daticulocale": None,

@@ -26,7 +26,7 @@ EMPTY = frozenset(
     pg_parameter_acl pg_partitioned_table pg_policies pg_policy pg_prepared_statements pg_proc pg_publication
     pg_publication_namespace pg_publication_rel pg_publication_tables pg_range pg_replication_slots pg_rewrite
     pg_rules pg_seclabel pg_sequence pg_sequences pg_shdepend pg_shdescription pg_stat_activity
-    pg_stat_user_tables pg_statistic_ext pg_stats pg_subscription pg_subscription_rel pg_tablespace
+    pg_stat_user_tables pg_statistic_ext pg_stats pg_subscription pg_subscription_rel
     pg_timezone_names pg_transform pg_trigger pg_ts_config pg_ts_dict pg_ts_parser pg_ts_template
     pg_user_mapping pg_user_mappings pg_views
     """,
