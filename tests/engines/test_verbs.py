@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from discreet.app.counts import itemsets, streams, tables
-from discreet.app.counts.job import Job, make
+from discreet.app.counts.publication import Publication, make
 from discreet.app.curator import Curator
 from discreet.app.policies import load
 from discreet.app.trials.record_trial import Named, attack_record
@@ -79,12 +79,12 @@ def here_and_there(folder: Path, server: Server) -> Iterator[Path]:
     yield there(folder, server)
 
 
-def jobs(curator: Curator) -> Iterator[Job]:
-    cells = tables.Wish(table="people", columns=("town", "ill"), epsilon=0.5)
-    yield tables.job(curator, cells)
-    yield itemsets.job(curator, itemsets.Wish(table="people", epsilon=0.5))
+def publications(curator: Curator) -> Iterator[Publication]:
+    cells = tables.Request(table="people", columns=("town", "ill"), epsilon=0.5)
+    yield tables.publication(curator, cells)
+    yield itemsets.publication(curator, itemsets.Request(table="people", epsilon=0.5))
     asked = [f"SELECT COUNT(*) FROM people WHERE age > {age} AND ill = 'yes'" for age in (30, 40)]
-    yield streams.job(curator, streams.Wish(table="people", epsilon=0.5), asked, lambda *_: None)
+    yield streams.publication(curator, streams.Request(table="people", epsilon=0.5), asked, lambda *_: None)
 
 
 @shows("`tabulate`, `itemsets` and `stream`")
@@ -93,7 +93,9 @@ def test_the_same_coins_publish_the_same_counts_on_every_engine(server: Server, 
     found = []
     for policy in here_and_there(tmp_path, server):
         with Curator.open(policy, random=seeded(3)) as curator:
-            found.append([make(curator, job).rows.to_pylist() for job in jobs(curator)])
+            found.append(
+                [make(curator, publication).rows.to_pylist() for publication in publications(curator)]
+            )
     assert found[0] == found[1]
     assert all(found[0])
 

@@ -13,6 +13,7 @@ from discreet.core.randomness import Randomness
 BEGINNING = "discreet_"
 TOKEN_BYTES = 32
 MOST = 20
+LONGEST_LABEL = 100
 COUNT = 'SELECT count(*) FROM token WHERE "user" = :user'
 OWNER = 'SELECT "user" FROM token WHERE digest = :digest'
 REVOKE = 'DELETE FROM token WHERE id = :id AND "user" = :user'
