@@ -55,8 +55,7 @@ def rows(folder: Path, whole: Data, with_job: Data, progress: Progress) -> list[
         "Mondrian": lambda: _mondrian(with_job),
     }
     progress("ARX on Adult …")
-    told = arx.generalize(folder, FIVE.k, float(SUPPRESS), seconds=LIMIT)
-    found = [_row(arx.name(), "k-anonymity", told, whole, ours["k-anonymity"])]
+    found = [_of_arx(folder, whole, ours["k-anonymity"])]
     for peer in PEERS:
         progress(f"{peer.name} on Adult …")
         told = Told(found=[], problem=problems[peer])
@@ -65,6 +64,14 @@ def rows(folder: Path, whole: Data, with_job: Data, progress: Progress) -> list[
         name = f"{peer.name} {peer.version}"
         found += [_row(name, task, told, whole, ours[task]) for task in TASKS[peer]]
     return found
+
+
+def _of_arx(folder: Path, whole: Data, ours: Callable[[], str]) -> Row:
+    """Beside ours, or why not; the next peer has the same task."""
+    if arx.missing():
+        return f"{arx.name()}: {TITLES['k-anonymity']}", arx.missing(), ""
+    told = arx.generalize(folder, FIVE.k, float(SUPPRESS), seconds=LIMIT)
+    return _row(arx.name(), "k-anonymity", told, whole, ours)
 
 
 def _row(name: str, task: str, told: Told, whole: Data, ours: Callable[[], str]) -> Row:

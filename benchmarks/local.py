@@ -7,6 +7,7 @@ so that its time grows with their number: it is measured on some, and on a tenth
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -88,12 +89,13 @@ def _theirs(peer: Peer, problem: str, progress: Progress) -> dict[tuple[str, int
     for values, clients in SAMPLED.items():
         progress(f"{peer.name}: {clients:,} clients, {values:,} values …")
         told = environments.run(peer, "oracles", str(values), str(clients), seconds=LIMIT)
-        times = {each["oracle"]: _of_a_million(**each) for each in told.found}
+        times = {each["oracle"]: _of_a_million(each) for each in told.found}
         for name, _, of, _, _ in ORACLES:
             if of == values:
                 found[name, values] = times.get(name, problem or told.problem or "–")
     return found
 
 
-def _of_a_million(*, oracle: str, clients: int, seconds: float, each: float) -> float:
-    return seconds + each * (MILLION - clients)
+def _of_a_million(told: dict[str, Any]) -> float:
+    seconds: float = told["seconds"] + told["each"] * (MILLION - told["clients"])
+    return seconds

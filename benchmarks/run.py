@@ -103,7 +103,9 @@ SECTIONS = {
     ),
     "synthesis": Section(title="Synthetic tables", headings=FIGURES, measure=_plain(synthesis.rows)),
     "synthesis_peers": Section(
-        title="Synthetic tables by other libraries", headings=FIGURES, measure=synthesis_peers.rows
+        title="Synthetic tables by other libraries",
+        headings=FIGURES,
+        measure=lambda progress: ([*synthesis_peers.rows(progress)], []),
     ),
     "synthesis_tables": Section(
         title="Synthetic tables of other data",

@@ -25,24 +25,22 @@ from discreet.mining.synthesis.comparison import compare
 LIMIT = 900
 
 
-def rows(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
+def rows(progress: Progress) -> list[tuple[str, str, str]]:
     """The figures of every model that came to an end, and why others did not."""
     problem = environments.install((DPMM,), progress)[DPMM]
-    if problem:
-        return [], [f"{DPMM.name} {DPMM.version}: {problem}."]
     models = ("MST", "AIM") if os.environ.get("DISCREET_SLOW") else ("MST",)
-    found: list[tuple[str, ...]] = []
-    notes: list[str] = []
+    found = []
     for model in models:
         progress(f"{DPMM.name}: {model} …")
         with tempfile.TemporaryDirectory() as folder:
-            figures, why = _made(model, Path(folder))
-        found += figures
-        notes += [f"{DPMM.name} {DPMM.version}, {model}: {why}."] if why else []
-    return found, notes
+            measured = problem or _made(model, Path(folder))
+        found.append(
+            (f"{DPMM.name} {DPMM.version}, {model}: mean total variation of pairs / triples", measured, "")
+        )
+    return found
 
 
-def _made(model: str, folder: Path) -> tuple[list[tuple[str, ...]], str]:
+def _made(model: str, folder: Path) -> str:
     real = synthesis.read("adult.data")
     schema = synthesis.planned(synthesis.policy_of(real, folder / "adult.csv"), "lean").schema
     names = [each.name for each in schema.attributes]
@@ -52,16 +50,11 @@ def _made(model: str, folder: Path) -> tuple[list[tuple[str, ...]], str]:
     words = ("synthesize", str(folder / "bins.csv"), sizes, model, str(folder / "made.csv"))
     told = environments.run(DPMM, *words, seconds=LIMIT)
     if told.problem or not told.found:
-        return [], told.problem or "told nothing"
+        return told.problem or "told nothing"
     drawn = csv.read_csv(folder / "made.csv")
     made = np.stack([drawn.column(name).to_numpy() for name in names], axis=1).astype(np.int64)
     counter = ArrayCounter(schema=schema, codes=codes, targets=np.zeros(len(codes), np.int64))
     seen = compare(schema, counter, made, columns=3)
     passed, worked = told.found[0]["seconds"], told.found[0]["worked"]
-    return [
-        (
-            f"{DPMM.name} {DPMM.version}, {model}: mean total variation of pairs / triples",
-            f"{seen.mean(2):.4f} / {seen.mean(3):.4f} in {passed:.0f} s ({worked:.0f} s of processor time)",
-            "",
-        )
-    ], ""
+    spent = f"{passed:.0f} s ({worked:.0f} s of processor time)"
+    return f"{seen.mean(2):.4f} / {seen.mean(3):.4f} in {spent}"

@@ -23,9 +23,10 @@ from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.sampling import Integers
+from discreet.mining.attributes import Attribute
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.criteria import GRID, Gini
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.schema import Schema
 from discreet.mining.splits import Splits, sides
 
 PEOPLE, ATTRIBUTES = 1_000, 12

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 ROOT = Path(__file__).parents[1]
+ROOMS = ("src", "tests", "benchmarks")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -55,7 +56,7 @@ def test_every_room_says_in_a_paragraph_what_belongs_there() -> None:
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_every_file_that_a_page_names_exists(page: str) -> None:
     named = re.findall(r"`([\w/]+\.(?:py|html|js))`", (ROOT / page).read_text())
-    there = {f"/{path.relative_to(ROOT)}" for room in ("src", "tests") for path in (ROOT / room).rglob("*.*")}
+    there = {f"/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.*")}
     assert named
     assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
 

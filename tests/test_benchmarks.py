@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from benchmarks import charts
 from benchmarks.peers import arx
 
+BENCHMARKS = Path(arx.__file__).parents[1]
 SPEED = """## Speed beside other systems
 
 | system | seconds | × raw DuckDB | remark |
@@ -69,3 +71,13 @@ def test_a_chart_shows_the_numbers_of_its_table_and_nothing_where_there_are_none
     assert "another" not in picture
     assert charts.drawn(title, SPEED.partition("| DuckDB")[0]) == ""
     assert charts.drawn("Ledger throughput", SPEED) == ""
+
+
+def test_the_report_has_every_section_of_the_harness_and_every_picture_that_it_names() -> None:
+    titles = re.findall(r'title="([^"]+)"', (BENCHMARKS / "run.py").read_text())
+    report = (BENCHMARKS / "RESULTS.md").read_text()
+    assert titles
+    assert [title for title in titles if f"\n## {title}\n" not in report] == []
+    assert [
+        name for name in re.findall(r"\]\((charts/.+?)\)", report) if not (BENCHMARKS / name).is_file()
+    ] == []

@@ -10,8 +10,6 @@ from anjana.anonymity import k_anonymity, recursive_c_l_diversity
 
 from benchmarks.peers import adult, task
 
-Hierarchies = dict[str, dict[int, Any]]
-
 
 def anonymity(folder: str) -> None:
     """k-anonymity of all columns, and (4, 3)-diversity of the occupation over the others."""

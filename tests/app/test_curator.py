@@ -84,7 +84,7 @@ def test_a_plan_costs_nothing_and_foretells_cost_error_and_belief(curator: Curat
     plan = curator.plan(BY_SEX, epsilon=0.5)
     assert plan.cost == 0.5
     assert {each.name: each.error95 for each in plan.expected_error}["n"] == pytest.approx(36, abs=1)
-    assert plan.before.highest == pytest.approx(0.01)
+    assert plan.belief_before.highest == pytest.approx(0.01)
     assert plan.belief_after.highest == pytest.approx(0.01638, abs=1e-4)
     assert curator.ledger.entries() == []
     assert curator.ask(plan).belief.highest == pytest.approx(plan.belief_after.highest)
@@ -294,7 +294,7 @@ def test_a_plan_beyond_the_analysts_share_changes_no_belief(policy: Path) -> Non
     policy.write_text(policy.read_text() + "analysts: {alice: {share: 50%}, bob: {share: 50%}}\n")
     with Curator.open(policy, analyst="alice") as curator:
         plan = curator.plan(BY_SEX, epsilon=1)
-        assert plan.belief_after == plan.before
+        assert plan.belief_after == plan.belief_before
 
 
 def _replace_engine(curator: Curator, engine: Engine) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 from discreet.attacks.known import Known, Register, from_register
-from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable, from_release
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.papers.lecture_tables import printed as table

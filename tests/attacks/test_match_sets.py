@@ -18,7 +18,8 @@ from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.attacks.counting import counted
 from discreet.attacks.covering import covering
 from discreet.attacks.known import Register, everybody, from_register
-from discreet.attacks.match_sets import MatchSets, from_classes, match
+from discreet.attacks.match_sets import MatchSets, from_classes
+from discreet.attacks.matching import match
 from discreet.attacks.published import from_recoding, from_release
 from discreet.core.errors import DataError, RequestError
 from tests.anonymity import tables

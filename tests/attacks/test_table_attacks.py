@@ -24,7 +24,8 @@ from discreet.attacks import (
     Skewness,
 )
 from discreet.attacks.criteria import criteria
-from discreet.attacks.match_sets import MatchSets, from_classes, match
+from discreet.attacks.match_sets import MatchSets, from_classes
+from discreet.attacks.matching import match
 from discreet.core.errors import DataError, InvalidParameterError, RequestError
 from tests.attacks.releases import against, known_of, release_of, table
 

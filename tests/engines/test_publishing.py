@@ -188,7 +188,6 @@ VISITS = pa.table(
         "disease": ["flu", "flu", "acne", "flu", "gout", "gout"],
     }
 )
-LATER = VISITS.slice(0, 3)
 
 
 @shows("people, pseudonyms and chains of releases")

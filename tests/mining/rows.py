@@ -16,8 +16,9 @@ from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
+from discreet.mining.attributes import Attribute
 from discreet.mining.counting import ArrayCounter
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.schema import Schema
 from tests.conftest import seeded
 
 COLUMNS: dict[str, dict[str, Any]] = {

@@ -23,6 +23,7 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.additive import Additive
+from discreet.mining.attributes import Attribute
 from discreet.mining.bayes import Bayes
 from discreet.mining.boosting import Boosting
 from discreet.mining.budget import for_noise
@@ -30,7 +31,7 @@ from discreet.mining.counting import ArrayCounter
 from discreet.mining.criteria import GRID, Criterion, Gini, Max, Squared
 from discreet.mining.growing import SELECTIONS, SPLITTING, Growth, grow
 from discreet.mining.learning import Recipe, learn
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.schema import Schema
 from discreet.mining.splits import Splits
 from discreet.mining.tree import Tree
 from tests.conftest import seeded

@@ -15,9 +15,10 @@ from sqlglot import exp
 
 from discreet.core.values import Exact
 from discreet.mining import statements
+from discreet.mining.attributes import Attribute
 from discreet.mining.counting import EngineCounter
 from discreet.mining.learning import plan, train
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.schema import Schema
 from discreet.mining.scores import GRID, Scores, outputs, residuals
 from discreet.mining.splits import Split, Splits
 from tests.conftest import seeded

@@ -29,7 +29,8 @@ from discreet.mining import (
     PrivateTreeClassifier,
     PrivateTreeRegressor,
 )
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.attributes import Attribute
+from discreet.mining.schema import Schema
 
 NOT_OURS = {
     "check_classifier_data_not_an_array": "two fits differ, as noise is drawn anew",

@@ -24,10 +24,10 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining import boosting
+from discreet.mining.attributes import Codes
 from discreet.mining.boosting import Boosting, boost
 from discreet.mining.budget import for_noise
 from discreet.mining.counting import ArrayCounter
-from discreet.mining.schema import Codes
 from discreet.mining.scores import GRID, Scores
 from discreet.mining.splits import Splits
 from tests.conftest import seeded

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.mining.schema import MISSING, Attribute, Schema
+from discreet.mining.attributes import MISSING, Attribute
+from discreet.mining.schema import Schema
 from tests.mining.rows import COLUMNS, drawn, policy
 
 

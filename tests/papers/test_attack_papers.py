@@ -22,7 +22,8 @@ from discreet.attacks import (
 )
 from discreet.attacks.attack import Findings
 from discreet.attacks.known import Register, from_register
-from discreet.attacks.match_sets import from_classes, match
+from discreet.attacks.match_sets import from_classes
+from discreet.attacks.matching import match
 from discreet.papers.lecture_tables import (
     FOUR_ANONYMOUS,
     MICRODATA,

@@ -25,12 +25,10 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
         table.add_row(each.name, each.mechanism, percent(each.share), error)
     console.print(table)
     groups = "selected privately" if plan.groups is None else f"{plan.groups:,}, as declared"
+    prior, posterior = percent(proposal.belief_before.prior), percent(promise.posterior)
     facts = [
         ("cost", f"epsilon {number(proposal.cost)} of {number(promise.epsilon)}"),
-        (
-            "belief",
-            f"{percent(proposal.before.prior)} → {change(proposal)} (promise: {percent(promise.posterior)})",
-        ),
+        ("belief", f"{prior} → {change(proposal)} (promise: {posterior})"),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ("bounding", plan.bounding.rule),
     ]
@@ -41,13 +39,12 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 
 def change(proposal: Proposal) -> str:
     """What the answer would do to belief."""
+    before = at_most(proposal.belief_before.highest)
     if proposal.repeated:
-        return f"{at_most(proposal.before.highest)}, as before: the answer is stored and costs nothing"
+        return f"{before}, as before: the answer is stored and costs nothing"
     if not proposal.fits:
-        return (
-            f"{at_most(proposal.before.highest)}, as before: it costs more than is left and would be refused"
-        )
-    return f"at most {at_most(proposal.after.highest)} after it ({at_most(proposal.before.highest)} before)"
+        return f"{before}, as before: it costs more than is left and would be refused"
+    return f"at most {at_most(proposal.belief_after.highest)} after it ({before} before)"
 
 
 def show_answer(console: Console, answer: Answer) -> None:

@@ -40,8 +40,8 @@ class Proposal:
     text: str
     plan: Plan
     key: str
-    before: Belief
-    after: Belief
+    belief_before: Belief
+    belief_after: Belief
     repeated: bool
     fits: bool
     priced: Callable[[Real], Plan] = field(repr=False, compare=False)
@@ -50,10 +50,6 @@ class Proposal:
     def cost(self) -> float:
         """Epsilon of this question."""
         return float(self.plan.epsilon)
-
-    @property
-    def belief_after(self) -> Belief:
-        return self.after
 
     @property
     def expected_error(self) -> list[Expected]:
@@ -72,9 +68,9 @@ class Proposal:
             "repeated": self.repeated,
             "fits": self.fits,
             "belief": {
-                "prior": self.before.prior,
-                "before": self.before.highest,
-                "after": self.after.highest,
+                "prior": self.belief_before.prior,
+                "before": self.belief_before.highest,
+                "after": self.belief_after.highest,
             },
         }
 

@@ -16,7 +16,7 @@ from discreet.anonymity.hierarchies.dates import read_day
 from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy
 from discreet.anonymity.hierarchies.labels import Days, Numbers, Reading, number, readings
 from discreet.attacks.known import Known
-from discreet.attacks.match_sets import pairs
+from discreet.attacks.matching import pairs
 from discreet.attacks.published import PublishedTable
 
 NUMBERS, DAYS, DIGITS = "numbers", "days", "digits"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from discreet.core.guarantees import Guarantee
 from discreet.mechanisms.sampling import Floats
-from discreet.mining.schema import Codes, Schema
+from discreet.mining.attributes import Codes
+from discreet.mining.schema import Schema
 from discreet.mining.scores import Scores
 
 FORMAT = "discreet-additive"

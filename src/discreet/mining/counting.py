@@ -28,7 +28,8 @@ from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining import statements
-from discreet.mining.schema import Attribute, Codes, Schema
+from discreet.mining.attributes import Attribute, Codes
+from discreet.mining.schema import Schema
 from discreet.mining.scores import Scores, residuals
 from discreet.mining.splits import Splits
 from discreet.mining.statements import COUNT, NODE, SET, Rows

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from discreet.core.errors import InvalidParameterError
 from discreet.core.numbers import Real
+from discreet.mining.attributes import Attribute
 from discreet.mining.learning import TARGET_BINS
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.schema import Schema
 
 Bounds = tuple[Real, Real] | Sequence[tuple[Real, Real] | None]
 Categories = Mapping[int | str, Sequence[object]]

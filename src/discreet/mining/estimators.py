@@ -28,11 +28,12 @@ from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.numbers import Real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Floats
+from discreet.mining.attributes import Attribute
 from discreet.mining.budget import require_kept
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.declared import Bounds, Categories, goal_of, not_fitted, read, schema_of, targets_of
 from discreet.mining.learning import KINDS, Model, allowed_of, learn, recipe_of
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.schema import Schema
 
 
 class _Estimator:

@@ -22,13 +22,14 @@ from discreet.core.policy import Policy, Table
 from discreet.core.randomness import Randomness
 from discreet.mining import budget
 from discreet.mining.additive import Additive
+from discreet.mining.attributes import BINS
 from discreet.mining.bayes import Bayes, count_classes
 from discreet.mining.boosting import FINEST, Boosting, boost, deviation
 from discreet.mining.counting import Counter, EngineCounter, Progress
 from discreet.mining.criteria import Squared, criterion
 from discreet.mining.growing import Growth, grow, leaf_counts
 from discreet.mining.regressing import predicting, release_leaves
-from discreet.mining.schema import BINS, Schema
+from discreet.mining.schema import Schema
 from discreet.mining.tree import Tree, classifying
 
 Recipe = Growth | Boosting | Bayes

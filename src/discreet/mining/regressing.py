@@ -20,10 +20,10 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats
+from discreet.mining.attributes import Attribute
 from discreet.mining.boosting import deviation
 from discreet.mining.counting import Counter
 from discreet.mining.growing import Growth
-from discreet.mining.schema import Attribute
 from discreet.mining.splits import Splits
 from discreet.mining.tree import ALIKE, Node
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.mining.schema import Codes, Schema
+from discreet.mining.attributes import Codes
+from discreet.mining.schema import Schema
 
 GRID = 1024
 FURTHEST = 50.0

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.schema import Codes, Schema
+from discreet.mining.attributes import Codes
+from discreet.mining.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ from datetime import date
 from fractions import Fraction
 
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.schema import Attribute, Cut, Schema
+from discreet.mining.attributes import Attribute, Cut
+from discreet.mining.schema import Schema
 from discreet.mining.scores import FINE, FURTHEST, GRID, Scores, in_steps
 from discreet.mining.splits import Level, Splits
 from discreet.sql.emit import literal, quoted

@@ -18,7 +18,8 @@ import numpy as np
 from discreet.core.errors import InvalidParameterError
 from discreet.core.guarantees import Guarantee
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.mining.schema import Codes, Schema
+from discreet.mining.attributes import Codes
+from discreet.mining.schema import Schema
 from discreet.mining.splits import Split, Splits
 
 ALIKE = 2.0

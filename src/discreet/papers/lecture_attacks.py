@@ -18,7 +18,8 @@ from discreet.attacks import (
 )
 from discreet.attacks.attack import Findings
 from discreet.attacks.known import Register, from_register
-from discreet.attacks.match_sets import MatchSets, from_classes, match
+from discreet.attacks.match_sets import MatchSets, from_classes
+from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable, from_release
 from discreet.papers import lecture_tables as tables
 from discreet.papers.lecture_tables import DOCUMENT

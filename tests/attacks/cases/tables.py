@@ -13,7 +13,8 @@ from discreet.attacks.class_inference import ClassInference
 from discreet.attacks.homogeneity import Homogeneity
 from discreet.attacks.intersection import Intersection
 from discreet.attacks.linkage import Linkage
-from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.matching import match
 from discreet.attacks.similarity import Similarity
 from discreet.attacks.skewness import Skewness
 from tests.attacks.case import Case

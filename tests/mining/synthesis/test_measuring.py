@@ -13,7 +13,8 @@ from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.attributes import Attribute
+from discreet.mining.schema import Schema
 from discreet.mining.synthesis import adaptive, lean
 from discreet.mining.synthesis.inference import Model, estimated_rows, fit
 from discreet.mining.synthesis.measuring import Candidate, Measuring, scored

@@ -24,7 +24,8 @@ from discreet.core.numbers import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms import named as mechanism_name
-from discreet.mining.schema import BINS, Attribute, Cut, Schema
+from discreet.mining.attributes import BINS, Attribute, Cut
+from discreet.mining.schema import Schema
 from discreet.mining.tabulation import contingency, workloads
 from discreet.mining.tabulation.workloads import Workload, WorkloadPlan, declared_table, range_ends
 

@@ -15,7 +15,8 @@ from rich.tree import Tree as Branch
 from discreet.app.ask_view import show_facts
 from discreet.app.mining.training import Mined
 from discreet.belief.wording import number, percent
-from discreet.mining.schema import Attribute, Schema, between
+from discreet.mining.attributes import Attribute, between
+from discreet.mining.schema import Schema
 from discreet.mining.tree import FEW
 
 DEEPEST = 3

@@ -45,6 +45,7 @@ def explained(proposal: Proposal) -> list[str]:
         lines.append(f"error at {percent(proposal.plan.confidence)}: {each.name}: {error} ({each.mechanism})")
     groups = "selected privately" if proposal.plan.groups is None else f"{proposal.plan.groups:,}"
     lines.append(f"groups: {groups}")
-    after = "it does not fit" if not proposal.fits else f"at most {at_most(proposal.after.highest)} after it"
-    lines.append(f"belief: {percent(proposal.before.prior)} → {after}")
+    highest = at_most(proposal.belief_after.highest)
+    after = f"at most {highest} after it" if proposal.fits else "it does not fit"
+    lines.append(f"belief: {percent(proposal.belief_before.prior)} → {after}")
     return lines

@@ -20,7 +20,7 @@ from discreet.accounting.entries import Entry, State
 from discreet.app.answers import unpacked
 from discreet.app.curator import Curator
 from discreet.core.errors import RequestError
-from discreet.mining.schema import Attribute
+from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import Earlier, Plan
 from discreet.sql.aggregates import Measure
 from discreet.sql.expressions import Column

@@ -15,7 +15,8 @@ from discreet.app.trials.trial import Run
 from discreet.attacks import ClassInference, Linkage
 from discreet.attacks.counting import columns_of
 from discreet.attacks.known import Known
-from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.matching import match
 from discreet.attacks.published import from_release
 from discreet.core.engine import Publisher
 from discreet.engines.connection import quoted

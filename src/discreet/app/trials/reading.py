@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from discreet.attacks.known import Known
 from discreet.attacks.legibility import Illegible, illegible
-from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable
 from discreet.core.errors import RequestError
 

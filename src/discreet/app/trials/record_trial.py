@@ -31,7 +31,8 @@ from discreet.app.trials.victims import KNOWABLE, Target, is_one_row, literal, o
 from discreet.attacks import InformedAdversary
 from discreet.attacks.asking import Victim
 from discreet.attacks.known import Known, Register, from_register
-from discreet.attacks.match_sets import MatchSets, match
+from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable, from_recoding, from_release
 from discreet.belief.odds import logit, sigmoid
 from discreet.core.engine import Engine, Publisher

@@ -25,7 +25,8 @@ from discreet.app.trials.table_attacks import Scene, attack_table
 from discreet.app.trials.trial import Trial, judged
 from discreet.attacks.criteria import criteria
 from discreet.attacks.known import everybody
-from discreet.attacks.match_sets import match, told
+from discreet.attacks.match_sets import told
+from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable, from_recoding, from_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy

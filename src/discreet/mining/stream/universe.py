@@ -24,7 +24,8 @@ import pyarrow as pa
 from discreet.core.errors import RequestError, require
 from discreet.core.policy import Column, Kind, Table
 from discreet.mechanisms.sampling import Booleans, Integers
-from discreet.mining.schema import MOST_BINS, Attribute, Schema
+from discreet.mining.attributes import MOST_BINS, Attribute
+from discreet.mining.schema import Schema
 from discreet.mining.stream.questions import Asked
 from discreet.mining.tabulation import zeros
 from discreet.sql.answer import Afterwards

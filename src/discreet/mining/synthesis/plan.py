@@ -29,7 +29,8 @@ from discreet.core.policy import Column, Impossible, Policy, Role
 from discreet.core.relations import Relation
 from discreet.mechanisms import named as mechanism_name
 from discreet.mechanisms.sampling import Floats
-from discreet.mining.schema import BINS, Schema
+from discreet.mining.attributes import BINS
+from discreet.mining.schema import Schema
 from discreet.mining.synthesis import adaptive, lean
 from discreet.mining.synthesis.junction_tree import JunctionTree
 from discreet.mining.tabulation import zeros

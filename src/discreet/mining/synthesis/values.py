@@ -16,7 +16,8 @@ import pyarrow as pa
 from discreet.core.policy import Column, Kind
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import UNIT, Booleans, Integers
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.attributes import Attribute
+from discreet.mining.schema import Schema
 
 EPOCH = date(1970, 1, 1)
 

@@ -27,8 +27,9 @@ from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
+from discreet.mining.attributes import BINS
 from discreet.mining.counting import Counter, EngineCounter
-from discreet.mining.schema import BINS, Schema
+from discreet.mining.schema import Schema
 from discreet.mining.tabulation import zeros
 from discreet.mining.tabulation.budget import Budget, Noise
 from discreet.mining.tabulation.projection import onto_simplex

@@ -30,8 +30,9 @@ from discreet.core.policy import Kind, Policy
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact
+from discreet.mining.attributes import Attribute
 from discreet.mining.counting import Counter, EngineCounter
-from discreet.mining.schema import Attribute, Schema
+from discreet.mining.schema import Schema
 from discreet.mining.tabulation import workloads
 from discreet.mining.tabulation.budget import Budget
 from discreet.mining.tabulation.workloads import Workload, WorkloadPlan, declared_table

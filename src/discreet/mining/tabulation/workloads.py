@@ -26,8 +26,9 @@ from discreet.core.policy import Policy, Table
 from discreet.core.randomness import Randomness
 from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Floats, Integers
+from discreet.mining.attributes import BINS
 from discreet.mining.counting import Counter, EngineCounter
-from discreet.mining.schema import BINS, Schema
+from discreet.mining.schema import Schema
 from discreet.mining.tabulation.budget import Budget, Noise
 from discreet.mining.tabulation.strategies import BRANCHES, Strategy, direct, hierarchical, identity, total
 

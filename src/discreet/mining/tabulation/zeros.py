@@ -19,7 +19,8 @@ import numpy as np
 from discreet.core.errors import RequestError
 from discreet.core.policy import Between, Impossible, Table
 from discreet.mechanisms.sampling import Booleans, Floats
-from discreet.mining.schema import Attribute, Cut, Schema
+from discreet.mining.attributes import Attribute, Cut
+from discreet.mining.schema import Schema
 from discreet.mining.tabulation.cells import Columns
 
 

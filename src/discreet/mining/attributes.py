@@ -1,0 +1,264 @@
+"""Attributes: every column as a few bins that are declared, never found in the data.
+
+Numbers     between declared bounds, cut into bins of equal width, or of equal width of the logarithm of
+            1 + (x - low) / step on a log scale. On a grid (whole numbers, or a declared resolution) every cut
+            is a step of the grid, so that an engine and an array put a value into the same bin. What lies
+            beyond a bound is in the bin at that end.
+Dates       the same, in days.
+Categories  a bin for each declared value, in the order of the declaration.
+Missing     the last bin, for NULL, NaN, and what is not declared. Where a column declares that it has no
+            NULLs there is no such bin, and what is missing all the same is in the first one.
+
+So the bin of a value follows from the value and the declaration alone.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.errors import InvalidParameterError, RequestError, require
+from discreet.core.numbers import Real, is_real, require_count
+from discreet.core.policy import Column, Kind, Scale
+
+BINS = 20
+MISSING = "missing"
+MOST_BINS = 32_000
+
+Cut = Fraction | date
+Codes = NDArray[np.int16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribute:
+    """One column as bins: `cuts` between `bounds` of a number or a date, or the `values` of a category.
+
+    >>> Attribute.numeric("age", 17, 90, bins=4, step=1).labels
+    ('< 36', '36 to 54', '54 to 73', '>= 73', 'missing')
+    """
+
+    name: str
+    kind: Kind
+    cuts: tuple[Cut, ...] = ()
+    values: tuple[str, ...] = ()
+    step: Fraction | None = None
+    bounds: tuple[Cut, Cut] | None = None
+    scale: str = "linear"
+    missing: bool = True
+
+    def __post_init__(self) -> None:
+        known = 1 <= self.regular <= MOST_BINS
+        require(known, self, "bins", self.regular, f"from 1 to {MOST_BINS:,} for {self.name}")
+
+    @classmethod
+    def numeric(
+        cls,
+        name: str,
+        low: Real,
+        high: Real,
+        *,
+        bins: int = BINS,
+        scale: str = "linear",
+        step: Real | None = None,
+        missing: bool = True,
+    ) -> Attribute:
+        """A number between declared bounds; on a grid of `step` if it has one."""
+        bounded = is_real(low) and is_real(high) and low < high
+        require(bounded, cls.__name__, "low", low, f"a number below high, which is {high}")
+        require_count(cls.__name__, "bins", bins)
+        require(scale in ("linear", "log"), cls.__name__, "scale", scale, "'linear' or 'log'")
+        grid = None if step is None else Fraction(step)
+        cuts = _cuts(Fraction(low), Fraction(high), bins, scale == "log", grid)
+        kind = Kind.INTEGER if grid == 1 else Kind.DECIMAL
+        ends = Fraction(low), Fraction(high)
+        return cls(name=name, kind=kind, cuts=cuts, step=grid, bounds=ends, scale=scale, missing=missing)
+
+    @classmethod
+    def category(cls, name: str, values: Iterable[object], *, missing: bool = True) -> Attribute:
+        """One of the declared values, each written as rows are read: 1.0 is 1, True is true."""
+        texts = tuple(map(_word, values))
+        different = 0 < len(texts) == len(set(texts))
+        require(different, cls.__name__, "values", len(texts), f"one or more different values of {name}")
+        return cls(name=name, kind=Kind.CATEGORY, values=texts, missing=missing)
+
+    @classmethod
+    def of_column(
+        cls, name: str, column: Column, *, bins: int = BINS, scale: Scale | None = None
+    ) -> Attribute:
+        """As the policy declares the column, but for a `scale` that is asked for."""
+        scale = scale or column.scale or Scale.LINEAR
+        missing = column.nulls is not False
+        if column.grid is not None and column.grid[0] < column.grid[1]:
+            low, high = (bound * column.step for bound in column.grid)
+            return cls.numeric(name, low, high, bins=bins, scale=scale, step=column.step, missing=missing)
+        if column.type is Kind.CATEGORY and column.values is not None:
+            return cls.category(name, column.values, missing=missing)
+        if column.type is Kind.BOOLEAN:
+            return cls(name=name, kind=Kind.BOOLEAN, values=("false", "true"), missing=missing)
+        if column.type is Kind.DATE and isinstance(column.low, date) and isinstance(column.high, date):
+            cuts = _days(column.low, column.high, bins)
+            ends = column.low, column.high
+            return cls(name=name, kind=Kind.DATE, cuts=cuts, bounds=ends, missing=missing)
+        if column.grid is not None:
+            raise RequestError(
+                f"mine: column {name} can have one value alone, so there is nothing to divide.",
+                hint="Leave the column out, or declare a low below its high.",
+            )
+        raise RequestError(
+            f"mine: column {name} declares neither bounds nor values, so it has no bins.",
+            hint="Declare low and high, or values, in the policy, or leave the column out.",
+        )
+
+    @property
+    def ordered(self) -> bool:
+        """Whether neighbouring bins are alike, so that it is divided at a cut."""
+        return not self.values
+
+    @property
+    def regular(self) -> int:
+        """How many bins there are without that of missing values."""
+        return len(self.values) or len(self.cuts) + 1
+
+    @property
+    def bins(self) -> int:
+        """How many bins there are."""
+        return self.regular + self.missing
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each bin holds, in words."""
+        texts = self.starts
+        named = self.values or tuple(between(low, high) for low, high in pairwise([None, *texts, None]))
+        return (*named, MISSING) if self.missing else named
+
+    def coarser(self, bins: int) -> tuple[int, ...]:
+        """The first bin of each run of neighbours, where they are taken together to at most so many."""
+        if not self.ordered or bins >= self.regular:
+            return tuple(range(self.regular))
+        match self.bounds:
+            case (Fraction() as low, Fraction() as high):
+                cuts = _cuts(low, high, bins, self.scale == "log", self.step)
+            case (date() as low, date() as high):
+                cuts = _days(low, high, bins)
+            case _:
+                return tuple(range(self.regular))
+        own: Sequence[Any] = self.cuts
+        return (0, *sorted({bisect_left(own, cut) + 1 for cut in cuts} - {self.regular}))
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """Where the bins after the first begin, in words."""
+        return tuple(map(_text, self.cuts))
+
+    @property
+    def middles(self) -> list[float]:
+        """The number in the middle of each bin."""
+        assert self.bounds is not None
+        step = self.step or Fraction(0)
+        cuts = [cut for cut in self.cuts if isinstance(cut, Fraction)]
+        low, high = (end for end in self.bounds if isinstance(end, Fraction))
+        pairs = zip([low, *cuts], [*(cut - step for cut in cuts), high], strict=True)
+        return [float(first + last) / 2 for first, last in pairs]
+
+    @property
+    def nowhere(self) -> int:
+        """The bin of a missing value."""
+        return self.regular if self.missing else 0
+
+    def codes(self, column: Any) -> Codes:
+        """The bin of every entry of an array, a list or a data frame's column."""
+        if self.values:
+            return self._categories(column)
+        if self.kind is Kind.DATE:
+            return self._dates(column)
+        numbers = _numbers(self.name, column)
+        if self.step is not None:
+            steps = numbers * self.step.denominator / self.step.numerator
+            numbers = np.trunc(steps + np.copysign(0.5, steps))  # halves go away from 0, as in the store
+        found = np.searchsorted(self._limits, numbers, side="right")
+        return np.where(np.isnan(numbers), self.nowhere, found).astype(np.int16)
+
+    @cached_property
+    def _limits(self) -> NDArray[np.float64]:
+        """The cuts as an array compares with them, in steps where there is a grid."""
+        step = self.step or 1
+        return np.array([float(cut / step) for cut in self.cuts if isinstance(cut, Fraction)])
+
+    def _categories(self, column: Any) -> Codes:
+        seen, places = np.unique(np.asarray([_word(each) for each in column], dtype=str), return_inverse=True)
+        known = {value: place for place, value in enumerate(self.values)}
+        found = np.array([known.get(str(word), self.nowhere) for word in seen], np.int16)
+        return np.asarray(found[places.reshape(-1)]) if seen.size else np.zeros(0, np.int16)
+
+    def _dates(self, column: Any) -> Codes:
+        try:
+            days = np.asarray(column, dtype="datetime64[D]")
+        except (TypeError, ValueError):
+            raise InvalidParameterError(
+                f"{self.name} is declared as a date, and some of its values are none.",
+                hint="Declare it as a category, or give dates.",
+            ) from None
+        cuts = np.array([np.datetime64(cut) for cut in self.cuts if isinstance(cut, date)], "datetime64[D]")
+        found = np.searchsorted(cuts, days, side="right")
+        return np.where(np.isnat(days), self.nowhere, found).astype(np.int16)
+
+
+def _cuts(low: Fraction, high: Fraction, bins: int, log: bool, step: Fraction | None) -> tuple[Cut, ...]:
+    unit = step or Fraction(1)
+    reach = (high - low) / unit + (1 if step is not None else 0)
+    cuts = []
+    for i in range(1, bins):
+        share = Fraction(math.expm1(i / bins * math.log1p(reach))) if log else reach * i / bins
+        cuts.append(low + unit * (share if step is None else math.ceil(share)))
+    return tuple(sorted({cut for cut in cuts if low < cut <= high}))
+
+
+def _days(low: date, high: date, bins: int) -> tuple[Cut, ...]:
+    reach = (high - low).days + 1
+    return tuple(sorted({low + timedelta(days=math.ceil(reach * i / bins)) for i in range(1, bins)} - {low}))
+
+
+def _numbers(name: str, column: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(
+            f"{name} is declared as a number, and some of its values are none.",
+            hint="Declare it as a category, or give numbers.",
+        ) from None
+
+
+def _word(value: object) -> str:
+    """A value as the declaration writes it; 1.0 is 1, and nothing is no value."""
+    if value is None or value != value:  # noqa: PLR0124  (NaN differs from itself)
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def between(low: str | None, high: str | None) -> str:
+    """The values from `low` on and below `high`, in words.
+
+    >>> between("36", "54"), between(None, "36"), between(None, None)
+    ('36 to 54', '< 36', 'any')
+    """
+    if low is None:
+        return "any" if high is None else f"< {high}"
+    return f">= {low}" if high is None else f"{low} to {high}"
+
+
+def _text(cut: Cut) -> str:
+    return cut.isoformat() if isinstance(cut, date) else f"{float(cut):.6g}"
