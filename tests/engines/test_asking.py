@@ -267,3 +267,19 @@ def test_an_address_that_nobody_answers_is_told_without_its_password() -> None:
         connected("postgresql://ann:secret@127.0.0.1:1/shop")
     assert "secret" not in str(refusal.value)
     assert "127.0.0.1" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "sc://127.0.0.1:1/;token=hidden",
+        "sc://no-such-host.invalid/;token=hidden",
+        "spark://127.0.0.1:1,127.0.0.1:x",
+    ],
+)
+def test_a_cluster_that_nobody_answers_for_is_told_at_once_and_without_its_token(place: str) -> None:
+    from discreet.engines.spark import started
+
+    with pytest.raises(RequestError, match="Spark: no connection to") as refusal:
+        started(place)
+    assert "hidden" not in str(refusal.value)
