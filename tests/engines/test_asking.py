@@ -172,6 +172,23 @@ def test_nothing_can_be_written_through_the_connection(postgres: PostgresServer)
     engine._connection.rollback()
 
 
+def test_a_connection_that_was_closed_is_made_anew_and_as_shut_off_as_before(
+    postgres: PostgresServer,
+) -> None:
+    from discreet.engines.postgres import PostgreSQL, fetched, run
+
+    counted = 'SELECT count(*) AS n, count(DISTINCT "_discreet_person") AS people FROM "visits"'
+    engine = opened(postgres)
+    assert isinstance(engine, PostgreSQL)
+    before = engine.count(counted).secret.to_pylist()
+    (process,) = fetched(engine._connection, "SELECT pg_backend_pid() AS pid")["pid"].to_pylist()
+    postgres.run(f"SELECT pg_terminate_backend({process}, 60000)")
+    assert engine.count(counted).secret.to_pylist() == before
+    with pytest.raises(Exception, match="read-only"):
+        run(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
+    engine._connection.rollback()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -267,3 +284,19 @@ def test_an_address_that_nobody_answers_is_told_without_its_password() -> None:
         connected("postgresql://ann:secret@127.0.0.1:1/shop")
     assert "secret" not in str(refusal.value)
     assert "127.0.0.1" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "sc://127.0.0.1:1/;token=hidden",
+        "sc://no-such-host.invalid/;token=hidden",
+        "spark://127.0.0.1:1,127.0.0.1:x",
+    ],
+)
+def test_a_cluster_that_nobody_answers_for_is_told_at_once_and_without_its_token(place: str) -> None:
+    from discreet.engines.spark import started
+
+    with pytest.raises(RequestError, match="Spark: no connection to") as refusal:
+        started(place)
+    assert "hidden" not in str(refusal.value)

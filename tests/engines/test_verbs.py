@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from discreet.app.counts.publication import Publication, make
 from discreet.app.curator import Curator
 from discreet.app.policies import load
 from discreet.app.trials.record_trial import Named, attack_record
+from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.sql.truth import truth
 from tests.app.test_promise import discreet
@@ -238,3 +240,35 @@ def test_a_policy_keeps_the_address_that_is_told(tmp_path: Path) -> None:
     found = load(policy, engine=NOWHERE)
     assert isinstance(found, Policy)
     assert (found.engine, found.tables["people"].source) == (NOWHERE, "people")
+
+
+def test_frames_are_asked_as_files_are(tmp_path: Path) -> None:
+    pq.write_table(drawn(), tmp_path / "people.parquet")
+    frames = {
+        "file": None,
+        "arrow": drawn(),
+        "pandas": drawn().to_pandas(),
+        "polars": pl.from_arrow(drawn()),
+        "lazy": pl.DataFrame(pl.from_arrow(drawn())).lazy(),
+    }
+    found = {}
+    for name, frame in frames.items():
+        policy = written(
+            tmp_path / name, "duckdb", str(tmp_path / "people.parquet" if frame is None else "none")
+        )
+        held = None if frame is None else {"people": frame}
+        with Curator.open(policy, frames=held, random=seeded(5)) as curator:
+            found[name] = curator.ask(COUNTED, epsilon=1).table.to_pylist()
+    assert all(each == found["file"] for each in found.values())
+
+
+def test_a_frame_that_does_not_fit_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    policy = written(tmp_path / "here", "duckdb", "none")
+    with pytest.raises(RequestError, match="the policy has no table persons"):
+        Curator.open(policy, frames={"persons": drawn()})
+    with pytest.raises(RequestError, match="declares the column age; the frame does not have it"):
+        Curator.open(policy, frames={"people": drawn().drop_columns("age")})
+    with pytest.raises(RequestError, match="Arrow, pandas or polars frame"):
+        Curator.open(policy, frames={"people": [1, 2]})
+    with pytest.raises(RequestError, match="a frame is in this program"):
+        Curator.open(policy, frames={"people": drawn()}, engine=NOWHERE)

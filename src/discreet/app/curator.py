@@ -32,6 +32,7 @@ from discreet.app.answers import Answer, Ends, packed, unpacked
 from discreet.app.books import asking, opened
 from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.proposals import Proposal, expected
+from discreet.app.publishing.frames import standing_for
 from discreet.belief import Promise
 from discreet.core.closing import Closing
 from discreet.core.engine import Engine, Foreseeing
@@ -84,15 +85,17 @@ class Curator(Closing):
         analyst: str | None = None,
         engine: str | None = None,
         ledger: str | None = None,
+        frames: Mapping[str, object] | None = None,
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
     ) -> Self:
         """Read the policy, open its ledger, prepare its store (once), shut the engine off.
 
-        `engine` and `ledger` are addresses of others than the policy names.
+        `engine` and `ledger` are addresses of others than the policy names; `frames` are Arrow, pandas or
+        polars frames, each in place of the table's source.
         """
         policy = load(Path(path), engine=engine, ledger=ledger)
-        return cls.under(policy, analyst=analyst, progress=progress, random=random)
+        return cls.under(policy, analyst=analyst, frames=frames, progress=progress, random=random)
 
     @classmethod
     def under(
@@ -100,15 +103,16 @@ class Curator(Closing):
         policy: Policy,
         *,
         analyst: str | None = None,
+        frames: Mapping[str, object] | None = None,
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
     ) -> Self:
         """The same, for a policy that is read already."""
-        who = asking(policy, analyst)
+        who, held = asking(policy, analyst), standing_for(policy, frames or {})
         ledger = opened(policy)
         try:
             with fault_log.kept(policy.ledger):
-                engine = engines.opened(policy, progress=progress)
+                engine = engines.opened(policy, frames=held, progress=progress)
         except BaseException:
             ledger.close()
             raise

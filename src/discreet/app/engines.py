@@ -6,8 +6,10 @@ Where there is no policy, as for reports, an engine over one table as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import pyarrow as pa
 
 from discreet.accounting.storage import MEMORY
 from discreet.app.addresses import engine_of
@@ -19,11 +21,21 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare, secret_key
 
 
-def opened(policy: Policy, *, progress: Callable[[str], None] | None = None) -> Engine:
-    """An engine over the tables of the policy, shut off from everything else."""
+def opened(
+    policy: Policy,
+    *,
+    frames: Mapping[str, pa.Table] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Engine:
+    """An engine over the tables of the policy, or frames in place of some, shut off from everything else."""
     scheme = engine_of(policy.engine).scheme
     if scheme == "duckdb":
-        return DuckDB.open(prepare(policy, store_folder(policy), progress=progress))
+        return DuckDB.open(prepare(policy, store_folder(policy), frames=frames, progress=progress))
+    if frames:
+        raise RequestError(
+            f"ask: a frame is in this program, and the tables of the policy are in {scheme}.",
+            hint="Give it a policy with engine: duckdb.",
+        )
     if progress is not None:
         progress(f"connecting to {scheme}")
     key = secret_key(_folder(None, policy.ledger))

@@ -13,7 +13,7 @@ Key         kept beside the ledger; the server is told it as a setting of the se
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
 from typing import Any, Self
@@ -78,8 +78,8 @@ ORDER BY a.attnum"""
 class PostgreSQL(Closing):
     """An `Engine` over the tables of a policy."""
 
-    def __init__(self, connection: Any, tables: Tables) -> None:
-        self._connection, self._tables = connection, tables
+    def __init__(self, connection: Any, tables: Tables, again: Callable[[], Any]) -> None:
+        self._connection, self._tables, self._again = connection, tables, again
         self._statements = Statements(dialect=DIALECT, relations=tables.relations)
 
     @classmethod
@@ -95,12 +95,11 @@ class PostgreSQL(Closing):
             tables = relations.tables(policy, origins, DIALECT)
             if policy.store:
                 tables = _prepared(connection, policy, tables, key)
-            guarded(lambda: run(connection, f"SET statement_timeout = {1000 * seconds:.0f}"))
-            guarded(lambda: run(connection, READ_ONLY))
+            guarded(lambda: _shut_off(connection, key, seconds))
         except BaseException:
             connection.close()
             raise
-        return cls(connection, tables)
+        return cls(connection, tables, lambda: _shut_off(connected(address), key, seconds))
 
     @classmethod
     def over(cls, sources: Mapping[str, str], address: str) -> Self:
@@ -108,11 +107,11 @@ class PostgreSQL(Closing):
         connection = connected(address)
         try:
             origins = {name: origin(connection, name, source) for name, source in sources.items()}
-            guarded(lambda: run(connection, READ_ONLY))
+            guarded(lambda: _shut_off(connection, b""))
         except BaseException:
             connection.close()
             raise
-        return cls(connection, relations.plain(origins))
+        return cls(connection, relations.plain(origins), lambda: _shut_off(connected(address), b""))
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
@@ -122,7 +121,19 @@ class PostgreSQL(Closing):
         """The rows of one SELECT."""
         statement = self._statements(sql)
         text = _defined(statement.text, statement, self._tables)
-        return guarded(lambda: Exact(selected(self._connection, text, statement)))
+        return guarded(lambda: Exact(self._selected(text, statement)))
+
+    def _selected(self, text: str, statement: Written) -> pa.Table:
+        """What a statement finds; once more where the server had closed the connection meanwhile."""
+        try:
+            return selected(self._connection, text, statement)
+        except Exception:
+            if _is_open(self._connection):
+                raise
+        with suppress(Exception):
+            self._connection.close()
+        self._connection = self._again()
+        return selected(self._connection, text, statement)
 
     def close(self) -> None:
         self._connection.close()
@@ -261,6 +272,20 @@ def _tell_key(connection: Any, key: bytes) -> None:
             cursor.execute(f"SELECT pg_catalog.set_config('discreet.{name}', $1, false)", (half.hex(),))
             cursor.fetchall()
     connection.commit()
+
+
+def _shut_off(connection: Any, key: bytes, seconds: float = limits.SECONDS) -> Any:
+    """The same connection, which from here on knows the key, stops in time, and writes nothing."""
+    _tell_key(connection, key)
+    run(connection, f"SET statement_timeout = {1000 * seconds:.0f}")
+    run(connection, READ_ONLY)
+    return connection
+
+
+def _is_open(connection: Any) -> bool:
+    with suppress(Exception):  # whatever the driver makes of a connection that is gone
+        return bool(fetched(connection, "SELECT 1 AS here").num_rows)
+    return False
 
 
 def run(connection: Any, text: str) -> None:

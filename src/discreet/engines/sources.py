@@ -2,6 +2,7 @@
 
 Files       CSV with any separator, Parquet, a table of a DuckDB file (`file.duckdb#table`, or the table's own
             name in the policy), or a glob of the first two.
+Frames      Arrow tables that a program hands over, in place of what the policy names.
 Schema      the names and types of columns, from a header, a footer or a catalogue: never from values. A
             declared column that is missing is an error of the request; others are left out.
 CSV         text throughout, so that types come from the policy. The separator is the one that finds the
@@ -16,10 +17,11 @@ import csv
 import glob
 import io
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
@@ -28,19 +30,20 @@ from discreet.engines.connection import literal, path_literal, quoted
 CSV = (".csv", ".tsv", ".txt", ".data")
 PARQUET = (".parquet", ".pq")
 DATABASE = (".duckdb", ".db", ".ddb")
-ATTACHED = "_discreet_source"
+ATTACHED, FRAME = "_discreet_source", "_discreet_frame"
 HEADER = 1 << 20
 MOST_UNREAD = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """The files of one table, which all have the same suffix."""
+    """The files of one table, which all have the same suffix; or a frame."""
 
     name: str
     table: Table
-    files: tuple[Path, ...]
+    files: tuple[Path, ...] = ()
     inner: str = ""
+    frame: pa.Table | None = field(default=None, repr=False)
 
     @property
     def state(self) -> list[tuple[str, int, int]]:
@@ -79,23 +82,26 @@ def locate(name: str, table: Table) -> Source:
 
 def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
     """Look at the schema, and nothing else."""
-    suffix = source.files[0].suffix.lower()
+    suffix = source.files[0].suffix.lower() if source.files else ""
     if suffix in CSV:
         return _read_csv(source)
-    if suffix in PARQUET:
+    if source.frame is not None:
+        connection.register(FRAME, source.frame)
+        relation = FRAME
+    elif suffix in PARQUET:
         files = ", ".join(map(path_literal, source.files))
         relation = f"read_parquet([{files}], union_by_name = true, hive_types_autocast = false)"
     else:
         relation = _attach(source, connection)
     types = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
-    _require_columns(source, types, source.files[0])
+    _require_columns(source, types, source.files[0].name if source.files else "the frame")
     types = {name.lower(): kind for name, kind in types.items()}
     return Reading(relation=relation, types={name: types[name.lower()] for name in source.table.columns})
 
 
 def unread(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
     """How many rows of the CSV files just read were left out; empty for none."""
-    if source.files[0].suffix.lower() not in CSV:
+    if not source.files or source.files[0].suffix.lower() not in CSV:
         return ""
     known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
     if connection.execute(known).fetchall() == [(0,)]:
@@ -106,8 +112,9 @@ def unread(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def let_go(connection: duckdb.DuckDBPyConnection) -> None:
-    """Detach what `read` attached, and drop what the driver keeps of unread rows, which quotes them."""
+    """Let go of what `read` took, and drop what the driver keeps of unread rows, which quotes them."""
     connection.execute(f"DETACH DATABASE IF EXISTS {ATTACHED}")
+    connection.unregister(FRAME)
     for table in ("reject_errors", "reject_scans"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
@@ -151,7 +158,7 @@ def _read_csv(source: Source) -> Reading:
 
 def _csv_reader(source: Source, path: Path) -> str:
     separator, header = _dialect(path, source.table.columns)
-    _require_columns(source, header, path)
+    _require_columns(source, header, path.name)
     declared = {name.lower(): name for name in source.table.columns}
     # Columns that are not declared may share a name; by number they are different.
     names = [declared.pop(name.lower(), f"_discreet_{number}") for number, name in enumerate(header)]
@@ -184,11 +191,11 @@ def _header(text: str, mark: str) -> list[str]:
         return []
 
 
-def _require_columns(source: Source, names: Iterable[str], path: Path) -> None:
+def _require_columns(source: Source, names: Iterable[str], place: str) -> None:
     found = {name.lower() for name in names}
     missing = [name for name in source.table.columns if name.lower() not in found]
     if missing:
         raise RequestError(
-            f"prepare: table {source.name} declares the column {missing[0]}; {path.name} does not have it.",
+            f"prepare: table {source.name} declares the column {missing[0]}; {place} does not have it.",
             hint="Correct its name in the policy, or take it out.",
         )

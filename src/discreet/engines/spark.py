@@ -36,6 +36,7 @@ from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.faults import guarded
 from discreet.engines.ranking import KEYS
+from discreet.engines.reaching import require_reached
 from discreet.engines.relations import Origin, Tables
 
 DIALECT = SparkSql()
@@ -69,6 +70,7 @@ TYPES = {
     "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
 }
 WHOLE = ".whole"
+PORTS = {"spark": 7077, "sc": 15002}
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 
@@ -126,6 +128,9 @@ def started(address: str) -> Any:
         raise RequestError(
             "Spark: there is no Java on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
         )
+    scheme, _, place = address.partition("://")
+    if scheme in PORTS:
+        require_reached("Spark", place, PORTS[scheme])
     with warnings.catch_warnings():  # of versions of pandas, which nothing here uses, and of settings
         warnings.simplefilter("ignore")
         session = _session(address)
@@ -139,10 +144,12 @@ def started(address: str) -> Any:
 
 
 def _session(address: str) -> Any:
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    with suppress(PySparkException, RuntimeError, OSError):  # what they say may hold the address
+    # what they say may hold the address
+    with suppress(PySparkException, Py4JError, RuntimeError, OSError):
         if address.startswith("sc://"):
             return SparkSession.builder.remote(address).create()
         return _classic(SparkSession, address).newSession()

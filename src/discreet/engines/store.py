@@ -21,12 +21,13 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
@@ -56,14 +57,18 @@ def prepare(
     policy: Policy,
     folder: Path | None,
     *,
+    frames: Mapping[str, pa.Table] | None = None,
     progress: Progress | None = None,
     random: Randomness | None = None,
 ) -> PreparedStore:
-    """The store of a policy: the one in the folder if it is up to date, or a new one; in memory without."""
+    """The store of a policy: the one in the folder if it is up to date, or a new one; in memory without.
+
+    `frames` stand for tables of the policy; a store over them is in memory, as they are.
+    """
     tell, random = progress or (lambda _: None), random or Randomness()
     _require_different_names(policy)
-    located = [sources.locate(name, policy.tables[name]) for name in linking.in_order(policy)]
-    if folder is None:
+    located = [_source(name, policy, frames or {}) for name in linking.in_order(policy)]
+    if folder is None or frames:
         key = _drawn(random)
         memory = guarded(lambda: _build(connect(), policy, located, key, tell))
         return PreparedStore(path=None, memory=memory)
@@ -75,6 +80,12 @@ def prepare(
             _keep_key(folder, random)
             ready = _ready(folder, policy, located) or _renewed(folder, policy, located, tell)
     return PreparedStore(path=ready)
+
+
+def _source(name: str, policy: Policy, frames: Mapping[str, pa.Table]) -> Source:
+    if name in frames:
+        return Source(name=name, table=policy.tables[name], frame=frames[name])
+    return sources.locate(name, policy.tables[name])
 
 
 def secret_key(folder: Path | None, random: Randomness | None = None) -> bytes:

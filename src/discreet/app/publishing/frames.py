@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from discreet.core.errors import DataError, RequestError
@@ -25,6 +27,16 @@ def named(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
     return name, {name: as_arrow(table)}
 
 
+def standing_for(policy: Policy, frames: Mapping[str, object]) -> dict[str, pa.Table]:
+    """Frames in place of tables of a policy."""
+    unknown = [name for name in frames if name not in policy.tables]
+    if unknown:
+        raise RequestError(
+            f"frames: the policy has no table {unknown[0]}.", hint=f"It has {', '.join(policy.tables)}."
+        )
+    return {name: as_arrow(frame) for name, frame in frames.items()}
+
+
 def as_arrow(table: object) -> pa.Table:
     """A frame as an Arrow table."""
     if isinstance(table, pa.Table):
@@ -36,7 +48,7 @@ def as_arrow(table: object) -> pa.Table:
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
         return _of_pandas(table)
     raise RequestError(
-        "anonymize: a table is the name of one in the policy, or an Arrow, pandas or polars frame.",
+        "A table is the name of one in the policy, or an Arrow, pandas or polars frame.",
         hint="Give one of them.",
     )
 
@@ -50,6 +62,6 @@ def _of_pandas(table: object) -> pa.Table:
         mixed = next((name for name in names if f"column {name} " in str(error)), "one of them")
     # Raised outside of the handler, because the driver's error quotes values.
     raise DataError(
-        f"anonymize: the columns of the frame must have one type each, and {mixed} has several.",
+        f"The columns of the frame must have one type each, and {mixed} has several.",
         hint="Convert it first, to text for example.",
     )
