@@ -22,9 +22,11 @@ from discreet.engines.dialects.postgres import Postgres
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.dialects.statements import Written
 from discreet.engines.spark import WHOLE
+from discreet.sql.plan import plan
 from tests.app.test_promise import discreet
 from tests.engines.servers import ADDRESS, PostgresServer, Server, SparkServer
 from tests.engines.support import shows
+from tests.sql.example import PROMISE
 
 VISITS: dict[str, Any] = {
     "person": "who",
@@ -121,6 +123,24 @@ def test_a_person_keeps_as_many_rows_as_the_policy_says(
         bounded = engine.count(f'{ranked} WHERE "_discreet_rank" <= 2').secret.to_pylist()
     assert everyone == [{"n": 5, "people": 3}]
     assert bounded == [{"n": 4, "people": 3}]
+
+
+def test_which_rows_are_kept_in_place_depends_neither_on_their_order_nor_on_other_people(
+    server: Server,
+) -> None:
+    rows = [("ann", "a", cost) for cost in range(10)]
+    worlds = (rows, rows[::-1], [("bob", "b", cost) for cost in range(9)] + rows[5:] + rows[:5])
+    found = []
+    for world in worlds:
+        table = pa.table(dict(zip(ROWS.column_names, zip(*world, strict=True), strict=True)))
+        tables = {"visits": {"source": server.put({"visits": table})["visits"], **VISITS}}
+        policy = Policy.model_validate({"tables": tables, "engine": address(server)})
+        asked = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits WHERE cost < 9 GROUP BY ward"
+        statement = plan(asked, policy, PROMISE, epsilon=1).statement
+        with server.open(policy) as engine:
+            found.append(engine.count(statement).secret.to_pylist()[0])
+    assert found[0]["p0"] == 2
+    assert found[0] == found[1] == found[2]
 
 
 def test_prepared_tables_are_written_once_for_a_version_of_the_data(postgres: PostgresServer) -> None:

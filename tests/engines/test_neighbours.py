@@ -22,6 +22,7 @@ from discreet.core.relations import Relation
 from discreet.sql.plan import Plan
 from tests.engines.servers import PostgresServer, Server
 from tests.engines.support import shows
+from tests.engines.test_asking import address
 from tests.sql import claims
 from tests.sql.claims import TAIL, Claims, World
 from tests.sql.questions import question
@@ -62,7 +63,8 @@ def opened(state: Tables, server: Server, terms: Policy) -> Iterator[Engine]:
 
 @contextmanager
 def world(states: tuple[Tables, Tables], relation: Relation, server: Server) -> Iterator[World]:
-    terms = policy("nowhere")
+    """Asked in place, as whoever names the engine without a store asks it."""
+    terms = policy("nowhere").model_copy(update={"engine": address(server)})
     with opened(states[0], server, terms) as here, opened(states[1], server, terms) as there:
         yield World(relation, terms, (here, there), states)
 

@@ -68,6 +68,17 @@ def test_a_persons_first_rows_are_kept(empty: Engine, people: Ranks, most: int) 
     assert kept(empty, first_rows_in_order(rows_of(people), most)) == wanted
 
 
+@settings(max_examples=30)
+@given(cells=st.lists(CELLS, max_size=12), most=st.integers(1, 12))
+def test_of_rows_whose_hashes_are_equal_the_values_decide(
+    empty: Engine, cells: list[str | None], most: int
+) -> None:
+    rows = " UNION ALL ".join(rows_of({1: {7: cell}}) for cell in cells) or rows_of({})
+    wanted = sorted(cells, key=lambda cell: (cell is None, cell))[:most]
+    found = kept(empty, first_rows_in_order(rows, most, ["cell"]))
+    assert found == Counter((1, 7, cell) for cell in wanted)
+
+
 @settings(max_examples=60)
 @given(people=PEOPLE, most=st.integers(1, 4), groups=st.integers(1, 4))
 def test_a_persons_first_rows_of_its_first_groups_are_kept(

@@ -15,8 +15,8 @@ Row's hash  DuckDB's, twice. The first takes key and person as values, and combi
             it stand in the order of their values, which is not random but as fixed, and the promise needs
             no more. Ranking by MD5 takes half as long again, and would only keep those who write a person's
             rows from writing two that collide.
-In place    where nothing is written, people's identities and the rows' hashes are there as well, so that a
-            question that asks for some of the rows can put these alone in order.
+Unranked    where nothing is written, the rows are also there with the identity for the person and the hash
+            for the rank: a question that asks for some of them puts these alone in order.
 Keys        rows of one person that a link brings together bear the same hidden key, as `linking` says; it
             counts as one of the stored values.
 """
@@ -30,6 +30,7 @@ from discreet.engines.sources import Reading
 
 PERSON, RANK, ROW = "_discreet_person", "_discreet_rank", "_discreet_row"
 IDENTITY, HASH = "_discreet_identity", "_discreet_hash"
+UNRANKED = "_discreet_unranked"
 LAST = 2**31 - 1
 KEYS = ("discreet_before", "discreet_after")
 
@@ -41,13 +42,26 @@ def create(name: str, policy: Policy, reading: Reading) -> str:
 
 def rows(name: str, policy: Policy, reading: Reading) -> str:
     """The rows of the table: as a store keeps them, or as they are read in place."""
-    table = policy.tables[name]
-    stored = {
+    stored = _stored(name, policy, reading)
+    if not policy.tables[name].knows_people:
+        return _each_row(stored, reading)
+    return _ranked(stored, name, policy, reading)
+
+
+def unranked(name: str, policy: Policy, reading: Reading) -> str:
+    """The same rows of a table that knows people, in place; of hashes that are equal, values decide."""
+    stored = _stored(name, policy, reading)
+    # of a tuple the first values are found the fastest, so those come first that rows are sorted by
+    shown = [f"{IDENTITY} AS {PERSON}", f"{HASH} AS {RANK}", *map(quoted, stored)]
+    return f"SELECT {', '.join(shown)} FROM ({_hashed(stored, name, policy, reading)})"
+
+
+def _stored(name: str, policy: Policy, reading: Reading) -> dict[str, str]:
+    return {
         column: encoding.encoded(entry, column, reading.types[column])
-        for column, entry in table.columns.items()
+        for column, entry in policy.tables[name].columns.items()
         if entry.role is not Role.IDENTIFIER
     }
-    return _ranked(stored, name, policy, reading) if table.knows_people else _each_row(stored, reading)
 
 
 def create_owners(name: str, column: str, policy: Policy, reading: Reading) -> str:
@@ -68,6 +82,17 @@ def _each_row(stored: dict[str, str], reading: Reading) -> str:
 
 
 def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:
+    values = [quoted(column) for column in (*stored, *linking.texts(name, policy, reading))]
+    place = f"row_number() OVER (PARTITION BY {IDENTITY} ORDER BY {', '.join([HASH, *values])})"
+    if not policy.in_place:
+        place = f"least({place}, {LAST})::INTEGER"
+    found = _hashed(stored, name, policy, reading)
+    ranked = f"SELECT {', '.join([*values, PERSON, f'{place} AS {RANK}'])} FROM ({found})"
+    return linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
+
+
+def _hashed(stored: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:
+    """The values of each row whose person is known, and a hash of the row."""
     texts = linking.texts(name, policy, reading)
     names = [quoted(column) for column in stored]
     keys = [f"{linking.hashed(quoted(key), PERSON)} AS {quoted(key)}" for key in texts]
@@ -75,15 +100,8 @@ def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
     found = _each_person(stored | texts, name, policy, reading)
     if keys:
         found = f"SELECT {', '.join([*names, *keys, PERSON, IDENTITY])} FROM ({found})"
-    hashed = f"hash(hash({', '.join([_variable(0), IDENTITY, *values])})) AS {HASH}"
-    found = f"SELECT {', '.join([*values, PERSON, IDENTITY, hashed])} FROM ({found})"
-    place = f"row_number() OVER (PARTITION BY {IDENTITY} ORDER BY {', '.join([HASH, *values])})"
-    if policy.in_place:
-        shown = [*values, PERSON, IDENTITY, HASH, f"{place} AS {RANK}"]
-    else:
-        shown = [*values, PERSON, f"least({place}, {LAST})::INTEGER AS {RANK}"]
-    ranked = f"SELECT {', '.join(shown)} FROM ({found})"
-    return linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
+    hashed = f"hash(hash({', '.join([_variable(0), IDENTITY, *values])}))"
+    return f"SELECT {', '.join([IDENTITY, f'{hashed} AS {HASH}', *values, PERSON])} FROM ({found})"
 
 
 def _each_person(values: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:

@@ -109,9 +109,12 @@ def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> T
     definitions: dict[str, Written] = {}
     for name in linking.in_order(policy):
         reading = Reading(relation=quoted(_source(name)), types=dict(origins[name].types))
-        statement = written(ranking.rows(name, policy, reading))
-        definitions[f"{TABLE} {name}"] = statement
-        found[name] = _called(f"{TABLE} {name}", statement, dialect)
+        forms = {name: ranking.rows(name, policy, reading)}
+        if policy.in_place and policy.tables[name].knows_people:
+            forms[f"{ranking.UNRANKED} {name}"] = ranking.unranked(name, policy, reading)
+        for form, sql in forms.items():
+            definitions[f"{TABLE} {form}"] = written(sql)
+            found[form] = _called(f"{TABLE} {form}", definitions[f"{TABLE} {form}"], dialect)
         for column in linking.awaited(name, policy):
             owners = written(ranking.owners(name, column, policy, reading))
             known[f"_discreet_owners {name} {column}"] = Relation(

@@ -38,7 +38,8 @@ def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: 
         return Bounding(question=question, contribution=contribution, rule=rule)
     table = policy.tables[scan.table]
     groups = table.groups_per_person if question.keys and by_groups else None
-    if groups is None and not _filters(question.rows):
+    by_rank = groups is None and not _filters(question.rows)
+    if by_rank and not policy.in_place:
         contribution = Contribution(rows=scan.rows, relation=relation)
         return Bounding(question=question, contribution=contribution, rule="by rank")
     most = table.rows_per_person if groups is not None else scan.rows
@@ -51,7 +52,8 @@ def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: 
         sorts=not policy.embedded,
     )
     contribution = Contribution(rows=most, groups=groups or 1, relation=relation)
-    return Bounding(question=replace(question, rows=bounded), contribution=contribution, rule="by question")
+    rule = "by rank" if by_rank else "by question"
+    return Bounding(question=replace(question, rows=bounded), contribution=contribution, rule=rule)
 
 
 def _chain(node: Rows) -> Scan | None:

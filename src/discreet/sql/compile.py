@@ -17,10 +17,9 @@ from discreet.sql.expressions import Column, Expression, columns
 from discreet.sql.refusal import refuse
 from discreet.sql.resolve import After, Question
 from discreet.sql.tree import (
-    HASH,
-    IDENTITY,
     PERSON,
     RANK,
+    UNRANKED,
     Bounded,
     Filter,
     Join,
@@ -76,7 +75,7 @@ def _bounded(node: Bounded) -> str:
 
 
 def _told_apart(node: Rows) -> list[str]:
-    """What orders rows whose hashes are equal: all that is known of them; ranks are different by themselves."""
+    """What orders rows whose hashes are equal: all that is known of them; ranks are never equal."""
     ranked = all(scan.ranked for scan in scans(node))
     return [] if ranked else [quoted(column.name) for column in node.columns]
 
@@ -95,16 +94,14 @@ def _scan(node: Scan) -> str:
         f"{quoted(name)} AS {quoted(column.name)}"
         for name, column in zip(node.stored, node.columns, strict=True)
     ]
+    if not node.ranked:
+        return f"SELECT {', '.join(_hidden(node) + outputs)} FROM {quoted(f'{UNRANKED} {node.table}')}"
     text = f"SELECT {', '.join(outputs + _hidden(node)) or '1 AS one'} FROM {quoted(node.table)}"
     return text if node.kept is None else f"{text} WHERE {quoted(RANK)} <= {node.kept}"
 
 
 def _hidden(node: Rows) -> list[str]:
-    if node.people is not People.COLUMN:
-        return []
-    if isinstance(node, Scan) and not node.ranked:
-        return [f"{quoted(IDENTITY)} AS {quoted(PERSON)}", f"{quoted(HASH)} AS {quoted(RANK)}"]
-    return [quoted(PERSON), quoted(RANK)]
+    return [quoted(PERSON), quoted(RANK)] if node.people is People.COLUMN else []
 
 
 def _passed(expression: Expression) -> str:

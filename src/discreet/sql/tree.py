@@ -14,7 +14,7 @@ from enum import StrEnum
 from discreet.sql.expressions import Column, Expression
 
 PERSON, RANK = "_discreet_person", "_discreet_rank"
-IDENTITY, HASH = "_discreet_identity", "_discreet_hash"
+UNRANKED = "_discreet_unranked"
 LINK, KEY = "_discreet_link", "_discreet_key"
 
 
@@ -33,7 +33,7 @@ class People(StrEnum):
 class Scan:
     """A table of the prepared store: `kept` rows of each person by rank, or all if bounded later.
 
-    Where a table is read in place it need not be `ranked`: each row's hash then stands for its rank.
+    Where a table is read in place it need not be `ranked`: a hash of each row then stands for its rank.
     """
 
     table: str
