@@ -35,6 +35,18 @@ def servers(stack: ExitStack, folder: Path, ledger: str) -> list[Server]:
     return found
 
 
+def test_a_login_and_a_wish_at_one_server_hold_at_the_other(postgres: PostgresServer, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        doors = servers(stack, tmp_path, postgres.schema())
+        client, (one, two) = stack.enter_context(doors[0].client()), [door.url for door in doors]
+        wish = {"share": 0.1, "reason": "more groups"}
+        made = client.post(f"{two}/api/wishes", json=wish)
+        assert made.status_code == 201
+        assert client.get(f"{one}/api/wishes").json()["wishes"] == [made.json()]
+        client.post(f"{two}/api/logout")
+        assert client.get(f"{one}/api/session").status_code == 401
+
+
 def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
@@ -127,6 +139,7 @@ def test_a_request_that_is_sent_again_to_another_server_is_answered_with_the_sam
         assert (other.status_code, "another request" in other.text) == (400, True)
 
 
+@pytest.mark.night
 def test_a_login_and_a_wish_at_one_process_hold_at_another(postgres: PostgresServer, tmp_path: Path) -> None:
     ledger = postgres.schema()
     with ExitStack() as stack:
