@@ -158,6 +158,8 @@ def test_through_a_shadow_every_question_about_the_schema_is_postgresqls(shadowe
         'SELECT U&"pg\\005Fsleep"(10)',
         "SELECT set_config('search_path', '', false)",
         "WITH x AS (DELETE FROM pg_class RETURNING 1) SELECT * FROM x",
+        "SELECT repeat('x', 1000) FROM pg_attribute a, pg_attribute b LIMIT 20000",
+        "SELECT 1 FROM (SELECT 1) AS a) AS b, (SELECT 1",
     ],
 )
 def test_the_shadow_is_not_asked_for_more_than_a_schema(shadowed: Served, sql: str) -> None:
