@@ -7,6 +7,8 @@ chance FALSE_ALARM at most: a one-sided Kolmogorov-Smirnov test of times whose l
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -142,6 +144,33 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
                 assert refusal.value.sqlstate == state
         (entry,) = server.curators.ledger.entries("alice")
         assert entry.state is State.FAULTED
+
+
+FIRST = """
+import sys
+from pathlib import Path
+from discreet.app.policies import load
+from discreet.app.serve.curators import Curators
+
+def watched(work):
+    before = set(sys.modules)
+    release = work()
+    print(sorted(set(sys.modules) - before))
+    return release
+
+with Curators.under(load(Path("privacy.yaml"))) as curators:
+    alice = curators.of("alice")
+    for sql in sys.argv[1:]:
+        alice.ask(sql, epsilon=0.01, watched=watched)
+"""
+
+
+def test_nothing_is_loaded_within_the_time_of_the_first_answer(folder: Path) -> None:
+    """Loading takes longer than a deadline leaves: whoever asked first would be suspended for it."""
+    asked = [COUNT, "SELECT sex, AVG(height) AS h, MEDIAN(age) AS m FROM people GROUP BY sex ORDER BY sex"]
+    command = [sys.executable, "-c", FIRST, *asked]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]"] * len(asked)
 
 
 @contextmanager
