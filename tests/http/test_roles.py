@@ -217,6 +217,14 @@ def test_every_release_is_certified_and_an_analyst_reads_the_own_ones_alone(serv
     assert {(each.status_code, each.text) for each in told} == {(404, told[0].text)}
 
 
+@pytest.mark.parametrize("comment", ["-- synthesize\n", "/* tabulate */ ", "\n\t"])
+def test_a_question_is_certified_as_an_answer_whatever_stands_before_it(server: Server, comment: str) -> None:
+    with server.client() as alice:
+        assert alice.post("/api/ask", json={"sql": comment + COUNT}).status_code == 200
+        assert alice.get("/api/releases/alice/1").json()["kind"] == "answer"
+        assert alice.get("/api/releases/alice/1/rows").status_code == 400
+
+
 def test_the_custodian_grants_a_wish_out_of_anothers_share_and_it_holds(server: Server) -> None:
     with server.client() as alice, server.client("carl") as carl, server.client("bob") as bob:
         big = {"sql": COUNT, "epsilon": 1}

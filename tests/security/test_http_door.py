@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from contextlib import ExitStack, suppress
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.app.http.entering import PROOF
 from discreet.core.values import Exact
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
@@ -83,6 +85,40 @@ def _without_noise(told: httpx.Response, form: str) -> object:
     said["rows"] = [[cell if isinstance(cell, str) else None for cell in row] for row in said.get("rows", [])]
     said["intervals"] = {name: len(ends) for name, ends in said.get("intervals", {}).items()}
     return headers, json.dumps(said)
+
+
+def test_pages_of_neighbouring_databases_cannot_be_told_apart_but_by_noise(tmp_path: Path) -> None:
+    """Tables, charts and all that is written beside them, on the console's own pages."""
+    with ExitStack() as stack:
+        clients = [_asked(stack, tmp_path / name, odd) for name, odd in NEIGHBOURS]
+        drawn = 0
+        for sql in TRAPS:
+            for do in ("plan", "ask", "ask"):
+                form = {"sql": sql, "way": "epsilon", "amount": "0.05", "do": do}
+                left, right = (_page(client.post("/ask", data=form | _proof(client))) for client in clients)
+                assert left == right, (sql, do)
+                drawn += bool(left[-1])
+        assert len({_page(client.get("/ledger")) for client in clients}) == 1
+    assert drawn >= 4
+
+
+def _proof(client: httpx.Client) -> dict[str, str]:
+    return {"csrf": client.headers[PROOF]}
+
+
+def _page(told: httpx.Response) -> tuple[int, tuple[tuple[str, str], ...], str, tuple[str, ...]]:
+    """Status, headers, text without noisy cells, and whatever a chart says that is no number."""
+    headers = tuple(pair for pair in told.headers.items() if pair[0] not in ("date", "content-length"))
+    charts = re.findall(r"<svg.*?</svg>", told.text, re.DOTALL)
+    text = re.sub(r"<svg.*?</svg>", "<svg>", told.text, flags=re.DOTALL)
+    for changing in (
+        r'name="csrf" value="\w+"',
+        r'<td class="number">[^<]*</td>',
+        r'<td class="time">[^<]*</td>',
+    ):
+        text = re.sub(changing, "", text)
+    said = tuple(each for chart in charts for each in re.findall(r">([^<>\d]+)<", chart) if each.strip(" −-"))
+    return told.status_code, headers, text, said
 
 
 def _settled(said: dict[str, Any]) -> str:

@@ -7,6 +7,8 @@ chance FALSE_ALARM at most: a one-sided Kolmogorov-Smirnov test of times whose l
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -144,6 +146,33 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
         assert entry.state is State.FAULTED
 
 
+FIRST = """
+import sys
+from pathlib import Path
+from discreet.app.policies import load
+from discreet.app.serve.curators import Curators
+
+def watched(work):
+    before = set(sys.modules)
+    release = work()
+    print(sorted(set(sys.modules) - before))
+    return release
+
+with Curators.under(load(Path("privacy.yaml"))) as curators:
+    alice = curators.of("alice")
+    for sql in sys.argv[1:]:
+        alice.ask(sql, epsilon=0.01, watched=watched)
+"""
+
+
+def test_nothing_is_loaded_within_the_time_of_the_first_answer(folder: Path) -> None:
+    """Loading takes longer than a deadline leaves: whoever asked first would be suspended for it."""
+    asked = [COUNT, "SELECT sex, AVG(height) AS h, MEDIAN(age) AS m FROM people GROUP BY sex ORDER BY sex"]
+    command = [sys.executable, "-c", FIRST, *asked]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]"] * len(asked)
+
+
 @contextmanager
 def _looking(server: Server, door: str) -> Iterator[Callable[[], bool]]:
     """Whether an analyst can see, elsewhere than in the answer itself, that the question came to an end."""
@@ -227,28 +256,6 @@ def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, do
             assert said[0] == "cost: epsilon 0.1 (entry 1)"
         assert time.monotonic() - began >= least
         assert server.charges("bob") == 1
-
-
-def test_nobody_sees_that_an_answer_is_ready_before_it_leaves(folder: Path) -> None:
-    """The engine is done long before. A plan that is free then, or an entry that is settled, would tell."""
-    with both_doors(folder) as server, server.client() as client, server.client() as looking:
-        deadlines = Lenient(policy=server.curators.policy, slack=4)
-        server.curators.deadlines = deadlines
-        least = deadlines.seconds(server.curators.of("alice").plan(COUNT).plan)
-        began = time.monotonic()
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(client.post, "/api/ask", json={"sql": COUNT})
-            while not _shows(looking):
-                time.sleep(0.01)
-            assert time.monotonic() - began >= least
-            assert asked.result().status_code == 200
-
-
-def _shows(client: httpx.Client) -> bool:
-    """Whether a plan of the question, or the ledger, says that it was answered."""
-    entries = client.get("/api/ledger").json()["entries"]
-    planned = client.post("/api/plan", json={"sql": COUNT}).json()
-    return planned["repeated"] or any(each["state"] != "reserved" for each in entries)
 
 
 def test_a_stored_answer_does_not_wait(folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +16,7 @@ from benchmarks import clusters
 from discreet.app.policies import load
 from discreet.app.serve.catalog import Shadow
 from discreet.core.errors import RequestError
+from discreet.engines import catalog
 from tests.engines.servers import had
 from tests.wire.served import Served, served
 
@@ -91,6 +94,28 @@ def test_what_there_is_none_of_is_counted_as_nothing(long_lived: Served) -> None
         assert connection.execute(sql).fetchall() == [(0, None, False)]
 
 
+GROWING = "SELECT length(" + "replace(" * 12 + "'aaaaaaaaaa'" + ", 'a', 'aaaaaaaaaa')" * 12 + ")"
+
+
+def test_what_would_take_all_memory_and_time_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text that grows is not interrupted within a process, and counts against no limit of a database."""
+    monkeypatch.setattr(catalog, "SECONDS", 1.0)
+    with closing(catalog.SchemaDatabase({}, ())) as database:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(RequestError, match="The catalog cannot answer this"):
+            database.run(GROWING)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+        monkeypatch.undo()
+        assert database.run("SELECT 1 AS one").to_pydict() == {"one": [1]}
+
+
+def test_a_question_about_the_schema_is_short(long_lived: Served) -> None:
+    many = ", ".join("oid" for _ in range(9_000))
+    with psycopg.connect(long_lived.address) as connection, pytest.raises(psycopg.Error) as refusal:
+        connection.execute(f"SELECT {many} FROM pg_class".encode())
+    assert refusal.value.sqlstate == "42601"
+
+
 # -- The shadow ---------------------------------------------------------------------------------------------
 
 
@@ -133,6 +158,8 @@ def test_through_a_shadow_every_question_about_the_schema_is_postgresqls(shadowe
         'SELECT U&"pg\\005Fsleep"(10)',
         "SELECT set_config('search_path', '', false)",
         "WITH x AS (DELETE FROM pg_class RETURNING 1) SELECT * FROM x",
+        "SELECT repeat('x', 1000) FROM pg_attribute a, pg_attribute b LIMIT 20000",
+        "SELECT 1 FROM (SELECT 1) AS a) AS b, (SELECT 1",
     ],
 )
 def test_the_shadow_is_not_asked_for_more_than_a_schema(shadowed: Served, sql: str) -> None:

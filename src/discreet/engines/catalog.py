@@ -1,67 +1,96 @@
 """A database that holds a schema and no data: what clients ask of tables and columns is computed in it.
 
 Holds       what it is given, which is names, types and declared bounds. It is another database than the one
-            that counts, and shut off like it.
+            that counts, in processes of its own, shut off like it.
 Limits      one SELECT at a time, in a read-only transaction, in little memory, for a few seconds; an answer
-            that is larger than any schema is not given.
+            that is larger than any schema is not given. A process that is at its limits ends, and another
+            one begins with the next question.
 Faults      are refusals here, in a constant text: nothing that is asked of a schema touches anybody's data.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO
 
-import duckdb
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
-from discreet.engines.connection import connect, quoted, shut_off
-from discreet.engines.limits import limited
+from discreet.engines import schema_process
+from discreet.engines.schema_process import packed, received, send, unpacked
 
-MEMORY = "256MiB"
+MOST_AT_ONCE = 4
 SECONDS = 5.0
-ROWS = 100_000
-BYTES = 16 << 20
-ARRIVING = "_discreet_arriving"
 
 
 class SchemaDatabase:
     """Tables of a catalog, and macros over them; any number of threads may ask."""
 
     def __init__(self, tables: Mapping[str, pa.Table], macros: Sequence[str]) -> None:
-        self._connection = connect()
-        for name, table in tables.items():
-            self._connection.register(ARRIVING, table)
-            self._connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {ARRIVING}")
-            self._connection.unregister(ARRIVING)
-        for macro in macros:
-            self._connection.execute(f"CREATE MACRO {macro}")
-        self._connection.execute(f"SET memory_limit = '{MEMORY}'")
-        self._connection.execute("SET threads = 1")
-        shut_off(self._connection)
+        told = json.dumps([list(tables), list(macros)]).encode()
+        self._told = [told, *(packed(table) for table in tables.values())]
+        self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._idle: list[_Process] = []
 
     def run(self, sql: str) -> pa.Table:
         """The rows of one SELECT."""
-        try:
-            return self._run(sql)
-        except duckdb.Error:
-            pass
-        # raised outside of the handler: a driver's error does not ride along
-        raise RequestError(
-            "The catalog cannot answer this.",
-            hint="Serve with --catalog, an empty database, for whatever is asked.",
-        )
-
-    def _run(self, sql: str) -> pa.Table:
-        (select,) = duckdb.extract_statements(sql)
-        if select.type != duckdb.StatementType.SELECT:
-            raise duckdb.InvalidInputException
-        with self._connection.cursor() as cursor, limited(cursor.interrupt, SECONDS):
-            cursor.execute("BEGIN TRANSACTION READ ONLY")
-            found = cursor.sql(select).limit(ROWS).to_arrow_table()
-        if found.nbytes > BYTES:
-            raise duckdb.OutOfMemoryException
-        return found
+        with self._places:
+            process = self._taken() or _Process(self._told)
+            answer = process.asked(sql.encode())
+            if answer is None:
+                process.end()
+            else:
+                self._idle.append(process)
+        if not answer:
+            raise RequestError(
+                "The catalog cannot answer this.",
+                hint="Serve with --catalog, an empty database, for whatever is asked.",
+            )
+        return unpacked(answer)
 
     def close(self) -> None:
-        self._connection.close()
+        while (process := self._taken()) is not None:
+            process.end()
+
+    def _taken(self) -> _Process | None:
+        """One that is ready, if there is one."""
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
+
+
+class _Process:
+    """One that was told of the schema, and is ready."""
+
+    def __init__(self, told: Sequence[bytes]) -> None:
+        command = [sys.executable, "-P", "-m", schema_process.__name__, str(SECONDS)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._say(*told)
+
+    def asked(self, sql: bytes) -> bytes | None:
+        """What it answers; None where it ended instead."""
+        return self._say(sql)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def _say(self, *messages: bytes) -> bytes | None:
+        try:
+            for each in messages:
+                send(_pipe(self._process.stdin), each)
+            return received(_pipe(self._process.stdout))
+        except OSError:
+            return None
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MARK = "made by discreet: no data"
 SECONDS = 5
+BYTES = 16 << 20
 HARMLESS = (
     "pg_relation_size",
     "pg_table_size",
@@ -41,6 +42,8 @@ STRONG = """
         OR pg_has_role(oid, 'pg_execute_server_program', 'member')
     FROM pg_roles WHERE rolname = current_user
 """
+SIZE = f"SELECT coalesce(sum(octet_length(found::text)), 0) <= {BYTES} FROM (\n{{}}\n) AS found"
+"""Whether the rows are no more than any schema has: else they would be taken into this process's memory."""
 VOLATILE = (
     "SELECT 1 FROM pg_proc WHERE proname = ANY(%s) AND provolatile = 'v' AND proname <> ALL(%s) LIMIT 1"
 )
@@ -141,7 +144,8 @@ class ShadowDatabase:
                     self._connection.execute("SET TRANSACTION READ ONLY")
                     self._do(f"SET LOCAL statement_timeout = '{SECONDS}s'")
                     cursor = psycopg.RawCursor(self._connection)
-                    return cursor.execute(sql, tuple(values)).fetchall()
+                    if cursor.execute(SIZE.format(sql), tuple(values)).fetchone() == (True,):
+                        return cursor.execute(sql, tuple(values)).fetchall()
             except psycopg.Error:
                 pass
         raise _refusal()

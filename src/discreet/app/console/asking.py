@@ -71,16 +71,17 @@ def _done(
 ) -> Callable[[], Proposal | Answer | EngineFault]:
     """What a button does: plan, try on made-up people, or ask."""
     door = page.door
-    if do == "plan":
-        return lambda: planned(door, analyst, question)
-    if do == "dummy":
-        return lambda: door.dummies.ask(question.sql, question.spending)
+    works: dict[str, Callable[[], Proposal | Answer | EngineFault]] = {
+        "plan": lambda: planned(door, analyst, question),
+        "dummy": lambda: door.dummies.ask(question.sql, question.spending),
+    }
+    work = works.get(do, lambda: counted(door, lambda: asked(door, analyst, question)))
 
-    def ask() -> Answer | EngineFault:
+    def done() -> Proposal | Answer | EngineFault:
         with door.place(analyst):
-            return counted(door, lambda: asked(door, analyst, question))
+            return work()
 
-    return ask
+    return done
 
 
 def sees_true_values(page: Page) -> bool:

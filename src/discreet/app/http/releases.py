@@ -10,6 +10,7 @@ Charged     Answers, models, synthetic tables and counts, by the analyst whose t
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
@@ -47,6 +48,7 @@ KINDS = {
     "synthesize": "synthetic table",
     "anonymize": "generalization",
 }
+COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 KEPT_AS_ROWS = ("synthetic table", "counts")
 STATED = ("question", "epsilon", "rho", "delta", "guarantee")
 USUAL, MOST, KEPT = 100, 10_000, 10_000
@@ -162,7 +164,9 @@ def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
 
 
 def _kind(entry: Entry) -> str:
-    return KINDS.get(entry.question.split(maxsplit=1)[0].lower(), "counts")
+    """By its first word; a question may have comments before it."""
+    (word,) = re.findall(r"\w*", COMMENTS.sub("", entry.question, count=1))[:1]
+    return KINDS.get(word.lower(), "counts")
 
 
 @lru_cache(KEPT)

@@ -22,7 +22,7 @@ from discreet.app.serve.catalog import Catalog, is_about_schema
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.notices import explained, notices
 from discreet.app.serve.settings import Settings, Spending, in_settings
-from discreet.app.users import Users
+from discreet.app.users import User, Users
 from discreet.app.users.throttle import Throttle
 from discreet.app.wire.door import Column, Columns, Prepared, Result, Session, Values
 from discreet.app.wire.faults import WireError
@@ -94,6 +94,10 @@ class PostgresDoor:
     throttle: Throttle = field(default_factory=Throttle)
     shapes: Shapes = field(default_factory=Shapes)
 
+    @property
+    def secret(self) -> bytes:
+        return self.users.secret
+
     def verifier(self, user: str) -> Verifier | None:
         found = self.users.find(user)
         return None if found is None else found.verifier
@@ -111,27 +115,34 @@ class PostgresDoor:
         if found.analyst is None:
             raise WireError("28000", "That user asks in no analyst's name.", fatal=True)
         self.curators.of(found.analyst)
-        return _Session(self, user, found.analyst)
+        return _Session(self, found, found.analyst)
+
+    def require_still(self, user: User) -> None:
+        """Who was removed, or has another password, is out at once, as at every door."""
+        found = self.users.find(user.name)
+        if found is None or (found.stamp, found.analyst) != (user.stamp, user.analyst):
+            raise WireError("28000", "That user was removed or changed.", hint="Log in again.", fatal=True)
 
     def unforeseen(self, error: Exception) -> DiscreetError:
         return logged(error)
 
 
 class _Session:
-    def __init__(self, door: PostgresDoor, user: str, analyst: str) -> None:
+    def __init__(self, door: PostgresDoor, user: User, analyst: str) -> None:
         self.door, self.user, self.analyst = door, user, analyst
         curator = door.curators.of(analyst)
         self._settings = Settings(
             told={
                 "discreet.belief": lambda: curator.ledger.sentence(analyst=curator.alone),
                 "discreet.left": lambda: remaining(curator.ledger.left(analyst)),
-                "session_authorization": lambda: user,
+                "session_authorization": lambda: user.name,
             }
         )
 
     def prepare(self, sql: str, kinds: tuple[Kind | None, ...]) -> Prepared:
+        self.door.require_still(self.user)
         if is_about_schema(sql):
-            return self.door.catalog.prepare(sql, kinds, self.user, self.setting)
+            return self.door.catalog.prepare(sql, kinds, self.user.name, self.setting)
         found = EXPLAIN.fullmatch(sql)
         if found is None and WITH_OPTIONS.match(sql):
             raise RequestError(
@@ -204,6 +215,7 @@ class _Question:
 
     def run(self, values: Values, wanted: Callable[[], bool]) -> Result:
         proposal, beside = self._proposal(values), self.session.intervals
+        self.session.door.require_still(self.session.user)
         with in_settings():
             answer = self.session.door.curators.ask(self.session.analyst, proposal, wanted)
         return Result(rows=_rows(answer, beside), notices=notices(answer))

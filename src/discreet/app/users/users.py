@@ -69,6 +69,10 @@ class User:
 class Users(Protocol):
     """A store of users; it keeps no password."""
 
+    @property
+    def secret(self) -> bytes:
+        """What is kept beside the users, and by nobody else."""
+
     def find(self, name: str) -> User | None:
         """The user of that name, if there is one."""
 
@@ -78,6 +82,10 @@ class UserBook:
 
     def __init__(self, file: UserStorage) -> None:
         self.file = file
+
+    @property
+    def secret(self) -> bytes:
+        return self.file.secret
 
     def find(self, name: str) -> User | None:
         if not NAME.fullmatch(name):

@@ -75,6 +75,10 @@ class Session(Protocol):
 class Door(Protocol):
     """Who may enter, and as whom."""
 
+    @property
+    def secret(self) -> bytes:
+        """What salts of names that nobody has are made of: the same after a restart, and on every server."""
+
     def verifier(self, user: str) -> Verifier | None:
         """What a login is checked against; None where there is no such user."""
 

@@ -21,6 +21,7 @@ TEXT_FORM, BINARY_FORM = 0, 1
 EPOCH = datetime(2000, 1, 1)
 LONG = range(-(2**63), 2**63)
 MICROSECOND = timedelta(microseconds=1)
+MOST_DIGITS = 4_000
 ZONE = re.compile(r" [+-]\d\d(:\d\d){0,2}$")
 """Drivers of JDBC name the zone of dates and times; types that have none forget it, as PostgreSQL's do."""
 
@@ -164,9 +165,9 @@ def _read(text: str, kind: Kind) -> Scalar:
     if kind is Kind.BOOLEAN:
         return {"t": True, "true": True, "1": True, "f": False, "false": False, "0": False}[text.lower()]
     if kind in WHOLE:
-        return int(text)
+        return int(_plainly(text))
     if kind is Kind.NUMERIC or kind in BROKEN:
-        return _finite(Decimal(text))
+        return _finite(Decimal(_plainly(text)))
     if kind is Kind.DATE:
         return date.fromisoformat(ZONE.sub("", text))
     if kind is Kind.TIMESTAMP:
@@ -200,8 +201,16 @@ def _unpacked_decimal(content: bytes) -> Decimal:
     return Decimal((int(bool(sign)), tuple(map(int, digits)), 4 * (weight + 1 - count)))
 
 
+def _plainly(number: str) -> str:
+    """Digits as PostgreSQL reads them: none of other scripts, and nothing between them."""
+    if not number.isascii() or "_" in number:
+        raise ValueError
+    return number
+
+
 def _finite(value: Decimal) -> Decimal:
-    if not value.is_finite():
+    """A number that arithmetic can hold: of a power of ten without end it cannot even make an integer."""
+    if not value.is_finite() or abs(value.adjusted()) > MOST_DIGITS:
         raise InvalidOperation
     return value
 

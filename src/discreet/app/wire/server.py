@@ -4,6 +4,7 @@
     CancelRequest → the conversation that holds the key is told; the asker hears nothing
     startup → SCRAM-SHA-256 → settings, key → conversation
 
+Strangers   who have not logged in are as many as clients may be; the oldest gives way to who comes.
 Guessing    After some logins that failed, by name and place, the next is not looked at for a while.
 Log         Nothing is logged of a client, of what it sends or of what it is sent.
 Plain text  before TLS is not taken for text after it: what arrives together with an SSLRequest is refused.
@@ -20,6 +21,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import cast
 
 from discreet.app.wire import messages
 from discreet.app.wire.channel import Channel
@@ -60,9 +62,9 @@ class Server:
 
     door: Door
     channel: Channel | None = None
-    _secret: bytes = field(default_factory=lambda: Randomness().source(32), repr=False)
     _talking: dict[Key, Conversation] = field(default_factory=dict)
     _connected: set[asyncio.Task[None]] = field(default_factory=set)
+    _strangers: dict[asyncio.Task[None], None] = field(default_factory=dict)
     _threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(MOST_CONNECTIONS, thread_name_prefix="discreet-wire")
     )
@@ -83,30 +85,36 @@ class Server:
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._strangers) >= MOST_CONNECTIONS:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.cancel()
         self._connected.add(task)
+        self._strangers[task] = None
         line = _Line(reader, writer)
         try:
-            if len(self._connected) <= 2 * MOST_CONNECTIONS:  # beyond that nobody is even heard
-                await self._meet(line)
+            await self._meet(line, task)
         except (OSError, EOFError, asyncio.CancelledError):
             pass  # the client is gone, or the server goes
         except Exception as error:
             await line.tell(messages.report(told(error, self.door.unforeseen)))
         finally:
             self._connected.discard(task)
+            self._strangers.pop(task, None)
             writer.close()
             with suppress(Exception, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _meet(self, line: _Line) -> None:
+    async def _meet(self, line: _Line, task: asyncio.Task[None]) -> None:
         async with asyncio.timeout(PATIENCE):
             startup = await self._startup(line)
             if startup is None:
                 return
-            if len(self._connected) > MOST_CONNECTIONS:
-                raise WireError("53300", "Too many clients.", hint="Try again later.", fatal=True)
             user = startup.get("user", "")
             await self._login(line, user)
+        self._strangers.pop(task, None)
+        if len(self._talking) >= MOST_CONNECTIONS:
+            raise WireError("53300", "Too many clients.", hint="Try again later.", fatal=True)
         session = await asyncio.get_running_loop().run_in_executor(
             self._threads, self._entered, user, startup
         )
@@ -149,7 +157,7 @@ class Server:
         loop = asyncio.get_running_loop()
         verifier = await loop.run_in_executor(self._threads, self.door.verifier, user)
         binding = self.channel.binding if self.channel is not None and line.secure else b""
-        exchange = Exchange(verifier or Verifier.nobody(user, self._secret), binding)
+        exchange = Exchange(verifier or Verifier.nobody(user, self.door.secret), binding)
         offered = b"".join(map(messages.text, exchange.mechanisms))
         await line.tell(messages.authentication(SASL, offered + b"\x00"))
         reader = Reader(await line.password())
@@ -260,6 +268,8 @@ class _Line:
         return await self.reader.readexactly(size - 4)
 
     async def secured(self, tls: ssl.SSLContext) -> None:
+        # from here on nothing more is read: what came before is looked at, what comes after is TLS
+        cast("asyncio.Transport", self.writer.transport).pause_reading()
         early = asyncio.ensure_future(self.reader.read(1))
         await asyncio.sleep(0)
         if early.done():

@@ -43,6 +43,7 @@ class Portal:
         """The next rows, at most so many; 0 for all."""
         first = not self._begun
         if first:
+            self._require_as_told()
             self._begun = True
             self._result = self.prepared.run(self.values, wanted)
         if self._result is None:
@@ -56,6 +57,14 @@ class Portal:
             more=bool(most) and self._place < len(self._result.rows),
             tag=f"{tag}{len(rows)}" if tag.endswith(" ") else tag,
         )
+
+    def _require_as_told(self) -> None:
+        """Settings may have changed what it returns since its columns were told; nothing is charged yet."""
+        now = self.prepared.columns(self.values)
+        if len(now or ()) != len(self.columns or ()):
+            raise WireError(
+                "0A000", "Settings have changed the columns since this was bound.", hint="Bind it again."
+            )
 
 
 @dataclass

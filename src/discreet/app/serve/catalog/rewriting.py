@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 
 import sqlglot
 from sqlglot import exp
@@ -24,6 +25,8 @@ from discreet.sql.parse import nested_deeper
 WORDS = re.compile(r"\b(?:pg_\w+|information_schema)\b", re.IGNORECASE)
 ARRAYS = re.compile(r"::\s*(?:pg_catalog\.)?(?:oid|int2|int4|regclass)\s*\[\s*\]", re.IGNORECASE)
 DEEPEST = 100
+LONGEST = 20_000
+MOST_NODES = 10_000
 LONGEST_SERIES = 100
 KINDS = {
     **dict.fromkeys(("name", "char", "sql_identifier", "character_data", "yes_or_no"), "TEXT"),
@@ -52,13 +55,15 @@ Setting = Callable[[str], str | None]
 
 def parsed(sql: str) -> exp.Expr | None:
     """The one statement that a text is, in PostgreSQL's words; None where it cannot be read."""
+    if len(sql) > LONGEST:
+        return None
     try:
         found = sqlglot.parse(ARRAYS.sub("::bigint[]", sql), read="postgres")
     except Exception:  # beside its own errors the reader has others
         return None
     if len(found) != 1 or found[0] is None or nested_deeper(found[0], DEEPEST):
         return None
-    return found[0]
+    return found[0] if sum(1 for _ in islice(found[0].walk(), MOST_NODES)) < MOST_NODES else None
 
 
 def is_about_schema(sql: str) -> bool:

@@ -1,0 +1,110 @@
+"""A process that answers questions about a schema, and nothing else; `engines.catalog` starts it.
+
+It is told of tables and macros, and then asked one question after the other, over its standard input and
+output; messages are bytes after their length. What a question costs is bounded by the system: one that takes
+too long or too much memory ends the process, which holds nothing that was not told. A database within the
+server could do neither: functions of text are not interrupted, and what they take counts against no limit.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import struct
+import sys
+from pathlib import Path
+from typing import IO
+
+import duckdb
+import pyarrow as pa
+
+from discreet.engines.connection import connect, quoted, shut_off
+
+MEMORY = 512 << 20
+ROWS = 100_000
+BYTES = 16 << 20
+ARRIVING = "_discreet_arriving"
+LENGTH = struct.Struct(">q")
+
+
+def send(pipe: IO[bytes], content: bytes) -> None:
+    pipe.write(LENGTH.pack(len(content)) + content)
+    pipe.flush()
+
+
+def received(pipe: IO[bytes]) -> bytes | None:
+    """The next message; None where the other side is gone."""
+    head = pipe.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (size,) = LENGTH.unpack(head)
+    content = pipe.read(size)
+    return content if len(content) == size else None
+
+
+def packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unpacked(content: bytes) -> pa.Table:
+    with pa.ipc.open_stream(content) as reader:
+        return reader.read_all()
+
+
+def main(seconds: float) -> None:
+    take, give = sys.stdin.buffer, sys.stdout.buffer
+    database = _told(take)
+    _limit_memory()
+    send(give, b"")
+    while (sql := received(take)) is not None:
+        signal.setitimer(
+            signal.ITIMER_REAL, seconds
+        )  # nothing catches it: it ends the process, whatever runs
+        answer = _answered(database, sql.decode())
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        send(give, answer)
+
+
+def _told(take: IO[bytes]) -> duckdb.DuckDBPyConnection:
+    """A database of the tables and macros that come first."""
+    names, macros = json.loads(received(take) or b"[[], []]")
+    connection = connect()
+    for name in names:
+        connection.register(ARRIVING, unpacked(received(take) or b""))
+        connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {ARRIVING}")
+        connection.unregister(ARRIVING)
+    for macro in macros:
+        connection.execute(f"CREATE MACRO {macro}")
+    connection.execute("SET threads = 1")
+    shut_off(connection)
+    return connection
+
+
+def _limit_memory() -> None:
+    """So much more than is taken now; where the system does not tell that, time alone is limited."""
+    taken = Path("/proc/self/statm")
+    if taken.exists():
+        most = int(taken.read_text().split()[0]) * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _answered(database: duckdb.DuckDBPyConnection, sql: str) -> bytes:
+    """The rows of one SELECT; nothing where there are none to give."""
+    try:
+        (select,) = duckdb.extract_statements(sql)
+        if select.type != duckdb.StatementType.SELECT:
+            return b""
+        with database.cursor() as cursor:
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            found = cursor.sql(select).limit(ROWS).to_arrow_table()
+        return packed(found) if found.nbytes <= BYTES else b""
+    except (duckdb.Error, pa.ArrowException, MemoryError, ValueError):
+        return b""
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))
