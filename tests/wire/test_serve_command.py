@@ -61,7 +61,7 @@ def _choose_password(told: dict[str, Any]) -> None:
     [
         (["--host", "0.0.0.0"], "no TLS"),
         (["--tls-cert", "cert.pem"], "goes with its key"),
-        (["--http", "65536"], "65536"),
+        (["--http", "65536"], "less than or equal to 65535"),
         (["--slack", "0"], "slack must be a finite number above 0"),
         (["--policy", "nowhere.yaml"], "nowhere.yaml"),
     ],
