@@ -25,7 +25,8 @@ def _started(*words: str) -> subprocess.Popen[str]:
 def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
     write_data(tmp_path)
     policy = str(tmp_path / "privacy.yaml")
-    places = ["--http", "0", "--postgres", "0", "--ledger", "sqlite:///kept.db"]
+    # a busy machine misses deadlines, which is a fault
+    places = ["--http", "0", "--postgres", "0", "--ledger", "sqlite:///kept.db", "--no-padding"]
     server = _started("--policy", policy, *places, "--json")
     try:
         assert server.stdout is not None
