@@ -30,7 +30,8 @@ def _started(*words: str) -> subprocess.Popen[str]:
 def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
     write_data(tmp_path)
     policy = str(tmp_path / "privacy.yaml")
-    places = ["--http", "0", "--postgres", "0", "--ledger", "sqlite:///kept.db"]
+    # a busy machine misses deadlines, which is a fault
+    places = ["--http", "0", "--postgres", "0", "--ledger", "sqlite:///kept.db", "--no-padding"]
     server = _started("--policy", policy, *places, "--json")
     try:
         assert server.stdout is not None
@@ -98,7 +99,7 @@ def _begin_audit(client: httpx.Client, first: str) -> None:
     [
         (["--host", "0.0.0.0"], "no TLS"),
         (["--tls-cert", "cert.pem"], "goes with its key"),
-        (["--http", "65536"], "65536"),
+        (["--http", "65536"], "less than or equal to 65535"),
         (["--slack", "0"], "slack must be a finite number above 0"),
         (["--policy", "nowhere.yaml"], "nowhere.yaml"),
     ],

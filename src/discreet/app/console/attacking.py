@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from discreet.app.colours import OTHERS, SUSPECTED
 from discreet.app.commands.progress import Tell
 from discreet.app.console.logins import elsewhere
-from discreet.app.console.rendering import NARROW, Page, decided
+from discreet.app.console.rendering import SHORT, Page, decided
 from discreet.app.console.working import ending, followed, job_of, progress
 from discreet.app.drawings import Bar, BarRow, bars
 from discreet.app.serve.job import Job, Outcome, Work
@@ -195,7 +195,7 @@ def _picture(found: RecordTrial) -> str:
         rows,
         title=f"belief in the claim; the line is the promised cap of {at_most(found.cap)}",
         thick=14,
-        width=NARROW,
+        width=SHORT,
         cap=found.cap,
         legend={"before": OTHERS, "after": SUSPECTED},
     )

@@ -17,7 +17,7 @@ from discreet.app.console.publish_form import (
     Chosen,
     publishable,
 )
-from discreet.app.console.rendering import NARROW, Page
+from discreet.app.console.rendering import SHORT, Page
 from discreet.app.drawings import Bar, BarRow, bars
 from discreet.app.http.works import OF_ANONYMIZATION
 from discreet.app.publishing.anonymizing import published
@@ -142,4 +142,4 @@ def _picture(release: Release) -> str:
         for figure, name in FIGURES.items()
     ]
     legend = {"before": OTHERS, "after": SUSPECTED}
-    return bars(rows, title="risk of being matched to a row", thick=14, legend=legend, width=NARROW)
+    return bars(rows, title="risk of being matched to a row", thick=14, legend=legend, width=SHORT)

@@ -32,6 +32,8 @@ CUSTODIANS = (("/attack", "Attack"), ("/publish", "Publish"))
 """What is computed on real data is shown to the custodian alone."""
 NARROW = 240
 """How wide charts are drawn, so that they can be read on a phone; a wider page shows them larger."""
+SHORT = 180
+"""How long bars are drawn beside their names."""
 OPENING = re.compile(r"^(ask|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
 """What a sentence begins with on a command line, and what the page around it says already."""
 STATIC = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}

@@ -7,6 +7,7 @@ if (form) {
     people.forEach((person, place) => {
       person.setAttribute("opacity", Math.min(1, Math.max(0, slider.value - place)));
     });
+    slider.setAttribute("aria-valuetext", `${slider.value}%`);
     document.querySelector(`output[data-of="${slider.name}"]`).textContent = `${slider.value}%`;
   };
   form.querySelectorAll("input[type=range]").forEach((slider) => {
