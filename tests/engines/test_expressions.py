@@ -196,16 +196,21 @@ def test_every_aggregate_counts_the_same(key: str, server: Server, tmp_path: Pat
 
 
 PER_PERSON = (
-    "SELECT COUNT(*) AS n, SUM(s) AS s, AVG(m) AS m, COUNT_IF(h > l) AS d, SUM(c) AS c, SUM(e) AS e FROM ("
+    "SELECT COUNT(*) AS n, SUM(s) AS s, AVG(m) AS m, COUNT_IF(h > l) AS d, SUM(c) AS c, SUM(e) AS e, "
+    "COUNT(w) AS w, COUNT(v) AS v FROM ("
     "SELECT whole, SUM(steps) AS s, AVG(steps) AS m, MIN(steps) AS l, MAX(steps) AS h, COUNT(word) AS c, "
-    "COUNT(DISTINCT kind) AS e FROM t GROUP BY whole)"
+    "COUNT(DISTINCT kind) AS e, AVG(read_whole) AS w, AVG(read_whole) FILTER (WHERE steps > 1) AS v "
+    "FROM t GROUP BY whole)"
 )
 
 
 @shows("totals for each person, one within the other")
 def test_totals_of_people_are_the_same(server: Server, tmp_path: Path) -> None:
     """A person keeps all rows, as which of them are kept is the engine's own choice."""
-    known = {**columns("steps", "word", "kind"), "whole": {"type": "integer", "role": "identifier"}}
+    known = {
+        **columns("steps", "word", "kind", "read_whole"),
+        "whole": {"type": "integer", "role": "identifier"},
+    }
     more: dict[str, Any] = {"person": "whole", "rows_per_person": 1000, "columns": known}
     with Both(hostile.shuffled(7), server, tmp_path, **more) as both:
         for statement in statements(PER_PERSON, **more):

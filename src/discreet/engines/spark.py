@@ -48,6 +48,8 @@ LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": MEMORY,
     "spark.sql.shuffle.partitions": "8",
+    # of what is joined to the groups, estimates are those of all rows; few of which are left by then
+    "spark.sql.autoBroadcastJoinThreshold": "64m",
 }
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",

@@ -37,6 +37,18 @@ def total(writer: Expressions, node: Any, scope: Scope) -> Piece:
     return Piece(text=writer.dialect.total(piece, small=False), kind=kinds.WIDE)
 
 
+def mean(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    """Of floating-point numbers in an order; that of whole ones is written as a sum over a count."""
+    if not isinstance(node.this, exp.Order):
+        unsupported(writer.dialect.name, "a mean in no order")
+    value = writer.write(node.this.this, scope)
+    rows = Piece(text=f"count({value.text})", kind=kinds.INTEGER)
+    return Piece(
+        text=writer.dialect.computed("/", total(writer, node, scope), writer.as_kind(rows, kinds.DOUBLE)),
+        kind=kinds.DOUBLE,
+    )
+
+
 def small_total(writer: Expressions, pieces: list[Piece]) -> Piece:
     return Piece(text=writer.dialect.total(pieces[0], small=True), kind=kinds.INTEGER)
 
@@ -59,10 +71,10 @@ def filtered(writer: Expressions, node: Any, scope: Scope) -> Piece:
     if isinstance(inner, exp.Min | exp.Max):
         kept = exp.Case(ifs=[exp.If(this=node.expression.this.copy(), true=inner.this.copy())])
         return limit(writer, type(inner)(this=kept), scope)
-    if isinstance(inner, exp.Sum) and isinstance(inner.this, exp.Order):
+    if isinstance(inner, exp.Sum | exp.Avg) and isinstance(inner.this, exp.Order):
         kept = exp.Case(ifs=[exp.If(this=node.expression.this.copy(), true=inner.this.this.copy())])
         order = exp.Order(this=kept, expressions=[each.copy() for each in inner.this.expressions])
-        return total(writer, exp.Sum(this=order), scope)
+        return (mean if isinstance(inner, exp.Avg) else total)(writer, type(inner)(this=order), scope)
     piece = writer.write(inner, scope)
     return Piece(text=f"{marks.bare(piece.text)} FILTER (WHERE {condition.text})", kind=piece.kind)
 
@@ -75,6 +87,7 @@ def grouping(writer: Expressions, node: Any, scope: Scope) -> Piece:
 WRITERS: Writers = {
     exp.Count: counted,
     exp.Sum: total,
+    exp.Avg: mean,
     exp.Min: limit,
     exp.Max: limit,
     exp.Filter: filtered,
