@@ -193,7 +193,7 @@ def _picture(found: RecordTrial) -> str:
     ]
     return bars(
         rows,
-        title=f"belief in the claim; the line is the promised cap of {at_most(found.cap)}",
+        title=f"belief; the line is the promised cap of {at_most(found.cap)}",
         thick=14,
         width=SHORT,
         cap=found.cap,

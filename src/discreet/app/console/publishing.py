@@ -27,7 +27,6 @@ from discreet.engines.publishing import Target
 
 router = APIRouter(include_in_schema=False)
 KIND, HERE = "anonymize", "/publish/work/"
-ODD = ("csrf", "drawn")
 PARTS = {"certificate": "certificate.json", "report": "report.html"}
 Deciding = Annotated[Page, Depends(decided)]
 
@@ -76,7 +75,7 @@ def _begun(page: Page, fields: Mapping[str, str]) -> str | None:
     """The job that a form begins; a form that publishes and is sent twice begins one."""
     from discreet.app.console.publish_work import work
 
-    do, asked = fields.get("do", "show"), {name: fields[name] for name in fields if name not in ODD}
+    do, asked = fields.get("do", "show"), {name: fields[name] for name in fields if name != "drawn"}
     if do not in ("try", "publish"):
         return None
 

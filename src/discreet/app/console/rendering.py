@@ -106,11 +106,12 @@ class Page:
         return self.shown(template, told, status=STATUS.get(error.code, 400))
 
     async def form(self) -> Mapping[str, str]:
-        """What was sent, if this server's own page has sent it."""
+        """What was sent, if this server's own page has sent it; without the proof of that."""
         fields = dict(parse_qsl((await self.request.body()).decode(errors="replace"), keep_blank_values=True))
+        proof = fields.pop("csrf", "")
         session = None if self.caller is None else self.caller.session
         if session is not None:
-            if not self.door.sessions.proves(session, fields.get("csrf", "")):
+            if not self.door.sessions.proves(session, proof):
                 raise ForbiddenError("This form is not of this session.", hint="Open the page again.")
         elif self.request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise ForbiddenError("This form was sent by another site.", hint="Open the page itself.")
