@@ -17,6 +17,7 @@ import math
 import shlex
 import socket
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -63,6 +64,7 @@ class Server:
     door: Door
     channel: Channel | None = None
     _talking: dict[Key, Conversation] = field(default_factory=dict)
+    _places: Counter[str] = field(default_factory=Counter)
     _connected: set[asyncio.Task[None]] = field(default_factory=set)
     _strangers: dict[asyncio.Task[None], None] = field(default_factory=dict)
     _threads: ThreadPoolExecutor = field(
@@ -113,14 +115,14 @@ class Server:
             user = startup.get("user", "")
             await self._login(line, user)
         self._strangers.pop(task, None)
-        if len(self._talking) >= MOST_CONNECTIONS:
-            raise WireError("53300", "Too many clients.", hint="Try again later.", fatal=True)
+        self._require_place(user)
         session = await asyncio.get_running_loop().run_in_executor(
             self._threads, self._entered, user, startup
         )
         talk = Conversation(session, self._threads, line.send, line.flush, self.door.unforeseen)
         key = self._key()
         self._talking[key] = talk
+        self._places[user] += 1
         try:
             for name, value in {**FIXED, "session_authorization": user}.items():
                 line.send(messages.parameter_status(name, value))
@@ -129,7 +131,15 @@ class Server:
             await _talked(talk, line)
         finally:
             del self._talking[key]
+            self._places[user] -= 1
             await asyncio.shield(talk.settled())
+
+    def _require_place(self, user: str) -> None:
+        """Half of the places are for others than any one user."""
+        if self._places[user] >= MOST_CONNECTIONS // 2:
+            raise WireError("53300", "Too many connections of one user.", hint="Close some.", fatal=True)
+        if len(self._talking) >= MOST_CONNECTIONS:
+            raise WireError("53300", "Too many clients.", hint="Try again later.", fatal=True)
 
     async def _startup(self, line: _Line) -> dict[str, str] | None:
         """What the client says of itself; None for one that came to cancel."""
