@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import duckdb
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from discreet.app.users.throttle import Throttle
+from tests.security.canary import canary
 from tests.wire.bytes_of import SYNC, Bytes, Message, bind, describe, execute, fields, kinds, parse, query
 from tests.wire.served import CANARY, PASSWORD, Served, served, write_data
 
@@ -81,21 +83,26 @@ FORBIDDEN = [
 def test_everything_that_reaches_beyond_a_question_is_refused_before_data_is_read(
     server: Served, tmp_path: Path, extended: bool
 ) -> None:
-    canary, made = tmp_path / "canary.csv", tmp_path / "made.csv"
-    canary.write_text(f"secret\n{CANARY}\n")
-    before = canary.stat()
-    with Bytes(server.port) as line:
+    file, made = tmp_path / "canary.csv", tmp_path / "made.csv"
+    with canary(file, f"secret\n{CANARY}\n") as touched, Bytes(server.port) as line:
         line.login(PASSWORD)
         for template in FORBIDDEN:
-            sql = template.format(canary=canary, made=made)
+            sql = template.format(canary=file, made=made)
             line.send(parse(sql) + bind() + execute() + SYNC if extended else query(sql))
             said = line.until()
             assert "E" in kinds(said), sql
             assert "D" not in kinds(said), sql
             assert CANARY.encode() not in b"".join(content for _, content in said), sql
+        assert not touched()
     assert server.charges() == 0
     assert not made.exists()
-    assert (canary.stat().st_atime_ns, canary.stat().st_mtime_ns) == (before.st_atime_ns, before.st_mtime_ns)
+
+
+def test_the_canary_tells_that_it_was_read(tmp_path: Path) -> None:
+    with canary(tmp_path / "canary.csv", CANARY) as touched:
+        assert not touched()
+        duckdb.sql(f"SELECT * FROM read_csv('{tmp_path / 'canary.csv'}')").fetchall()
+        assert touched()
 
 
 TRAPS = [
