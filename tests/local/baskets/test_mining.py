@@ -103,6 +103,14 @@ def test_a_pair_is_found_by_chance_no_more_often_than_stated_however_few_clients
     assert wrong <= doubt
 
 
+@pytest.mark.parametrize("epsilon", [2, 5, 20, 30])
+def test_a_pair_that_most_clients_hold_is_found_however_little_noise_there_is(epsilon: float) -> None:
+    operator = SelectASize.under(epsilon, items=8, size=2)
+    baskets = packed([[0, 1]] * 3_000 + [[2]] * 2_000, 8)
+    found = operator.estimate(operator.send(baskets, seeded(3)))
+    assert (0, 1) in {each.itemset for each in frequent(found, 0.2, confidence=SURE).found}
+
+
 def test_nothing_is_found_where_nothing_is_frequent(random: Randomness) -> None:
     operator = SelectASize.under(3, items=ITEMS, size=4)
     baskets = packed([[i % ITEMS] for i in range(30_000)], ITEMS)

@@ -167,11 +167,13 @@ def means(counts: Integers, worth: Floats) -> tuple[Floats, Floats]:
 def won(counts: Integers, gains: Floats, noise: float, doubt: float) -> Floats:
     """The logarithm of what bets on a positive mean of the gains won, for each row of counts.
 
-    Stakes are shares of the money, around the best one if reports were noise alone, and down from there.
+    Stakes are shares of the money, from about the best one if reports were noise alone, or the most
+    that no report ruins if that is less, and down from there.
     """
     clients, shown = int(counts[0].sum()), np.bitwise_count(np.arange(gains.size))
     alone = noise**shown * (1 - noise) ** (int(shown[-1]) - shown)
     spread = float(alone @ gains**2 - (alone @ gains) ** 2)
     wanted = math.sqrt(2 * math.log(1 / doubt) / (clients * spread))
-    stakes = np.minimum(wanted * 2.0 ** (0.5 - np.arange(STAKES) / 2), ALMOST_ALL / -float(gains.min()))
+    most = min(wanted * math.sqrt(2), ALMOST_ALL / -float(gains.min()))
+    stakes = most / 2.0 ** (np.arange(STAKES) / 2)
     return np.asarray(logsumexp(counts @ np.log1p(gains[:, None] * stakes), axis=1) - math.log(STAKES))
