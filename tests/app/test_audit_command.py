@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.entries import Entry
-from discreet.accounting.ledger import Ledger
+from discreet.accounting.entries import Entry, Stored
+from discreet.accounting.ledger import LONGEST_WAIT, Ledger
 from discreet.app.audits.question_audit import audit_question
 from discreet.app.audits.session_audit import audit_session
 from discreet.app.policies import load
@@ -211,8 +211,17 @@ def test_a_question_is_audited_under_the_policy_that_is_here(
 class Uncharged(Ledger):
     """A ledger that charges next to nothing, whatever a question costs."""
 
-    def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
-        return super().reserve(analyst, question_key, question_text, PureDP(epsilon=Fraction(1, 10**6)))
+    def begin(
+        self,
+        analyst: str,
+        question_key: str,
+        question_text: str,
+        guarantee: Guarantee,
+        *,
+        patience: float = LONGEST_WAIT,
+    ) -> Entry | Stored:
+        little = PureDP(epsilon=Fraction(1, 10**6))
+        return super().begin(analyst, question_key, question_text, little, patience=patience)
 
 
 def test_a_curator_whose_budget_is_not_charged_is_caught(policy: Path) -> None:

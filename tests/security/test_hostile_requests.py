@@ -109,6 +109,17 @@ def test_a_request_within_a_request_is_not_answered(served: Server, head: bytes)
     assert b'"openapi"' not in said
 
 
+def test_another_version_of_the_protocol_is_refused(served: Server) -> None:
+    port = int(served.url.rsplit(":", 1)[1])
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+        line.sendall(b"GET /api/openapi.json HTTP/9.9\r\nHost: x\r\n\r\n")
+        said = b""
+        while part := line.recv(65_536):
+            said += part
+    assert said.startswith(b"HTTP/1.1 4")
+    assert b'"openapi"' not in said
+
+
 def test_guesses_that_are_made_at_once_are_no_more_than_those_one_by_one() -> None:
     throttle = Throttle(clock=lambda: 0.0)
     together, tried = threading.Barrier(3 * FREE), []

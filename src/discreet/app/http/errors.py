@@ -7,7 +7,7 @@ RequestError
 ├── MissingError     there is no such thing
 ├── MethodError      there is, and it is not asked that way
 ├── TooLongError     more was sent than any request needs
-├── UnclearError     it cannot be told where the request ends
+├── UnclearError     it cannot be told where the request ends, or how to read it
 └── CrowdedError     too much is going on in one analyst's name
     └── ThrottledError   too many logins have failed
 InternalError        what nobody foresaw

@@ -1,5 +1,6 @@
 """Around every request: headers, how long a body may be, counting, and what nobody foresaw.
 
+Version     HTTP/1.0 and 1.1 are spoken; who says another is refused.
 Two ends    A request that says twice where it ends, by a length and by chunks, is refused and the connection
             closed: somebody between may have taken it for two.
 Unforeseen  errors become a constant text and an incident's number; the custodian's log has the rest. Nothing
@@ -18,6 +19,7 @@ from discreet.app.http.replies import refusal, sent
 from discreet.engines.faults import logged
 
 LARGEST = 256 * 1024
+VERSIONS = ("1.0", "1.1")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -58,6 +60,7 @@ class Guard:
             await send(message)
 
         try:
+            _require_version(scope)
             _require_one_end(scope)
             await self._app(scope, _replayed(await _read(receive), receive), sending)
         except (TooLongError, UnclearError) as error:
@@ -74,6 +77,11 @@ class Guard:
         route = getattr(scope.get("route"), "path", "other")
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
         self._metrics.count("discreet_requests_total", route=route, method=method, status=str(status))
+
+
+def _require_version(scope: Scope) -> None:
+    if scope["http_version"] not in VERSIONS:
+        raise UnclearError("The request is of another version of HTTP.", hint="Send HTTP/1.1.")
 
 
 def _require_one_end(scope: Scope) -> None:
