@@ -27,7 +27,7 @@ from discreet.sql import emit
 from discreet.sql.plan import plan
 from tests.engines import hostile
 from tests.engines.allowed import AGGREGATES, CASES, without_a_case
-from tests.engines.servers import PostgresServer, Server
+from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.sql import example
 from tests.sql.test_expressions import read
@@ -205,6 +205,7 @@ PER_PERSON = (
 
 
 @shows("totals for each person, one within the other")
+@spark_by_night
 def test_totals_of_people_are_the_same(server: Server, tmp_path: Path) -> None:
     """A person keeps all rows, as which of them are kept is the engine's own choice."""
     known = {
