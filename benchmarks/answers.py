@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import duckdb
 import numpy as np
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.peers import task
 from discreet.app import sample
 from discreet.app.policies import load, promise_of
+from discreet.core.closing import Closing
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -87,7 +86,7 @@ def _ordered(table: pa.Table, asked: Asked) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tiled:
+class Tiled(Closing):
     """An engine that counts once, and hands over every group as often as answers are wanted."""
 
     engine: Engine
@@ -99,14 +98,6 @@ class Tiled:
 
     def close(self) -> None:
         self.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def ours(asked: Asked, folder: Path) -> Floats:

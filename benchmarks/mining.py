@@ -12,8 +12,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 from benchmarks.peers import environments
 from benchmarks.peers import uci_adult as adult
 from benchmarks.peers.environments import DIFFPRIVLIB_MODELS, INTERPRET, Peer, Progress
+from discreet.core.closing import Closing
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -141,7 +141,7 @@ def _theirs(
     return found, told.problem
 
 
-class _Timed:
+class _Timed(Closing):
     """An engine that knows how often it counted, and the processor time that took."""
 
     def __init__(self, over: Engine) -> None:
@@ -156,14 +156,6 @@ class _Timed:
 
     def close(self) -> None:
         self.over.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _times(folder: str) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.core.closing import Closing
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
@@ -78,7 +78,7 @@ def at_hand(schema: Schema, columns: Mapping[str, Any], *, rows_per_person: int 
     return ArrayCounter(schema=schema, codes=codes, targets=targets, rows_per_person=rows_per_person)
 
 
-class Watched:
+class Watched(Closing):
     """An engine that writes down what it is asked."""
 
     def __init__(self, over: Engine) -> None:
@@ -90,14 +90,6 @@ class Watched:
 
     def close(self) -> None:
         self.over.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def binary(number: int, classes: Sequence[str] = ("no", "yes")) -> Schema:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 
+from discreet.core.closing import Closing
 from discreet.core.engine import Engine
 from discreet.core.values import Exact
 
 
 @dataclass(frozen=True)
-class Remembering:
+class Remembering(Closing):
     """An engine that counts each statement once."""
 
     engine: Engine
@@ -26,11 +25,3 @@ class Remembering:
 
     def close(self) -> None:
         self.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

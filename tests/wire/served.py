@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +21,7 @@ from discreet.app.serve.deadlines import Deadlines
 from discreet.app.serve.doors import Certificate, serve_postgres
 from discreet.app.users import Role, UserBook, UserFile
 from discreet.app.users.throttle import Throttle
+from discreet.core.closing import Closing
 from discreet.core.engine import Engine
 from discreet.core.values import Exact
 from tests.patience import PATIENCE
@@ -138,7 +137,7 @@ def served(
             loop.close()
 
 
-class Slow:
+class Slow(Closing):
     """An engine that waits for something before it counts."""
 
     def __init__(self, engine: Engine, wait: Callable[[], object]) -> None:
@@ -150,14 +149,6 @@ class Slow:
 
     def close(self) -> None:
         self.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def slowed(curators: Curators, analyst: str, wait: Callable[[], object]) -> None:
