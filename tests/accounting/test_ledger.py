@@ -22,10 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant, LossDistribution
+from discreet.accounting.amounts import remaining
 from discreet.accounting.entries import State
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.notation import remaining
 from discreet.accounting.storage import is_database
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError

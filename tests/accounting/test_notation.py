@@ -1,7 +1,6 @@
 """What is written into a ledger is read again as it was, or not at all."""
 
 import json
-import math
 from fractions import Fraction
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import RepeatedDP
-from discreet.accounting.notation import amount, fraction_text, knows, on_grid, read, write
+from discreet.accounting.notation import fraction_text, knows, read, write
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -93,35 +92,3 @@ def test_a_kind_of_ones_own_is_not_written() -> None:
 def test_numbers_longer_than_any_mechanism_needs_are_refused() -> None:
     with pytest.raises(RequestError, match="fractions of at most"):
         fraction_text(Fraction(1, 3**10_000))
-
-
-@given(st.one_of(st.floats(0, 1e6), st.decimals(0, 10, places=18), st.fractions(0, 9, max_denominator=1000)))
-def test_usual_numbers_are_on_the_grid(value: float) -> None:
-    assert on_grid(Fraction(value)) == Fraction(value)
-
-
-@given(st.fractions(0, 9, max_denominator=10**40))
-def test_the_grid_never_charges_less_and_hardly_more(value: Fraction) -> None:
-    assert 0 <= on_grid(value) - value <= Fraction(1, 2**256)
-
-
-def test_sums_stay_short_whatever_is_summed() -> None:
-    total = sum((on_grid(Fraction(1, 10**6 + 2 * k + 1)) for k in range(3_000)), Fraction(0))
-    assert len(fraction_text(total)) < 2_000
-
-
-@given(st.floats(1e-12, 1e6))
-def test_what_is_said_to_be_left_can_be_spent(left: float) -> None:
-    said = float(amount(PureDP(epsilon=left)).removeprefix("epsilon "))
-    assert left * (1 - 1e-5) <= said <= left
-
-
-@given(st.floats(1e-12, 1e6))
-def test_a_cost_is_not_said_to_be_less(cost: float) -> None:
-    said = float(amount(PureDP(epsilon=cost), up=True).removeprefix("epsilon "))
-    assert cost * (1 - 1e-11) <= said <= cost * (1 + 1e-5)
-
-
-def test_an_amount_with_a_tail_is_rho_and_delta() -> None:
-    assert amount(ZeroConcentratedDP(rho=Fraction(2, 3), delta=1e-9)) == "rho 0.666666 and delta 1e-9"
-    assert amount(ZeroConcentratedDP(rho=math.pi, delta=0), up=True) == "rho 3.1416"

@@ -28,19 +28,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_DOWN, ROUND_UP, Context
 from fractions import Fraction
 from functools import lru_cache
 
 import scipy
 
+from discreet.accounting.amounts import Cost, amount, is_nothing
 from discreet.belief import Belief, Promise, belief, smallest_gamma, tail
 from discreet.core.errors import BudgetError, RequestError, require
 from discreet.core.guarantees import ApproximateDP, Guarantee, LaplaceDP, PureDP, ZeroConcentratedDP, restate
 from discreet.core.numbers import Real, is_real, require_count
 from discreet.core.relations import Relation
-
-Cost = PureDP | ZeroConcentratedDP
 
 ONE_ROUNDING = Fraction(1, 2**51)
 LEAK = Fraction(1, 20)
@@ -101,14 +99,20 @@ class Accountant:
 
     @property
     def spent(self) -> Cost:
-        return self._stated(self.epsilon, self.rho, self.delta)
+        return self.stated(self.epsilon, self.rho, self.delta)
 
     @property
     def left(self) -> Cost:
         limit = self.limit
         if isinstance(limit, PureDP):
-            return self._stated(_rest(limit.epsilon, self.epsilon), self.rho, self.delta)
-        return self._stated(self.epsilon, _rest(limit.rho, self.rho), _rest(limit.delta, self.delta))
+            return self.stated(_rest(limit.epsilon, self.epsilon), self.rho, self.delta)
+        return self.stated(self.epsilon, _rest(limit.rho, self.rho), _rest(limit.delta, self.delta))
+
+    def stated(self, epsilon: Fraction, rho: Fraction, delta: Fraction) -> Cost:
+        """An amount, as the guarantee that it is."""
+        if self.pure:
+            return PureDP(epsilon=epsilon, relation=self.promise.secret)
+        return ZeroConcentratedDP(rho=rho, delta=delta, relation=self.promise.secret)
 
     def equal_part(self, questions: int) -> Fraction:
         """The epsilon of each of so many equal questions that use up the limit, but for a rounding."""
@@ -126,9 +130,9 @@ class Accountant:
         require(holds, self, "guarantee", guarantee, "a guarantee")
         if self.pure:
             epsilon = _exact_epsilon(restate(guarantee, self.promise.secret))
-            return self._stated(times * epsilon, Fraction(0), Fraction(0))
+            return self.stated(times * epsilon, Fraction(0), Fraction(0))
         summed = _concentrated(guarantee, self.promise.secret)
-        return self._stated(Fraction(0), times * Fraction(summed.rho), times * Fraction(summed.delta))
+        return self.stated(Fraction(0), times * Fraction(summed.rho), times * Fraction(summed.delta))
 
     def fits(self, guarantee: Guarantee, *, times: int = 1) -> bool:
         """Whether the promise leaves room for it; a guarantee that can never be charged is refused."""
@@ -179,30 +183,19 @@ class Accountant:
         rho, delta = self.rho + Fraction(cost.rho), self.delta + Fraction(cost.delta)
         return replace(self, rho=rho, delta=delta, events=self.events + times)
 
-    def _stated(self, epsilon: Fraction, rho: Fraction, delta: Fraction) -> Cost:
-        """An amount, as the guarantee that it is."""
-        if self.pure:
-            return PureDP(epsilon=epsilon, relation=self.promise.secret)
-        return ZeroConcentratedDP(rho=rho, delta=delta, relation=self.promise.secret)
-
     def _refusal(self, cost: Cost) -> BudgetError:
-        limit, costs = _amount(self.limit, ROUND_DOWN), _amount(cost, ROUND_UP)
+        limit, costs = amount(self.limit), amount(cost, up=True)
         stated = f"spend: this costs {costs} for {self.promise.secret.neighbours} neighbours"
         if is_nothing(self.left):
             return BudgetError(
                 f"{stated}; nothing is left under the promise, of {limit} in all.",
                 hint="Everything that the promise allows is spent.",
             )
-        left = _amount(self.left, ROUND_DOWN)
+        left = amount(self.left)
         return BudgetError(
             f"{stated}; left under the promise is {left}, of {limit} in all.",
             hint=f"Ask for less: whatever costs at most {left} is accepted.",
         )
-
-
-def is_nothing(left: Cost) -> bool:
-    """Whether no answer can be paid from it: a delta alone buys none."""
-    return (left.epsilon if isinstance(left, PureDP) else left.rho) == 0
 
 
 def _rest(most: Real, spent: Fraction) -> Fraction:
@@ -285,15 +278,3 @@ def _concentrated(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedD
         )
     found: ZeroConcentratedDP = stated.concentrated
     return found
-
-
-def _amount(cost: Cost, rounding: str) -> str:
-    """In six digits; what is left is rounded down, so that what is printed can be spent."""
-
-    def digits(value: Real) -> str:
-        plain = Context(prec=6, rounding=rounding).create_decimal_from_float(float(value)).normalize()
-        return f"{plain:f}" if plain >= 1 else f"{plain:g}"
-
-    if isinstance(cost, PureDP):
-        return f"epsilon {digits(cost.epsilon)}"
-    return f"rho {digits(cost.rho)}" + (f" and delta {digits(cost.delta)}" if cost.delta > 0 else "")

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import Accountant, Cost, is_nothing
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost, amount, is_nothing
 from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
-from discreet.accounting.notation import amount, fraction_text, read
+from discreet.accounting.notation import fraction_text, read
 from discreet.accounting.processes import this_process
 from discreet.accounting.shares import require_room, within_share
 from discreet.accounting.storage import Rows, Storage
 from discreet.core.errors import BudgetError, RequestError
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 
 EVERYBODY = ""
 ENTRY = (
@@ -358,10 +358,7 @@ class Book:
         return replace(self.nothing, epsilon=epsilon, rho=rho, delta=delta, events=events)
 
     def _cost(self, epsilon: str, rho: str, delta: str) -> Cost:
-        secret = self.nothing.promise.secret
-        if self.nothing.pure:
-            return PureDP(epsilon=self._number(epsilon), relation=secret)
-        return ZeroConcentratedDP(rho=self._number(rho), delta=self._number(delta), relation=secret)
+        return self.nothing.stated(*(self._number(text) for text in (epsilon, rho, delta)))
 
     def _number(self, text: str) -> Fraction:
         try:

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 
-from discreet.accounting.accountant import Cost
+from discreet.accounting.amounts import Cost
 from discreet.core.guarantees import Guarantee
 
 

@@ -30,18 +30,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.accounting.accountant import LEAK, Accountant, Cost
+from discreet.accounting.accountant import LEAK, Accountant
+from discreet.accounting.amounts import Cost, charged
 from discreet.accounting.book import EVERYBODY, Book
 from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
 from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.notation import knows, on_grid, write
+from discreet.accounting.notation import knows, write
 from discreet.accounting.sentences import standing
 from discreet.accounting.shares import exact_shares, within_share
 from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
 from discreet.belief import Belief, Promise
 from discreet.core.closing import Closing
 from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError, UnderWayError, require
-from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
+from discreet.core.guarantees import Guarantee
 from discreet.core.numbers import Real, require_count
 
 SOLE_ANALYST = "analyst"
@@ -270,7 +271,7 @@ class Ledger(Closing):
         """What a guarantee is written as, and what it is charged for."""
         cost = self._nothing.cost(guarantee)
         # a law of the loss is not written down; what it is charged for holds of the release as well
-        return write(guarantee if knows(guarantee) else cost), _on_grid(cost)
+        return write(guarantee if knows(guarantee) else cost), charged(cost)
 
     def _wait(self, analyst: str, question_key: str, until: float) -> None:
         """Until nobody is answering the question any more."""
@@ -313,12 +314,6 @@ def _storage(address: str) -> Storage:
 
         return LedgerDatabase(address)
     return LedgerFile(address.removeprefix(SQLITE))
-
-
-def _on_grid(cost: Cost) -> Cost:
-    if isinstance(cost, PureDP):
-        return PureDP(epsilon=on_grid(cost.epsilon), relation=cost.relation)
-    return ZeroConcentratedDP(rho=on_grid(cost.rho), delta=on_grid(cost.delta), relation=cost.relation)
 
 
 def _require_text(owner: str, **values: object) -> None:

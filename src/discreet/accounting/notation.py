@@ -4,21 +4,15 @@ Form        {"type": "GaussianDP", "mu": "1/20", "relation": "value"}: the kind,
             an exact fraction; a double is the fraction that it is. What is read equals what was written.
 Kinds       Those of `core.guarantees`, and repeated releases. A kind that is not known (written by a newer
             version) is refused, never guessed.
-Grid        Charges stand on a grid of 1 / GRID. All doubles, decimals of 18 places and fractions of
-            denominators up to 1,000 are on it, so their sums are exact. Anything else is charged at most
-            2**-256 too much, so that sums stay short however many they are of.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import fields
-from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import Cost, is_nothing
 from discreet.accounting.optimal import RepeatedDP
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import (
@@ -51,9 +45,6 @@ KINDS: dict[str, type] = {
 }
 WHOLE = ("shift", "size", "times")
 LONGEST = 8192
-ROUNDING = Fraction(1, 10**12)
-GRID = math.lcm(*range(1, 1001)) * 10**18 * 2**1074
-FINEST = 2**256
 
 
 def write(guarantee: Guarantee) -> str:
@@ -96,52 +87,6 @@ def fraction_text(value: Real) -> str:
             hint="Round it to a number with fewer digits.",
         )
     return str(exact)
-
-
-def on_grid(value: Real) -> Fraction:
-    """The same, if it is on the grid of charges; else rounded up.
-
-    >>> on_grid(Fraction(1, 997)) == Fraction(1, 997), on_grid(Fraction(1, 1009)) > Fraction(1, 1009)
-    (True, True)
-    """
-    exact = Fraction(value)
-    if GRID % exact.denominator == 0:
-        return exact
-    return Fraction(-(-exact.numerator * FINEST // exact.denominator), FINEST)
-
-
-def amount(cost: Cost, *, up: bool = False) -> str:
-    """In six digits; what is left is rounded down, so that what is printed can be spent.
-
-    >>> amount(PureDP(epsilon=Fraction(2, 3))), amount(PureDP(epsilon=Fraction(2, 3)), up=True)
-    ('epsilon 0.666666', 'epsilon 0.666667')
-    """
-    if isinstance(cost, PureDP):
-        return f"epsilon {_digits(cost.epsilon, up)}"
-    return f"rho {_digits(cost.rho, up)}" + (
-        f" and delta {_digits(cost.delta, up)}" if cost.delta > 0 else ""
-    )
-
-
-def remaining(left: Cost) -> str:
-    """What is left, as `amount` has it, or that nothing is.
-
-    >>> remaining(PureDP(epsilon=Fraction(1, 2))), remaining(PureDP(epsilon=0))
-    ('epsilon 0.5', 'nothing')
-    """
-    return "nothing" if is_nothing(left) else amount(left)
-
-
-def _digits(value: Real, up: bool) -> str:
-    exact = Fraction(value)
-    top, bottom = Decimal(exact.numerator), Decimal(exact.denominator)
-    nearest = Context(prec=6).divide(top, bottom)
-    # the double that is read from 0.3 is not above itself, though it is below 3/10
-    fits = exact * (1 - ROUNDING) <= Fraction(nearest) if up else Fraction(float(nearest)) <= exact
-    rounding = ROUND_UP if up else ROUND_DOWN
-    shown = nearest if fits else Context(prec=6, rounding=rounding).divide(top, bottom)
-    plain = shown.normalize()
-    return f"{plain:f}" if plain >= 1 else f"{plain:g}"
 
 
 def _written(guarantee: Guarantee) -> dict[str, Any]:

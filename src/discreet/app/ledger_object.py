@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from discreet.accounting.accountant import Cost
+from discreet.accounting.amounts import Cost
 from discreet.accounting.entries import Account, Entry, OpenRelease
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.notation import write

@@ -10,9 +10,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from discreet.accounting.amounts import amount, remaining
 from discreet.accounting.entries import Account, Entry, State
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.notation import amount, remaining
 from discreet.app.books import looked_into
 from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.ledger_object import accounts_of, as_object, size

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from discreet.accounting.notation import remaining
+from discreet.accounting.amounts import remaining
 from discreet.app.answers import Answer, with_ends
 from discreet.app.proposals import Proposal
 from discreet.app.serve.catalog import Catalog, is_about_schema

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from discreet.accounting.amounts import amount, remaining
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.notation import amount, remaining
 from discreet.app.documents import Grid, Paragraph, Part, Section
 from discreet.belief import Promise, belief
 from discreet.belief.wording import at_most, chance, number, percent
