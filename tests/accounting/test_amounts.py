@@ -51,7 +51,7 @@ def test_an_amount_with_a_tail_is_rho_and_delta() -> None:
 
 @pytest.mark.parametrize("tail", [0, 1e-6])
 def test_accountant_and_ledger_name_the_same_amounts(tail: float) -> None:
-    promise, spent, wanted = Promise(0.01, 0.05, tail=tail), PureDP(epsilon=0.3), PureDP(epsilon=9)
+    promise, spent, wanted = Promise(0.01, 0.05, tail=tail), PureDP(epsilon=0.2), PureDP(epsilon=9)
     with pytest.raises(BudgetError) as alone:
         Accountant(promise).spend(spent).spend(wanted)
     with Ledger(":memory:", promise) as ledger:

@@ -56,10 +56,22 @@ def amount(cost: Cost, *, up: bool = False) -> str:
     >>> amount(PureDP(epsilon=Fraction(2, 3))), amount(PureDP(epsilon=Fraction(2, 3)), up=True)
     ('epsilon 0.666666', 'epsilon 0.666667')
     """
-    if isinstance(cost, PureDP):
-        return f"epsilon {_digits(cost.epsilon, up)}"
-    delta = f" and delta {_digits(cost.delta, up)}" if cost.delta > 0 else ""
-    return f"rho {_digits(cost.rho, up)}{delta}"
+    delta = "" if isinstance(cost, PureDP) or cost.delta == 0 else f" and delta {_digits(cost.delta, up)}"
+    return f"{unit(cost)} {figure(cost, up=up)}{delta}"
+
+
+def unit(cost: Cost) -> str:
+    """What an amount is counted in, beside a delta."""
+    return "epsilon" if isinstance(cost, PureDP) else "rho"
+
+
+def figure(cost: Cost, *, up: bool = False) -> str:
+    """How many units of it an amount is, as `amount` rounds.
+
+    >>> figure(PureDP(epsilon=Fraction(2, 3)), up=True)
+    '0.666667'
+    """
+    return _digits(cost.epsilon if isinstance(cost, PureDP) else cost.rho, up)
 
 
 def remaining(left: Cost) -> str:

@@ -24,26 +24,27 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
 from discreet.accounting.accountant import LEAK, Accountant
 from discreet.accounting.amounts import Cost, charged
-from discreet.accounting.book import EVERYBODY, Book
-from discreet.accounting.entries import Account, Entry, OpenRelease, State, Stored
+from discreet.accounting.book import Book
+from discreet.accounting.entries import Entry, OpenRelease, State, Stored
 from discreet.accounting.ledger_file import LedgerFile
+from discreet.accounting.ledger_reading import LedgerReading
 from discreet.accounting.notation import knows, write
-from discreet.accounting.sentences import standing
-from discreet.accounting.shares import exact_shares, within_share
+from discreet.accounting.shares import exact_shares
 from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
-from discreet.belief import Belief, Promise
+from discreet.accounting.sums import compare_totals
+from discreet.belief import Promise
 from discreet.core.closing import Closing
 from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError, UnderWayError, require
 from discreet.core.guarantees import Guarantee
-from discreet.core.numbers import Real, require_count
+from discreet.core.numbers import Real
 
 SOLE_ANALYST = "analyst"
 T = TypeVar("T")
@@ -52,7 +53,7 @@ LONGEST_WAIT, MOMENT = 900.0, 0.05
 INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Ledger(Closing):
+class Ledger(LedgerReading, Closing):
     """The book of one promise. Without `analysts` the shares stay as they are; at first, all to one analyst.
 
     `address` is a path or what `storage` says; several processes and servers may have one open.
@@ -79,19 +80,15 @@ class Ledger(Closing):
         self.storage = _storage(str(address))
 
         def found(book: Book) -> None:
-            book.found()
-            book.divide(shares or book.shares() or {SOLE_ANALYST: Fraction(1)})
-            book.compare_totals()
+            book.accounts.found()
+            book.accounts.divide(shares or book.accounts.shares() or {SOLE_ANALYST: Fraction(1)})
+            compare_totals(book.accounts)
 
         try:
             self._write(found)
         except BaseException:
             self.storage.close()
             raise
-
-    @property
-    def promise(self) -> Promise:
-        return self._nothing.promise
 
     def close(self) -> None:
         """What was reserved here and is still open becomes an orphan; its charge stays."""
@@ -105,7 +102,7 @@ class Ledger(Closing):
     def divide(self, analysts: Mapping[str, Real]) -> None:
         """Give everybody another share, if that leaves them what they have spent."""
         shares = exact_shares(analysts)
-        self._write(lambda book: book.divide(shares))
+        self._write(lambda book: book.accounts.divide(shares))
 
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; `BudgetError` where the analyst's share has no room."""
@@ -164,15 +161,10 @@ class Ledger(Closing):
         """Let a suspended analyst ask again."""
 
         def cleared(book: Book) -> None:
-            book.account(analyst)
-            book.suspend(analyst, None)
+            book.accounts.account(analyst)
+            book.accounts.suspend(analyst, None)
 
         self._write(cleared)
-
-    def stored(self, analyst: str, question_key: str) -> Stored | None:
-        """What this analyst was answered to this question, if it was; it costs nothing."""
-        with self._reading() as book:
-            return book.stored(analyst, question_key)
 
     def note_release(
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
@@ -181,79 +173,6 @@ class Ledger(Closing):
         _require_text("note_release", name=name, description=description)
         text = _as_json("note_release.certificate", certificate or {})
         return self._write(lambda book: book.release(name, description, text))
-
-    def entries(self, analyst: str | None = None) -> list[Entry]:
-        """All that was charged, or one analyst's part, in order."""
-        with self._reading() as book:
-            return book.entries(analyst)
-
-    def releases(self) -> list[OpenRelease]:
-        """What was published without differential privacy."""
-        with self._reading() as book:
-            return book.releases()
-
-    def accounts(self) -> list[Account]:
-        """Everybody who has a share, or had one."""
-        with self._reading() as book:
-            return [book.account(name) for name in book.shares()]
-
-    def account(self, analyst: str) -> Account:
-        """One analyst's share, and what was spent and is left of it."""
-        with self._reading() as book:
-            return book.account(analyst)
-
-    def accountant(self, analyst: str | None = None) -> Accountant:
-        """What was spent in all, or by one analyst, as a value to reckon with."""
-        with self._reading() as book:
-            return book.spent(EVERYBODY if analyst is None else analyst)
-
-    def spent(self, analyst: str | None = None) -> Cost:
-        return self.accountant(analyst).spent
-
-    def left(self, analyst: str | None = None) -> Cost:
-        """What the promise leaves, or one analyst's share of it."""
-        with self._reading() as book:
-            return book.spent(EVERYBODY).left if analyst is None else book.account(analyst).left
-
-    def fits(self, analyst: str, guarantee: Guarantee) -> bool:
-        """Whether `reserve` would take it from this analyst now."""
-        with self._reading() as book:
-            own, share = book.spent(analyst), book.account(analyst).share
-        return within_share(own, share).fits(guarantee)
-
-    def belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
-        """What an attacker who sees every answer, or one analyst's, may now believe.
-
-        See `releases` for what it leaves out.
-        """
-        return self.accountant(analyst).belief(prior)
-
-    def staircase(
-        self, prior: Real | None = None, *, most: int = 500, analyst: str | None = None
-    ) -> list[tuple[int, Belief]]:
-        """What could be believed after so many entries, or so many of an analyst's, at `most` moments."""
-        require_count("staircase", "most", most)
-        with self._reading() as book:
-            moments = book.moments(most, analyst)
-        return [(moment.events, moment.belief(prior)) for moment in moments]
-
-    def sentence(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
-        """What the ledger comes to, in words; or one analyst's part of it, which tells nothing of others."""
-        with self._reading() as book:
-            spent, releases = book.spent(EVERYBODY if analyst is None else analyst), book.releases()
-        return standing(self.promise, spent.belief(prior), releases, analyst=analyst)
-
-    def verify(self) -> None:
-        """Compare all sums with the entries they are of; a ledger that contradicts itself is refused."""
-        with self._reading() as book:
-            self.storage.verify(book.rows)
-            book.compare_totals()
-            book.compare_entries()
-
-    @contextmanager
-    def _reading(self) -> Iterator[Book]:
-        with self.storage.reading() as rows:
-            yield self._book(rows)
 
     def _write(self, work: Callable[[Book], T], *, after_data: bool = False) -> T:
         left = sorted(self._abandoned)
@@ -285,9 +204,6 @@ class Ledger(Closing):
                     hint="Ask again when that is done: its answer is free then.",
                 )
             time.sleep(MOMENT)
-
-    def _book(self, rows: Rows) -> Book:
-        return Book(rows, self.storage, self._nothing)
 
     def _finish(self, entry: Entry, verb: str, end: Callable[[Book], Entry]) -> Entry:
         """Only what is still reserved can come to an end, and only once."""

@@ -16,10 +16,7 @@ At once     a question that is asked again before its first answer is there, in 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -31,27 +28,26 @@ from discreet.app import engines, fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
 from discreet.app.books import asking, opened
 from discreet.app.policies import load, policy_version, promise_of
-from discreet.app.proposals import Proposal, expected
+from discreet.app.pricing import Pricing, smaller
+from discreet.app.proposals import Proposal
 from discreet.app.publishing.frames import standing_for
 from discreet.belief import Promise
 from discreet.core.closing import Closing
 from discreet.core.engine import Engine, Foreseeing
-from discreet.core.errors import BudgetError, EngineFault, RequestError
-from discreet.core.guarantees import Guarantee, PureDP
-from discreet.core.numbers import Real, require_probability
+from discreet.core.errors import BudgetError, EngineFault
+from discreet.core.guarantees import Guarantee
+from discreet.core.numbers import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import run_released
 from discreet.engines.faults import guarded
-from discreet.sql.accuracy import least_epsilon, off, traced
+from discreet.sql.accuracy import off, traced
 from discreet.sql.answer import Release, answer
 from discreet.sql.expressions import Scalar
 from discreet.sql.parameters import filled
 from discreet.sql.parse import read
-from discreet.sql.plan import CONFIDENCE, Plan, plan
+from discreet.sql.plan import CONFIDENCE, Plan
 
-KEPT_PLANS = 64
-"""Plans follow from text and policy, so that the last ones are kept: a repeated question is planned once."""
 T = TypeVar("T")
 
 
@@ -75,7 +71,7 @@ class Curator(Closing):
         self._engine, self._random = engine, random or Randomness()
         self._version = policy_version(policy)
         self._faults = fault_log.keep_faults(policy.ledger)
-        self._planned = lru_cache(KEPT_PLANS, typed=True)(self._plan)
+        self._pricing = Pricing(policy, self.promise)
 
     @classmethod
     def open(
@@ -138,14 +134,16 @@ class Curator(Closing):
         part of epsilon. `values` are those of the question's parameters $1, $2 ….
         """
         spent = self.ledger.accountant(self.alone)
-        leak, weights = getattr(spent.limit, "delta", 0), tuple((split or {}).items())
-        # True and 1 are the same key, and are not the same constant
-        typed = tuple((type(value), value) for value in values)
-
-        def priced(epsilon: Real) -> Plan:
-            return self._planned(sql, epsilon, leak, confidence, weights, least_rows, raw, typed)
-
-        made = priced(self._epsilon(priced, epsilon, share, within))
+        priced = self._pricing.of(
+            sql,
+            leak=getattr(spent.limit, "delta", 0),
+            confidence=confidence,
+            split=split,
+            least_rows=least_rows,
+            raw=raw,
+            values=values,
+        )
+        made = priced(self._pricing.epsilon(priced, epsilon=epsilon, share=share, within=within))
         self._require_written(made)
         meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
         key = hashlib.sha256(meaning.encode()).hexdigest()
@@ -206,8 +204,8 @@ class Curator(Closing):
                 {"confidence": proposal.plan.confidence},
             )
         except BudgetError as refusal:
-            message = refusal.message.replace("reserve:", "ask:", 1)
-            raise BudgetError(message, hint=self._smaller(proposal) or refusal.hint) from None
+            message, left = refusal.message.replace("reserve:", "ask:", 1), self.ledger.left(self.analyst)
+            raise BudgetError(message, hint=smaller(proposal, left) or refusal.hint) from None
         if isinstance(found, Stored):
             table, intervals = unpacked(found.answer)
             return self._answer(proposal, table, intervals, found.entry.number, repeated=True)
@@ -293,30 +291,6 @@ class Curator(Closing):
             },
         )
 
-    def _plan(
-        self,
-        sql: str,
-        epsilon: Real,
-        leak: Real,
-        confidence: float,
-        split: tuple[tuple[str, Real], ...],
-        least_rows: int | None,
-        raw: bool,
-        values: tuple[tuple[type, Scalar | float], ...],
-    ) -> Plan:
-        return plan(
-            sql,
-            self.policy,
-            self.promise,
-            epsilon=epsilon,
-            leak=leak,
-            confidence=confidence,
-            split=dict(split),
-            least_rows=least_rows,
-            raw=raw,
-            values=[value for _, value in values],
-        )
-
     def _require_written(self, made: Plan) -> None:
         """Refuse what the engine cannot compute, while nothing is charged."""
         if isinstance(self._engine, Foreseeing):
@@ -327,48 +301,6 @@ class Curator(Closing):
     def alone(self) -> str | None:
         """Whose answers belief is stated of: this analyst's where there are others, else all."""
         return self.analyst if len(self.policy.analysts) > 1 else None
-
-    def _epsilon(
-        self,
-        priced: Callable[[Real], Plan],
-        epsilon: Real | None,
-        share: Real | None,
-        within: Real | str | None,
-    ) -> Real:
-        given = [
-            name
-            for name, value in (("epsilon", epsilon), ("share", share), ("within", within))
-            if value is not None
-        ]
-        if len(given) > 1:
-            raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give one of them.")
-        if within is not None:
-            return least_epsilon(within, priced)
-        if share is not None:
-            require_probability("ask", "share", share)
-            return Fraction(self.promise.epsilon) * Fraction(share)
-        if epsilon is not None:
-            return epsilon
-        if self.policy.epsilon is not None:
-            return self.policy.epsilon
-        raise RequestError(
-            "ask: nothing says how much the question may cost.",
-            hint="Give --epsilon 0.1, --share 5% or --within, or set epsilon in the policy.",
-        )
-
-    def _smaller(self, proposal: Proposal) -> str:
-        """What would still fit, where the promise counts in epsilon."""
-        left = self.ledger.left(self.analyst)
-        if not isinstance(left, PureDP) or left.epsilon <= 0:
-            return ""
-        fits = Fraction(math.floor(Fraction(left.epsilon) * 10**4), 10**4)
-        if Fraction(float(fits)) > left.epsilon:  # what is read from 0.1 is above 1/10
-            fits -= Fraction(1, 10**4)
-        if fits <= 0:
-            return ""
-        smaller = expected(proposal.priced(fits))
-        errors = ", ".join(f"±{each.error95:g}" for each in smaller if each.error95)
-        return f"What would still fit: --epsilon {float(fits)}" + (f" → {errors}." if errors else ".")
 
     def close(self) -> None:
         fault_log.stop(self._faults)

@@ -16,7 +16,6 @@ scikit-learn itself is needed only where its own tools ask an estimator for its 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -24,134 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief import Promise
-from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.errors import InvalidParameterError
 from discreet.core.numbers import Real
-from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute
-from discreet.mining.budget import require_kept
-from discreet.mining.counting import ArrayCounter
-from discreet.mining.declared import Bounds, Categories, goal_of, not_fitted, read, schema_of, targets_of
-from discreet.mining.learning import KINDS, Model, allowed_of, learn, recipe_of
+from discreet.mining.conventions import Estimator
+from discreet.mining.declared import Bounds, Categories, goal_of, targets_of
 from discreet.mining.schema import Schema
 
 
-class _Estimator:
-    """What all estimators share."""
-
-    _kind = ""
-    _estimator_type = "classifier"
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, as they were given."""
-        del deep
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters; fit again for them to count."""
-        for name, value in params.items():
-            if name not in self._names():
-                raise InvalidParameterError(
-                    f"{type(self).__name__} has no parameter {name}.",
-                    hint=f"It has {', '.join(self._names())}.",
-                )
-            setattr(self, name, value)
-        return self
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        given = {k: v for k, v in self.get_params().items() if v is not defaults[k].default}
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})"
-
-    def __sklearn_tags__(self) -> Any:
-        try:
-            from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
-        except ImportError:
-            raise RequestError(
-                "scikit-learn asks for tags, and it is not installed.", hint="pip install 'discreet[mining]'."
-            ) from None
-        classifies = self._estimator_type == "classifier"
-        return Tags(
-            estimator_type=self._estimator_type,
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(poor_score=True) if classifies else None,
-            regressor_tags=None if classifies else RegressorTags(poor_score=True),
-            input_tags=InputTags(allow_nan=True, string=True, categorical=True),
-            non_deterministic=True,
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def _columns(self, rows: Any, *, fitting: bool) -> list[Any]:
-        """The columns of a table, an array or lists of rows; names are kept to check later ones against.
-
-        No ledger stands behind an estimator, so what it may spend is judged before rows are looked at.
-        """
-        if fitting:
-            given = self.get_params()
-            epsilon, delta, promise = given["epsilon"], given.get("delta", 0), given["promise"]
-            spent = allowed_of(self._kind, epsilon=epsilon, delta=delta, promise=promise)
-            require_kept(self, spent, promise)
-        columns, names = read(rows)
-        if fitting:
-            self.n_features_in_ = len(columns)
-            self.__dict__.pop("feature_names_in_", None)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
-            return columns
-        if not hasattr(self, "model_"):
-            raise not_fitted(type(self).__name__)
-        if len(columns) != self.n_features_in_:
-            raise InvalidParameterError(
-                f"X has {len(columns)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        known = getattr(self, "feature_names_in_", None)
-        if names is not None and known is not None and list(known) != names:
-            raise InvalidParameterError(
-                "The feature names should match those that were passed during fit.",
-                hint="Give the columns in the same order.",
-            )
-        return columns
-
-    def _learn(self, columns: list[Any], targets: NDArray[Any], goal: Attribute) -> None:
-        given = self.get_params()
-        schema = given["schema"] or schema_of(
-            type(self).__name__,
-            len(columns),
-            getattr(self, "feature_names_in_", None),
-            given["bounds"],
-            given["categories"] or {},
-            given.get("bins") or KINDS[self._kind],
-            goal,
-        )
-        recipe = recipe_of(
-            self._kind,
-            schema,
-            epsilon=given["epsilon"],
-            delta=given.get("delta", 0),
-            promise=given["promise"],
-            rows=given.get("rows"),
-            depth=given.get("depth"),
-            criterion_name=given.get("criterion", "gini"),
-            selection=given.get("selection", "permute-and-flip"),
-        )
-        codes = goal.codes(targets).astype(np.int64)
-        counter = ArrayCounter(schema=schema, codes=schema.codes(columns), targets=codes)
-        self.model_: Model = learn(recipe, counter, Randomness())
-        self.guarantee_ = recipe.guarantee
-
-    def _values(self, rows: Any) -> Floats:
-        columns = self._columns(rows, fitting=False)
-        return self.model_.values(self.model_.schema.codes(columns))
-
-
-class _Classifier(_Estimator):
+class _Classifier(Estimator):
     """What classifiers share."""
 
     classes: Sequence[object] | None
@@ -266,7 +147,7 @@ class PrivateNaiveBayes(_Classifier):
         self.bins = bins
 
 
-class PrivateTreeRegressor(_Estimator):
+class PrivateTreeRegressor(Estimator):
     """One regression tree, epsilon-DP; `target` are the bounds of what it predicts."""
 
     _kind = "regression"

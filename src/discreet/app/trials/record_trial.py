@@ -26,8 +26,9 @@ from discreet.app.policies import promise_of
 from discreet.app.publishers import publisher
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.trials.bounds import of_promise
+from discreet.app.trials.claimed import literal, often
 from discreet.app.trials.curator_attacks import ON_ANSWERS, Asking
-from discreet.app.trials.victims import KNOWABLE, Target, is_one_row, literal, often, table_to_attack
+from discreet.app.trials.victims import KNOWABLE, Target, is_one_row, table_to_attack
 from discreet.attacks import InformedAdversary
 from discreet.attacks.asking import Victim
 from discreet.attacks.known import Known, Register, from_register

@@ -1,0 +1,170 @@
+"""The accounts of a ledger: the promise, and each analyst's share and sums, inside one transaction.
+
+An account holds the sums of one analyst's charges; the account without a name holds those of everybody. Both
+are written together with the entry that they grow by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost, amount, is_nothing
+from discreet.accounting.entries import Account
+from discreet.accounting.notation import fraction_text
+from discreet.accounting.shares import require_room, within_share
+from discreet.accounting.storage import Rows, Storage
+from discreet.core.errors import BudgetError, RequestError
+
+EVERYBODY = ""
+SUMS = ("epsilon", "rho", "delta")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounts:
+    """What one transaction sees of them; `nothing` is the accountant before the first entry."""
+
+    rows: Rows
+    storage: Storage
+    nothing: Accountant
+
+    def found(self) -> None:
+        """Write the promise into a new ledger; refuse one that was made for another."""
+        promise = self.nothing.promise
+        terms = {
+            "prior": promise.prior,
+            "posterior": promise.posterior,
+            "secret": promise.secret.value,
+            "group": promise.group,
+            "tail": promise.tail,
+            "leak": fraction_text(self.nothing.leak),
+        }
+        row = self.rows.execute("SELECT prior, posterior, secret, people, tail, leak FROM terms").fetchone()
+        if row is None:
+            names = ", ".join(f":{name}" for name in terms)
+            self.rows.execute(f"INSERT INTO terms VALUES (1, {names})", terms)
+            self.rows.execute(
+                "INSERT INTO account VALUES (:everybody, '1', '0', '0', '0', 0, NULL)",
+                {"everybody": EVERYBODY},
+            )
+            return
+        kept = dict(zip(terms, row, strict=True))
+        changed = [name for name in terms if terms[name] != kept[name]]
+        if changed:
+            was, wanted = (", ".join(f"{name} {each[name]}" for name in changed) for each in (kept, terms))
+            raise RequestError(
+                f"The ledger {self.storage.place} was made for another promise: it has {was}, not {wanted}.",
+                hint="Answers stay bound to the promise they were given under: put it back, or name a new "
+                "file under ledger, whose promise then says nothing about what this one has released.",
+            )
+
+    def divide(self, shares: Mapping[str, Fraction]) -> None:
+        """Take over new shares, if they leave everybody what was spent."""
+        kept = self.shares()
+        wanted = dict.fromkeys(kept, Fraction(0)) | dict(shares)
+        if wanted == kept:
+            return
+        require_room(self.nothing, wanted, {name: self.spent(name) for name in kept})
+        for name, share in wanted.items():
+            self.rows.execute(
+                "INSERT INTO account VALUES (:name, :share, '0', '0', '0', 0, NULL)"
+                " ON CONFLICT (analyst) DO UPDATE SET share = excluded.share",
+                {"name": name, "share": str(share)},
+            )
+
+    def shares(self) -> dict[str, Fraction]:
+        """Of everybody who ever had one; 0 where it was taken away."""
+        query = "SELECT analyst, share FROM account WHERE analyst <> :everybody ORDER BY analyst"
+        found = self.rows.execute(query, {"everybody": EVERYBODY})
+        return {name: self.number(share) for name, share in found}
+
+    def spent(self, owner: str) -> Accountant:
+        """The sums of one account."""
+        return self._standing(owner)[0]
+
+    def account(self, analyst: str) -> Account:
+        spent, share, incident = self._standing(analyst)
+        return Account(
+            analyst=analyst,
+            share=share,
+            spent=spent.spent,
+            left=within_share(spent, share).left,
+            entries=spent.events,
+            incident=incident,
+        )
+
+    def require_room(self, analyst: str, charge: Cost) -> tuple[Accountant, Accountant]:
+        """What the analyst and everybody have spent, if there is room in the share and in the whole."""
+        own, share, incident = self._standing(analyst)
+        if incident is not None:
+            raise RequestError(
+                f"reserve: {analyst} is suspended since incident {incident}.",
+                hint="The custodian looks into it, and then clears it.",
+            )
+        everything = self.spent(EVERYBODY)
+        if not within_share(own, share).fits(charge) or not everything.fits(charge):
+            raise self._refusal(analyst, own, share, charge)
+        return own, everything
+
+    def charge(self, owner: str, accountant: Accountant) -> None:
+        """Write what an account amounts to now."""
+        sums = {name: fraction_text(getattr(accountant, name)) for name in SUMS}
+        self.rows.execute(
+            "UPDATE account SET epsilon = :epsilon, rho = :rho, delta = :delta, events = :events"
+            " WHERE analyst = :owner",
+            {**sums, "events": accountant.events, "owner": owner},
+        )
+
+    def suspend(self, analyst: str, incident: str | None) -> None:
+        """Until there is no incident any more."""
+        self.rows.execute(
+            "UPDATE account SET incident = :incident WHERE analyst = :analyst",
+            {"incident": incident, "analyst": analyst},
+        )
+
+    def summed(self, epsilon: Fraction, rho: Fraction, delta: Fraction, events: int) -> Accountant:
+        """What such sums are, as an accountant."""
+        return replace(self.nothing, epsilon=epsilon, rho=rho, delta=delta, events=events)
+
+    def cost(self, epsilon: str, rho: str, delta: str) -> Cost:
+        """A charge, as it was written."""
+        return self.nothing.stated(*(self.number(text) for text in (epsilon, rho, delta)))
+
+    def number(self, text: str) -> Fraction:
+        """An exact number, as it was written."""
+        try:
+            return Fraction(text)
+        except (ValueError, TypeError, ZeroDivisionError):
+            raise self.storage.damaged("a number in it is none") from None
+
+    def _standing(self, owner: str) -> tuple[Accountant, Fraction, str | None]:
+        """The sums of an account, its share, and the incident that suspends it."""
+        query = "SELECT epsilon, rho, delta, events, share, incident FROM account WHERE analyst = :owner"
+        row = self.rows.execute(query, {"owner": owner}).fetchone()
+        if row is None and owner != EVERYBODY:
+            raise RequestError(
+                f"The ledger knows no analyst {owner}.",
+                hint="Give them a share under analysts in the policy.",
+            )
+        if row is None:
+            raise self.storage.damaged("the sum of everything is missing")
+        epsilon, rho, delta, share = (self.number(text) for text in (*row[:3], row[4]))
+        return self.summed(epsilon, rho, delta, row[3]), share, row[5]
+
+    def _refusal(self, analyst: str, own: Accountant, share: Fraction, charge: Cost) -> BudgetError:
+        """What is left of the analyst's own share, and nothing about the others."""
+        left, whole = (within_share(each, share).left for each in (own, self.nothing))
+        neighbours = self.nothing.promise.secret.neighbours
+        stated = f"reserve: this costs {amount(charge, up=True)} for {neighbours} neighbours"
+        if is_nothing(left):
+            more = "a larger share is the custodian's to grant" if share < 1 else "the whole promise is spent"
+            return BudgetError(
+                f"{stated}; nothing is left to {analyst}, of a share of {amount(whole)}.",
+                hint=f"What was answered already stays free; {more}.",
+            )
+        return BudgetError(
+            f"{stated}; left to {analyst} is {amount(left)}, of a share of {amount(whole)}.",
+            hint=f"Ask for less: whatever costs at most {amount(left)} is accepted.",
+        )

@@ -1,0 +1,59 @@
+"""What the entries of a ledger add up to: at every moment, and compared with the accounts that say so."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.accounts import EVERYBODY, Accounts
+
+Sums = tuple[Fraction, Fraction, Fraction, int]
+NONE: Sums = (Fraction(0), Fraction(0), Fraction(0), 0)
+
+
+def moments(accounts: Accounts, most: int, analyst: str | None = None) -> list[Accountant]:
+    """What was spent after each entry; of a long ledger, at `most` of these moments and at the end."""
+    whose = "" if analyst is None else " WHERE analyst = :analyst"
+    rows = accounts.rows.execute(
+        f"SELECT epsilon, rho, delta FROM entry{whose} ORDER BY id", {"analyst": analyst}
+    ).fetchall()
+    every, sums, found = -(-len(rows) // most) or 1, NONE, [accounts.nothing]
+    for texts in rows:
+        epsilon, rho, delta = (accounts.number(text) for text in texts)
+        sums = _plus(sums, (epsilon, rho, delta, 1))
+        if sums[3] % every == 0 or sums[3] == len(rows):
+            found.append(accounts.summed(*sums))
+    return found
+
+
+def compare_totals(accounts: Accounts) -> None:
+    """Refuse a ledger that has lost entries, or whose accounts do not add up; as fast for a long one."""
+    last = accounts.rows.execute("SELECT coalesce(max(id), 0) FROM entry").fetchone()[0]
+    everything = accounts.spent(EVERYBODY)
+    if everything.events != last:
+        raise accounts.storage.damaged("entries are missing")
+    total = NONE
+    for name in accounts.shares():
+        total = _plus(total, _sums(accounts.spent(name)))
+    if total != _sums(everything):
+        raise accounts.storage.damaged("the analysts' sums are not the sum of everything")
+
+
+def compare_entries(accounts: Accounts) -> None:
+    """Refuse a ledger whose sums are not those of its entries."""
+    found = dict.fromkeys(accounts.shares(), NONE)
+    query = "SELECT analyst, count(*), epsilon, rho, delta FROM entry GROUP BY 1, 3, 4, 5"
+    for analyst, times, *texts in accounts.rows.execute(query):
+        epsilon, rho, delta = (times * accounts.number(text) for text in texts)
+        found[analyst] = _plus(found.get(analyst, NONE), (epsilon, rho, delta, times))
+    for analyst, sums in found.items():
+        if _sums(accounts.spent(analyst)) != sums:
+            raise accounts.storage.damaged(f"what {analyst} has spent is not the sum of the entries")
+
+
+def _sums(accountant: Accountant) -> Sums:
+    return accountant.epsilon, accountant.rho, accountant.delta, accountant.events
+
+
+def _plus(one: Sums, two: Sums) -> Sums:
+    return one[0] + two[0], one[1] + two[1], one[2] + two[2], one[3] + two[3]

@@ -1,0 +1,140 @@
+"""What attacks on answers are about: a claim, as a condition on a row that about half of the people meet.
+
+Said by the custodian, or found in the real table, for scoring. Numbers are clamped as the curator's own store
+has them, so that a condition means the same to both.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+
+from discreet.core.engine import Publisher
+from discreet.core.errors import DataError, RequestError
+from discreet.core.policy import Column, Kind, Role, Table
+
+CONNECTED = (exp.Where, exp.And, exp.Or, exp.Not, exp.Paren)
+ROWS, VALUE = "_discreet_rows", "_discreet_value"
+
+
+def condition_of(claim: str, name: str, table: Table) -> exp.Expr:
+    """A claim as a condition on the table's columns; a boolean column by itself claims that it is true."""
+    try:
+        where = sqlglot.parse_one(f"SELECT 1 WHERE {claim}", dialect="duckdb").args.get("where")
+    except (sqlglot.ParseError, sqlglot.TokenError):
+        where = None
+    if where is None:
+        raise _no_condition(claim)
+    for column in columns_of(where):
+        if column not in table.columns:
+            raise RequestError(
+                f"--claim names {column}, which {name} does not have.",
+                hint=f"It has {', '.join(table.columns)}.",
+            )
+
+    def judged(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node.parent, CONNECTED):
+            return node
+        if isinstance(node, exp.Column) and table.columns[node.name].type is Kind.BOOLEAN:
+            return node.copy().eq(exp.true())
+        if not isinstance(node, (exp.Predicate, *CONNECTED)):
+            raise _no_condition(claim)
+        return node
+
+    return where.transform(judged).this  # type: ignore[no-any-return]
+
+
+def columns_of(condition: exp.Expr) -> set[str]:
+    """The columns that a condition is about."""
+    return {column.name for column in condition.find_all(exp.Column)}
+
+
+def over_source(condition: exp.Expr, table: Table) -> exp.Expr:
+    """The claim over the source's own columns, which may all be text."""
+
+    def stored(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.name in table.columns:
+            column = table.columns[node.name]
+            if column.type is Kind.DECIMAL:
+                return exp.TryCast(this=exp.column(node.name, quoted=True), to=exp.DataType.build("double"))
+            return as_stored(node.name, column)
+        return node
+
+    return condition.copy().transform(stored)
+
+
+def as_stored(name: str, column: Column) -> exp.Expr:
+    """A column as the curator's store has it: numbers within their bounds, others as text."""
+    raw = exp.column(name, quoted=True)
+    if column.type is not Kind.INTEGER:
+        return exp.cast(raw, "text")
+    whole = exp.TryCast(this=raw, to=exp.DataType.build("bigint"))
+    if column.grid is None:
+        return whole
+    low, high = (exp.Literal.number(end) for end in column.grid)
+    return exp.func("least", exp.func("greatest", whole, low), high)
+
+
+def literal(value: object, column: Column) -> exp.Expr:
+    """A value as SQL compares it with a column."""
+    return (
+        exp.Literal.number(int(str(value))) if column.type is Kind.INTEGER else exp.Literal.string(str(value))
+    )
+
+
+def often(engine: Publisher, name: str, table: Table, claim: str) -> int:
+    """How many rows meet a claim."""
+    rows = exp.select(exp.Count(this=exp.Star()).as_(ROWS)).from_(exp.to_identifier(name, quoted=True))
+    met = rows.where(over_source(condition_of(claim, name, table), table))
+    return int(engine.count(met.sql(dialect="duckdb")).secret[ROWS][0].as_py())
+
+
+def likely_claim(engine: Publisher, name: str, table: Table) -> str:
+    """What about half of the people may be: a value of a sensitive column, or of another that is declared."""
+    sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
+    others = [
+        each
+        for each, column in table.columns.items()
+        if column.values and column.role not in (Role.QUASI, Role.IDENTIFIER)
+    ]
+    if not sensitive and not others:
+        raise RequestError(
+            f"attack: nothing says what is secret in {name}.",
+            hint="Say what is claimed: --claim \"disease = 'flu'\".",
+        )
+    claims = [_claim(engine, name, each, table.columns[each]) for each in sensitive or others[:1]]
+    return min(claims)[1]
+
+
+def _claim(engine: Publisher, name: str, column: str, declared: Column) -> tuple[float, str]:
+    """How far from one half the share of the claim is, and the claim."""
+    if declared.grid is not None:
+        return 0.0, f"{exp.column(column, quoted=True).sql(dialect='duckdb')} >= {middle(declared)}"
+    value = exp.cast(exp.column(column, quoted=True), "text")
+    counted = (
+        exp.select(value.as_(VALUE), exp.Count(this=exp.Star()).as_(ROWS))
+        .from_(exp.to_identifier(name, quoted=True))
+        .where(value.copy().is_(exp.null()).not_())
+        .group_by(exp.Literal.number(1))
+    )
+    found = engine.count(counted.sql(dialect="duckdb")).secret.to_pylist()
+    known = [row for row in found if declared.values is None or row[VALUE] in declared.values]
+    if not known:
+        raise DataError(f"attack: {name} has no value of {column}.", hint="Say what is claimed with --claim.")
+    rows = sum(row[ROWS] for row in known)
+    off, said = min((abs(row[ROWS] / rows - 0.5), row[VALUE]) for row in known)
+    return off, exp.column(column, quoted=True).eq(exp.Literal.string(said)).sql(dialect="duckdb")
+
+
+def middle(column: Column) -> str:
+    """The middle between declared bounds, as SQL writes it."""
+    low, high = column.grid or (0, 0)
+    return str(
+        float((low + high + 1) // 2 * column.step) if column.type is Kind.DECIMAL else (low + high + 1) // 2
+    )
+
+
+def _no_condition(claim: str) -> RequestError:
+    return RequestError(
+        f"--claim is a condition on a row; {claim} is none.", hint="Write --claim \"disease = 'flu'\"."
+    )

@@ -1,0 +1,73 @@
+"""What every guarantee says; and any of them for several people at once, or for other neighbours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from discreet.core.errors import RequestError
+from discreet.core.relations import Relation, keep_relation
+
+
+class Guarantee(Protocol):
+    """A bound on the privacy loss of a release."""
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours it was proven for."""
+
+    @property
+    def cap(self) -> float:
+        """The largest loss any output can have."""
+
+    def profile(self, epsilon: float) -> float:
+        """The least delta for which the release is known to be (epsilon, delta)-DP."""
+
+    def for_group(self, size: int) -> Guarantee:
+        """The guarantee when `size` people change together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupOf:
+    """Any guarantee, for `size` people at once: (e, d) becomes (g e, d (exp(g e) - 1) / (exp(e) - 1))."""
+
+    member: Guarantee
+    size: int
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        keep_relation(self)
+
+    @property
+    def cap(self) -> float:
+        return self.member.cap * self.size
+
+    def profile(self, epsilon: float) -> float:
+        if epsilon <= 0:
+            return 1.0
+        share = epsilon / self.size
+        # expm1(e) / expm1(e / g), which is at most g exp(e - e / g), without its overflow
+        growth = math.exp(min(700.0, epsilon - share)) * math.expm1(-epsilon) / math.expm1(-share)
+        return min(1.0, self.member.profile(share) * growth)
+
+    def for_group(self, size: int) -> GroupOf:
+        return replace(self, size=self.size * size)
+
+
+def restate(guarantee: Guarantee, relation: Relation | str) -> Guarantee:
+    """The same release, for other neighbours: a replacement is a removal and an addition.
+
+    >>> from discreet.core.guarantees import PureDP
+    >>> restate(PureDP(epsilon=1, relation=Relation.PRESENCE), Relation.VALUE)
+    PureDP(epsilon=2, relation=<Relation.VALUE: 'value'>)
+    """
+    wanted = Relation.parse("restate", "relation", relation)
+    if guarantee.relation is wanted:
+        return guarantee
+    if wanted is Relation.PRESENCE:
+        raise RequestError(
+            "A guarantee for replaced values says nothing about presence.",
+            hint="Use a mechanism that is proven for added and removed people.",
+        )
+    return replace(guarantee.for_group(2), relation=wanted)  # type: ignore[type-var]
