@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from discreet.app.http.entering import PROOF
+from discreet.app.ledger_object import size
 from discreet.app.users import Role
 from tests.http.served import Server, both_doors
 from tests.wire.served import PASSWORD, write_data
@@ -141,6 +143,17 @@ def test_an_analyst_sees_a_staircase_of_the_own_answers_alone(server: Server) ->
     assert staircase() == before != ""
     server.curators.of("alice").ask(GROUPED, epsilon=0.1)
     assert staircase() != before
+
+
+def test_the_ledger_says_once_what_may_be_believed_and_no_more_is_left_than_is(server: Server) -> None:
+    server.curators.of("bob").ask("SELECT COUNT(*) FROM people", epsilon=0.0123457)
+    with server.client("bob") as client:
+        page = client.get("/ledger").text
+    spent, left = map(float, re.findall(r'<td class="number">([0-9.]+)</td>', page)[:2])
+    account = server.curators.ledger.account("bob")
+    assert spent >= size(account.spent)
+    assert 0 < left <= size(account.left)
+    assert page.count("may now give") == 1
 
 
 def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, server: Server) -> None:

@@ -41,6 +41,11 @@ def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
             assert connection.execute("SELECT COUNT(*) FROM people").fetchone() is not None
         with pytest.raises(psycopg.OperationalError, match="Name or password is wrong"):
             psycopg.connect(**address, password=told["passwords"]["bob"])
+        first = {**address, "user": "custodian"}
+        with pytest.raises(psycopg.OperationalError, match="has to be changed first"):
+            psycopg.connect(**first, password=told["passwords"]["custodian"])
+        with pytest.raises(psycopg.OperationalError, match="Name or password is wrong"):
+            psycopg.connect(**first, password=told["passwords"]["bob"])
         _choose_password(told)
     finally:
         server.send_signal(signal.SIGTERM)

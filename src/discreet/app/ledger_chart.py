@@ -18,11 +18,17 @@ Step = tuple[int, float]
 
 
 def ledger_picture(
-    ledger: Ledger, *, analyst: str | None = None, width: int = WIDTH, height: int = HEIGHT
+    ledger: Ledger,
+    *,
+    analyst: str | None = None,
+    told: bool = True,
+    width: int = WIDTH,
+    height: int = HEIGHT,
 ) -> alt.LayerChart:
     """The staircase of what may be believed, the promise as its ceiling, open releases as rules.
 
-    Of one analyst's answers it has no rules: when something was published is counted in everybody's.
+    Of one analyst's answers it has no rules: when something was published is counted in everybody's. What the
+    ledger comes to is `told` in words above it.
     """
     promise, releases = ledger.promise, ledger.releases() if analyst is None else []
     steps = [(number, belief.highest) for number, belief in ledger.staircase(analyst=analyst)]
@@ -30,8 +36,8 @@ def ledger_picture(
     layers = [_stairs(steps, last, promise), _ceiling(promise, last)]
     if releases:
         layers.append(_open_releases(releases, promise))
-    subtitle = textwrap.wrap(ledger.sentence(analyst=analyst), LETTERS * width // WIDTH)
-    title = alt.Title("What may be believed, answer by answer", subtitle=subtitle, offset=14)
+    words = textwrap.wrap(ledger.sentence(analyst=analyst), LETTERS * width // WIDTH) if told else []
+    title = alt.Title("What may be believed, answer by answer", subtitle=words, offset=14)
     return (
         alt.layer(*layers)
         .properties(width=width, height=height, title=title)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from discreet.accounting.amounts import Cost
+from discreet.accounting.amounts import Cost, unit
 from discreet.accounting.entries import Account, Entry, OpenRelease
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.notation import write
@@ -21,7 +21,7 @@ def as_object(ledger: Ledger, analyst: str | None = None, *, alone: str | None =
     spent, left = ledger.spent(analyst), ledger.left(analyst)
     return {
         "entries": [entry_object(each, own=analyst is not None) for each in ledger.entries(analyst)],
-        "unit": "epsilon" if isinstance(spent, PureDP) else "rho",
+        "unit": unit(spent),
         "spent": size(spent),
         "left": size(left),
         **({} if isinstance(spent, PureDP) else {"delta": {"spent": _delta(spent), "left": _delta(left)}}),

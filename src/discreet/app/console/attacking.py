@@ -17,7 +17,7 @@ from discreet.app.colours import OTHERS, SUSPECTED
 from discreet.app.commands.progress import Tell
 from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import SHORT, Page, decided
-from discreet.app.console.working import ending, followed, job_of, progress
+from discreet.app.console.working import cancelled, come_to, followed, job_of
 from discreet.app.drawings import Bar, BarRow, bars
 from discreet.app.serve.job import Job, Outcome, Work
 from discreet.belief.wording import at_most, how_many, percent
@@ -60,12 +60,9 @@ async def follow(name: str, page: Deciding) -> Response:
 
 @router.post("/attack/work/{name}")
 async def cancel(name: str, page: Deciding) -> Response:
-    await page.form()
-    job = job_of(page, name, KIND)
-    try:
-        page.door.jobs.cancel(job)
-    except DiscreetError as error:
-        return page.refused("attack.html", error, _around(page, job.form))
+    job, refusal = await cancelled(page, name, KIND)
+    if refusal is not None:
+        return page.refused("attack.html", refusal, _around(page, job.form))
     return elsewhere("/attack")
 
 
@@ -73,10 +70,7 @@ def _come_to(page: Page, job: Job) -> Response:
     around = _around(page, job.form)
     if job.failure is not None:
         return page.refused("attack.html", job.failure, around)
-    if not job.over:
-        return page.shown("attack.html", around | {"progress": progress(job, f"{HERE}{job.id}")})
-    found = None if job.outcome is None else job.outcome.found
-    return page.shown("attack.html", around | {"found": found, "ended": "" if found else ending(job)})
+    return page.shown("attack.html", around | come_to(job, f"{HERE}{job.id}"))
 
 
 def _begun(page: Page, fields: Mapping[str, str]) -> Job:

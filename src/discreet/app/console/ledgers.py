@@ -8,12 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from starlette.concurrency import run_in_threadpool
 
+from discreet.accounting.amounts import figure, unit
 from discreet.accounting.ledger import Ledger
 from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import NARROW, Page, entered
 from discreet.app.http.entering import Caller
 from discreet.app.http.errors import ForbiddenError
-from discreet.app.ledger_object import accounts_of, size
+from discreet.app.ledger_object import accounts_of
 from discreet.app.users import Role
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.numbers import parse_probability
@@ -64,13 +65,18 @@ def _facts(page: Page) -> dict[str, object]:
     book, caller = page.door.curators.ledger, _caller(page)
     own = caller.asks_as if caller.user.role is Role.ANALYST else None
     alone = None if own is None else page.door.curators.of(own).alone
-    last = book.entries(own)[: -MOST_ENTRIES - 1 : -1]
+    last, whole = book.entries(own)[: -MOST_ENTRIES - 1 : -1], book.accountant().limit
     return {
         "sentence": book.sentence(analyst=alone),
-        "whole": book.promise.epsilon,
+        "unit": unit(whole),
+        "whole": figure(whole),
         "picture": _picture(book, alone),
-        "entries": [(each, each.id if own is None else each.number, size(each.charge)) for each in last],
-        "accounts": [(each, size(each.spent), size(each.left)) for each in accounts_of(book, own)],
+        "entries": [
+            (each, each.id if own is None else each.number, figure(each.charge, up=True)) for each in last
+        ],
+        "accounts": [
+            (each, figure(each.spent, up=True), figure(each.left)) for each in accounts_of(book, own)
+        ],
         "releases": book.releases(),
         "wishes": page.door.wishes.all(own),
         "role": caller.user.role.value,
@@ -81,7 +87,7 @@ def _picture(book: Ledger, analyst: str | None) -> str:
     from discreet.app.charts import as_svg  # charts take a second to load
     from discreet.app.ledger_chart import ledger_picture
 
-    return as_svg(ledger_picture(book, analyst=analyst, width=NARROW + 60, height=NARROW))
+    return as_svg(ledger_picture(book, analyst=analyst, told=False, width=NARROW + 60, height=NARROW))
 
 
 def _caller(page: Page) -> Caller:

@@ -18,7 +18,7 @@ from fastapi.responses import FileResponse
 
 from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import Page, decided
-from discreet.app.console.working import ending, followed, job_of, progress
+from discreet.app.console.working import cancelled, come_to, followed, job_of
 from discreet.app.http.errors import MissingError
 from discreet.app.serve.job import Failure, Job, Outcome
 from discreet.app.users.attempts import Reply
@@ -62,12 +62,9 @@ async def follow(name: str, page: Deciding) -> Response:
 
 @router.post("/publish/work/{name}")
 async def cancel(name: str, page: Deciding) -> Response:
-    await page.form()
-    job = job_of(page, name, KIND)
-    try:
-        page.door.jobs.cancel(job)
-    except DiscreetError as error:
-        return await to_thread.run_sync(_refused, page, job.form, error)
+    job, refusal = await cancelled(page, name, KIND)
+    if refusal is not None:
+        return await to_thread.run_sync(_refused, page, job.form, refusal)
     return await to_thread.run_sync(_come_to, page, job.form, None)
 
 
@@ -98,14 +95,8 @@ def _come_to(page: Page, fields: Mapping[str, str], job: Job | None) -> Response
         return page.shown("publish.html", facts)
     if job.failure is not None:
         return _refused(page, fields, job.failure)
-    if not job.over:
-        return page.shown("publish.html", facts | {"progress": progress(job, f"{HERE}{job.id}")})
-    outcome = job.outcome or Outcome()
-    found = outcome.found if job.form else None  # a program's has another shape
-    ended = "" if found else ending(job)
-    return page.shown(
-        "publish.html", facts | {"found": found, "ended": ended, "number": number_of(page, outcome)}
-    )
+    number = {"number": number_of(page, job.outcome or Outcome())}
+    return page.shown("publish.html", facts | come_to(job, f"{HERE}{job.id}") | number)
 
 
 def _refused(page: Page, fields: Mapping[str, str], error: DiscreetError | Failure) -> Response:

@@ -15,6 +15,7 @@ import anyio
 from discreet.app.console.rendering import Page
 from discreet.app.http.errors import MissingError
 from discreet.app.serve.job import Job, JobState
+from discreet.core.errors import DiscreetError
 
 MOMENT = 2.0
 GLANCE = 0.05
@@ -36,14 +37,34 @@ async def followed(job: Job) -> Job:
     return job
 
 
-def ending(job: Job) -> str:
+async def cancelled(page: Page, name: str, kind: str) -> tuple[Job, DiscreetError | None]:
+    """A job that is not wanted any more, and why it goes on all the same, where it does."""
+    await page.form()
+    job = job_of(page, name, kind)
+    try:
+        page.door.jobs.cancel(job)
+    except DiscreetError as refusal:
+        return job, refusal
+    return job, None
+
+
+def come_to(job: Job, here: str) -> dict[str, object]:
+    """What a page says of a job that has not failed: how far it is, what was found, or why that is gone."""
+    if not job.over:
+        return {"progress": _progress(job, here)}
+    # what a program asked for has no form, and its outcome another shape
+    found = job.outcome.found if job.outcome is not None and job.form else None
+    return {"found": found, "ended": "" if found else _ending(job)}
+
+
+def _ending(job: Job) -> str:
     """Why there is nothing to show of a job that is over."""
     if job.state is JobState.CANCELLED:
         return "This was cancelled before it cost anything."
     return "What was found is forgotten, as the server was started anew since. Begin it again."
 
 
-def progress(job: Job, here: str) -> dict[str, object]:
+def _progress(job: Job, here: str) -> dict[str, object]:
     """How far a job is, stage by stage."""
     at = job.stages.index(job.stage) if job.stage in job.stages else -1
     words = [

@@ -112,6 +112,9 @@ class PostgresDoor:
         found = self.users.find(user)
         if found is None:
             raise WireError("28000", "That user was removed.", fatal=True)
+        if found.once:
+            hint = "Log in at the console and choose your own; it opens this door."
+            raise WireError("28000", "This password has to be changed first.", hint=hint, fatal=True)
         if found.analyst is None:
             raise WireError("28000", "That user asks in no analyst's name.", fatal=True)
         self.curators.of(found.analyst)

@@ -3,8 +3,9 @@
 Role        A custodian decides and sees the whole ledger, an analyst asks within a share, an auditor reads
             ledger and certificates.
 Password    Kept as an argon2id hash for forms and as a SCRAM verifier for the PostgreSQL door; never itself.
-Once        A password that was drawn for the first custodian has no verifier: it opens nothing but the place
-            where another is chosen.
+Once        A password that was drawn for the first custodian opens nothing but the place where another is
+            chosen; its verifier is marked, so that the PostgreSQL door says so to who has it, and to nobody
+            else.
 Unknown     A name that nobody has takes as long to refuse as a wrong password.
 """
 
@@ -33,6 +34,8 @@ PASSWORD_BYTES = 15
 SHORTEST, LONGEST = 10, 200
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}")
 FIRST_CUSTODIAN = "custodian"
+ONCE = "once:"
+"""Before a verifier: the password is for one time. Where there is no verifier it is as well."""
 FIELDS = "name, role, analyst, verifier, password"
 INSERT = 'INSERT INTO "user" VALUES (:name, :role, :analyst, :password, :verifier, :made)'
 CHANGE = 'UPDATE "user" SET password = :password, verifier = :verifier WHERE name = :name'
@@ -53,17 +56,14 @@ ROLES = tuple(each.value for each in Role)
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """Somebody who may enter; one without a `verifier` has to choose a password first."""
+    """Somebody who may enter, or who has to choose another password first, where this one is for `once`."""
 
     name: str
     role: Role
     analyst: str | None
     verifier: Verifier | None
+    once: bool
     stamp: str = ""
-
-    @property
-    def once(self) -> bool:
-        return self.verifier is None
 
 
 class Users(Protocol):
@@ -207,7 +207,7 @@ def _row(
         "role": role.value,
         "analyst": analyst,
         "password": hashed(password),
-        "verifier": None if once else str(Verifier.of(password)),
+        "verifier": (ONCE if once else "") + str(Verifier.of(password)),
         "made": now(),
     }
 
@@ -218,6 +218,7 @@ def _user(row: tuple[str, str, str | None, str | None, str]) -> User:
         name=name,
         role=Role(role),
         analyst=analyst,
-        verifier=None if verifier is None else Verifier.read(verifier),
+        verifier=None if verifier is None else Verifier.read(verifier.removeprefix(ONCE)),
+        once=verifier is None or verifier.startswith(ONCE),
         stamp=password,
     )
