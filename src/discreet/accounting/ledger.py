@@ -58,6 +58,7 @@ class Ledger(LedgerReading, Closing):
 
     `address` is a path or what `storage` says; several processes and servers may have one open.
 
+    >>> from discreet.core.guarantees import PureDP
     >>> with Ledger(":memory:", Promise(0.01, 0.05), analysts={"alice": 0.5, "bob": 0.5}) as ledger:
     ...     entry = ledger.reserve("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=0.5))
     ...     settled = ledger.settle(entry, b"48843")

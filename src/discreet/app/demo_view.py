@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.app.ask_view import show_answer
+from discreet.app.commands.promise import terms
 from discreet.app.demo import SMALLEST, SQL, Demo
 from discreet.app.sample.census import PEOPLE
 from discreet.belief.odds import highest
@@ -68,15 +69,7 @@ def as_object(demo: Demo) -> dict[str, object]:
     """The machine-readable form, in the shapes of `promise`, `ask` and `attack`."""
     promise, attack = demo.promise, demo.attack
     return {
-        "promise": {
-            "prior": promise.prior,
-            "posterior": promise.posterior,
-            "secret": promise.secret.value,
-            "group": promise.group,
-            "tail": promise.tail,
-            "gamma": promise.gamma,
-            "epsilon": promise.epsilon,
-        },
+        "promise": terms(promise),
         "ask": {"sql": SQL, **demo.answer.as_object()},
         "egm": {
             "epsilon": demo.egm.epsilon,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from discreet.app.commands.options import POLICY, AsJson, AtMost, Force
 from discreet.app.publishing.door import METHODS, OBJECTIVES, require_known
 
-POLICY = Path("privacy.yaml")
 Texts = list[str] | None
 
 
@@ -77,9 +77,7 @@ def run(
             "-o", "--output", help=".parquet, .csv, .duckdb, FILE.duckdb#TABLE, or a table of --engine."
         ),
     ] = None,
-    at_most: Annotated[
-        str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
-    ] = None,
+    at_most: AtMost = None,
     others: Annotated[
         Texts, typer.Option("--with", help="Another release, which attackers have, too.")
     ] = None,
@@ -87,10 +85,8 @@ def run(
         str | None,
         typer.Option(help="Where the rows are, instead of the policy's: postgresql://…, spark:local."),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Publish whatever attacks find; the certificate says so.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
     policy = policy or (POLICY if POLICY.is_file() else None)

@@ -12,6 +12,7 @@ import typer
 
 from discreet.app import ask_view
 from discreet.app.commands.addressed import EngineAddress, LedgerAddress
+from discreet.app.commands.options import POLICY, Analyst, AsJson, PolicyFile
 from discreet.app.commands.progress import spinner
 from discreet.app.curator import Curator
 from discreet.app.terminal import Console
@@ -19,8 +20,6 @@ from discreet.core.errors import InvalidParameterError
 from discreet.core.numbers import parse_number, parse_probability
 
 Sql = Annotated[str, typer.Argument(help="The question, as SQL.")]
-PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
-Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the question may cost.")]
 Share = Annotated[str | None, typer.Option(help="Instead: a share of the promise, such as 5%.")]
 Within = Annotated[
@@ -37,8 +36,6 @@ Split = Annotated[
 ]
 Confidence = Annotated[str, typer.Option(help="How sure intervals are.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Leave negative counts as they are.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
-POLICY = Path("privacy.yaml")
 
 
 def run_plan(

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-POLICY = Path("privacy.yaml")
+from discreet.app.commands.options import POLICY, AsJson
+
 Texts = list[str] | None
 TABLE = "A published table"
 ANSWERS = "Answers, for a policy.yaml"
@@ -44,7 +45,7 @@ def run(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to file it: .html, .md or .json.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
     knows: Annotated[
         str | None,
         typer.Option(

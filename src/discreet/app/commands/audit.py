@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.app.commands.options import POLICY, AsJson
 from discreet.app.commands.progress import spinner
 from discreet.app.policies import load
 from discreet.app.terminal import Console
@@ -17,7 +18,6 @@ from discreet.mechanisms import MECHANISMS, named
 
 NAMES = ", ".join(named(kind) for kind in MECHANISMS)
 NOT_MET = 4
-POLICY = Path("privacy.yaml")
 
 
 def run(
@@ -55,7 +55,7 @@ def run(
         ),
     ] = False,
     confidence: Annotated[str, typer.Option(help="How sure the bound is.")] = "95%",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """A lower bound on epsilon from many runs; exit code 4 if it is above what is claimed.
 

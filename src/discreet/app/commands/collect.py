@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
+from discreet.app.commands.options import AsJson
 from discreet.app.commands.progress import spinner
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_probability
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 Typed = str | None
 CountedIn = Annotated[
     Typed,
@@ -59,7 +59,7 @@ def run_randomize(
     engine: Annotated[
         Typed, typer.Option(help="Where the table is, instead of the policy's: postgresql://…, spark:local.")
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Randomize one column: a file of reports that keep the promise by themselves."""
     from discreet.app.collect import kinds, operators, randomizing, views, yaml_files
@@ -102,7 +102,7 @@ def run_estimate(
     question: Annotated[Typed, typer.Option(help="One question of a survey; all by default.")] = None,
     confidence: Annotated[str, typer.Option(help="Of each interval.")] = "95%",
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """The distribution of the answers, their mean, or items' supports, from reports alone, with intervals."""
     from discreet.app.collect import estimating, views
@@ -147,7 +147,7 @@ def run_mine(
     ] = None,
     engine: CountedIn = None,
     confidence: Annotated[str, typer.Option(help="That all that is found is so.")] = "95%",
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Frequent itemsets and the rules among them, from reports of baskets: what chance does not explain."""
     from discreet.app.collect import basket_views, mining
@@ -174,7 +174,7 @@ def run_mine(
 @app.command("analyse", short_help="What an operator's reports do to beliefs.")
 def run_analyse(
     file: Annotated[Path, typer.Argument(metavar="OPERATOR.yaml", help="One operator, or several.")],
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """What reports do to beliefs: prior and posterior, gamma, bounds on breaches, information."""
     from discreet.app.collect import analysing, analysis_files, views
@@ -200,7 +200,7 @@ def run_design(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the best as an OPERATOR.yaml.")
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """The operators that keep a promise, and how wrong what is estimated will be with each."""
     from discreet.app.collect import designing, operators, views, yaml_files
@@ -224,7 +224,7 @@ def run_survey(
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8000,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Serve a survey whose answers are randomized in the browser before anything is sent."""
     try:

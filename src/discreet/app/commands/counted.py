@@ -1,56 +1,82 @@
-"""What the verbs that release counts share: a plan or a result, for people or machines, and a file."""
+"""What the verbs that release counts share: a plan or a result, for people or machines, and a file.
+
+A verb has options of its own, and says which publication they mean at an epsilon and a delta; `publishing`
+makes a command of it, whose other options are the same for all of them.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.app.commands.addressed import EngineAddress
+from discreet.app.commands.options import POLICY, Analyst, AsJson, PolicyFile
 from discreet.app.commands.progress import Tell, spinner
 from discreet.app.terminal import Console
 from discreet.core.errors import InvalidParameterError
+from discreet.core.numbers import parse_number
 
 if TYPE_CHECKING:
     from discreet.app.counts.publication import Publication
     from discreet.app.curator import Curator
 
-POLICY = Path("privacy.yaml")
-PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
-Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
-Epsilon = Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")]
-Delta = Annotated[str, typer.Option(help="Under a promise with a tail, such as 1e-9.")]
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help=".csv, .parquet, .duckdb or FILE.duckdb#TABLE.")
-]
 Bins = Annotated[list[str] | None, typer.Option(help="Divide a number or date into bins: --bins age=8.")]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Only what it would cost and how wrong it may be.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+Planned = Callable[["Curator", Tell], "Publication"]
+"""The publication that is meant, of a curator's tables; it may tell how far it is."""
 
 
-def run(
-    policy: Path,
-    analyst: str | None,
-    publication_of: Callable[[Curator, Tell], Publication],
+def publishing(verb: Callable[..., Planned]) -> Callable[..., None]:
+    """The command of a verb, which is given its own options and, by keyword, epsilon and delta."""
+    own = {
+        name: each
+        for name, each in inspect.signature(verb, eval_str=True).parameters.items()
+        if each.kind is not each.KEYWORD_ONLY
+    }
+    _, *shared = inspect.signature(_run, eval_str=True).parameters.values()
+
+    def command(**given: Any) -> None:
+        _run(partial(verb, **{name: given.pop(name) for name in own}), **given)
+
+    command.__doc__ = verb.__doc__
+    command.__signature__ = inspect.Signature([*own.values(), *shared])  # type: ignore[attr-defined]
+    return command
+
+
+def _run(
+    verb: Callable[..., Planned],
     *,
-    engine: str | None,
-    output: Path | None,
-    plan_only: bool,
-    as_json: bool,
+    policy: PolicyFile = POLICY,
+    analyst: Analyst = None,
+    engine: EngineAddress = None,
+    epsilon: Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")] = None,
+    delta: Annotated[str, typer.Option(help="Under a promise with a tail, such as 1e-9.")] = "0",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help=".csv, .parquet, .duckdb or FILE.duckdb#TABLE.")
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only what it would cost and how wrong it may be.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Plan a publication and show that, or carry it out, write it and show it."""
     from discreet.app.counts import view  # what these need takes a second to load
     from discreet.app.counts.publication import make, offer, publish, require_place
     from discreet.app.curator import Curator
 
+    spent = None if epsilon is None else parse_number("--epsilon", epsilon)
+    planned = verb(epsilon=spent, delta=parse_number("--delta", delta))
     with spinner() as tell, Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator:
-        publication = publication_of(curator, tell)
+        publication = planned(curator, tell)
         require_place(curator, publication, output)
         offered = offer(curator, publication)
         tell("counting")
-        found = None if plan_only else make(curator, publication)
+        found = None if plan else make(curator, publication)
         written = () if found is None else publish(found, output)
     if found is None:
         if as_json:

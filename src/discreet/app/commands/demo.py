@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from discreet.app.commands.options import AsJson
 from discreet.app.commands.progress import spinner
 from discreet.app.terminal import Console
 
 
 def run(
     folder: Annotated[Path, typer.Option(help="Where the sample tables are kept.")] = Path("sample"),
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Sample data, one private answer, one attack, and what may now be believed."""
     from discreet.app import demo, demo_view  # what it needs takes a second to load

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from discreet.anonymity.hierarchies import as_csv
 from discreet.anonymity.hierarchies.export import rows
 from discreet.anonymity.hierarchies.in_sql import as_sql
 from discreet.app.commands.addressed import EngineAddress
+from discreet.app.commands.options import POLICY, AsJson, PolicyFile
 from discreet.app.hierarchy_view import show
 from discreet.app.policies import load
 from discreet.app.publishers import publisher
@@ -24,9 +24,7 @@ from discreet.engines.connection import quoted
 
 def run(
     name: Annotated[str, typer.Argument(help="A column, TABLE.COLUMN, or a hierarchy of the policy.")],
-    policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = Path(
-        "privacy.yaml"
-    ),
+    policy: PolicyFile = POLICY,
     engine: EngineAddress = None,
     uncovered: Annotated[
         bool, typer.Option("--uncovered", help="Read the data: list the values that it lacks.")
@@ -35,7 +33,7 @@ def run(
     as_query: Annotated[
         bool, typer.Option("--sql", help="Expressions for a SELECT, one for every level.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show how a column is made coarser; export it; list values that it does not cover."""
     terms = load(policy, engine=engine)

@@ -7,27 +7,21 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands import counted
-from discreet.app.commands.addressed import EngineAddress
-from discreet.app.commands.counted import POLICY
 from discreet.app.listed import listed
-from discreet.core.numbers import parse_number, parse_probability
+from discreet.core.numbers import Real, parse_probability
 
 
+@counted.publishing
 def run(
     table: Annotated[str, typer.Argument(help="A table of the policy; its rows are baskets.")],
     items: Annotated[str | None, typer.Option(help="Columns that are true or false: a,b; else all.")] = None,
     threshold: Annotated[str, typer.Option(help="The least share of rows, such as 10%.")] = "10%",
     basis: Annotated[int, typer.Option(help="How many items are combined; the most frequent ones.")] = 8,
     largest: Annotated[int, typer.Option(help="How many items a set has at most.")] = 3,
-    policy: counted.PolicyFile = POLICY,
-    analyst: counted.Analyst = None,
-    engine: EngineAddress = None,
-    epsilon: counted.Epsilon = None,
-    delta: counted.Delta = "0",
-    output: counted.Output = None,
-    plan: counted.PlanOnly = False,
-    as_json: counted.AsJson = False,
-) -> None:
+    *,
+    epsilon: Real | None,
+    delta: Real,
+) -> counted.Planned:
     """Find the itemsets that many rows have, charged like a question; the same again is free."""
     from discreet.app.counts.itemsets import Request, publication
 
@@ -37,15 +31,7 @@ def run(
         threshold=parse_probability("--threshold", threshold),
         basis=basis,
         largest=largest,
-        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
-        delta=parse_number("--delta", delta),
+        epsilon=epsilon,
+        delta=delta,
     )
-    counted.run(
-        policy,
-        analyst,
-        lambda curator, _: publication(curator, request),
-        engine=engine,
-        output=output,
-        plan_only=plan,
-        as_json=as_json,
-    )
+    return lambda curator, _: publication(curator, request)

@@ -10,18 +10,17 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discreet.accounting.amounts import amount, remaining
+from discreet.accounting.amounts import amount, remaining, unit
 from discreet.accounting.entries import Account, Entry, State
 from discreet.accounting.ledger import Ledger
 from discreet.app.books import looked_into
 from discreet.app.commands.addressed import LedgerAddress
+from discreet.app.commands.options import POLICY, AsJson
 from discreet.app.ledger_object import accounts_of, as_object, size
 from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.belief.wording import number
-from discreet.core.guarantees import PureDP
 
-POLICY = Path("privacy.yaml")
 SHOWN = 50
 STYLES = {State.RESERVED: "dim", State.SETTLED: "", State.FAULTED: "red", State.ORPHANED: "yellow"}
 
@@ -34,7 +33,7 @@ def run(
         str | None, typer.Option(metavar="ANALYST", help="Let an analyst ask again after a fault.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the staircase into a .svg or .png file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What was spent, what is left, and what an attacker may now believe."""
     with looked_into(load(policy, ledger=address)) as ledger:
@@ -85,13 +84,12 @@ def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
 def _entries_table(entries: list[Entry], width: int, *, own: bool) -> Table:
     shown = entries[-SHOWN:]
     others = 56 + max(len(each.analyst) for each in shown)
-    unit = "epsilon" if isinstance(entries[-1].charge, PureDP) else "rho"
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("id", justify="right")
     table.add_column("time (UTC)", no_wrap=True)
     table.add_column("analyst", no_wrap=True)
     table.add_column("question", no_wrap=True)
-    table.add_column(unit, justify="right", no_wrap=True)
+    table.add_column(unit(entries[-1].charge), justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     for each in shown:
         table.add_row(

@@ -9,21 +9,20 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands.addressed import EngineAddress
+from discreet.app.commands.options import POLICY, Analyst, AsJson, PolicyFile
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
 
-POLICY = Path("privacy.yaml")
-
 
 def run(
     kind: Annotated[str, typer.Argument(help="tree, forest, bayes or regression.")],
     table: Annotated[str, typer.Argument(help="A table of the policy.")],
     target: Annotated[str, typer.Option(help="The column to predict.")],
-    policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = POLICY,
-    analyst: Annotated[str | None, typer.Option(help="Who asks.")] = None,
+    policy: PolicyFile = POLICY,
+    analyst: Analyst = None,
     engine: EngineAddress = None,
     epsilon: Annotated[str | None, typer.Option(help="What the model may cost.")] = None,
     delta: Annotated[str, typer.Option(help="Of a forest, where the promise has a tail.")] = "0",
@@ -39,7 +38,7 @@ def run(
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The model as .json.")] = None,
     draw: Annotated[Path | None, typer.Option(help="The tree as .svg.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Learn a model from noisy counts, charged like a question; the same one again is free."""
     from discreet.app.curator import Curator  # what these need takes a second to load

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from discreet.app.commands.options import AsJson
 from discreet.app.terminal import Console
 from discreet.app.ways import Given, promised
 from discreet.belief import Choice, Promise, belief
@@ -55,7 +56,7 @@ def run(
     columns: Annotated[int | None, typer.Option(help="Columns of the table, for --egm.")] = None,
     people: Annotated[int | None, typer.Option(help="How many people are in the data.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What a promise means: in words, odds and, with --plot, a picture."""
     given: Given = {
@@ -94,8 +95,8 @@ def run(
             Console(stderr=True).print(f"The picture is in {plot}.", highlight=False)
 
 
-def as_object(promise: Promise, choice: Choice | None, people: int | None) -> dict[str, object]:
-    """The machine-readable form."""
+def terms(promise: Promise) -> dict[str, object]:
+    """A promise for machines, in its own terms."""
     return {
         "prior": promise.prior,
         "posterior": promise.posterior,
@@ -104,6 +105,13 @@ def as_object(promise: Promise, choice: Choice | None, people: int | None) -> di
         "tail": promise.tail,
         "gamma": promise.gamma,
         "epsilon": promise.epsilon,
+    }
+
+
+def as_object(promise: Promise, choice: Choice | None, people: int | None) -> dict[str, object]:
+    """The machine-readable form."""
+    return {
+        **terms(promise),
         "beliefs": [
             {"prior": prior, "highest": highest, "lowest": lowest}
             for prior, highest, lowest in _beliefs(promise)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.app.commands.options import AsJson
 from discreet.app.commands.progress import spinner
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
@@ -34,7 +35,7 @@ def run(
     report: Annotated[
         Path | None, typer.Option(help="A folder for one HTML page with all tables and charts.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What the five documents print, what it should be, and why they differ."""
     from discreet.app.reproducing import adult_files, view  # what they need takes a second to load

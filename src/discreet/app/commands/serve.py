@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands.addressed import EngineAddress, LedgerAddress
+from discreet.app.commands.options import AsJson
 from discreet.app.commands.progress import spinner
 from discreet.app.policies import load
 from discreet.app.sample import write, write_policy
@@ -61,7 +62,7 @@ def run(
         ),
     ] = True,
     slack: Annotated[float, typer.Option(help="Lengthen that time, where questions overrun it.")] = 1.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Answer analysts over HTTP, and psql, pandas and whatever else speaks PostgreSQL, until stopped."""
     certificate = _certificate(tls_cert, tls_key)

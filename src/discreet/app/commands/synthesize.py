@@ -10,6 +10,7 @@ import typer
 
 from discreet.app.collect.yaml_files import parse_promise
 from discreet.app.commands.addressed import EngineAddress
+from discreet.app.commands.options import POLICY, AsJson, AtMost, Force, PolicyFile
 from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
 from discreet.app.policies import load
@@ -17,15 +18,13 @@ from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
 
-POLICY = Path("privacy.yaml")
-
 
 def run(
     table: Annotated[str, typer.Argument(help="A table of the policy.")],
     output: Annotated[
         Path, typer.Option("-o", "--output", help=".parquet, .csv, .duckdb or FILE.duckdb#TABLE.")
     ],
-    policy: Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")] = POLICY,
+    policy: PolicyFile = POLICY,
     analyst: Annotated[str | None, typer.Option(help="Whose share it is charged to.")] = None,
     engine: EngineAddress = None,
     epsilon: Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")] = None,
@@ -46,13 +45,9 @@ def run(
     target: Annotated[
         str | None, typer.Option(help="A column to predict from real and from synthetic rows, with --panel.")
     ] = None,
-    at_most: Annotated[
-        str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Publish whatever attacks find; the certificate says so.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    at_most: AtMost = None,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Publish a synthetic table under the promise, tried by attacks before it is written."""
     from discreet.app.synthesis import publishing, view  # what these need takes a second to load

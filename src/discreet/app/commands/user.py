@@ -14,6 +14,7 @@ from rich.table import Table
 
 from discreet.app.books import asking
 from discreet.app.commands.addressed import LedgerAddress
+from discreet.app.commands.options import POLICY, AsJson
 from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.app.users import Role, UserBook, users_of
@@ -23,8 +24,6 @@ from discreet.core.policy import Policy
 
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy that is served.")]
 Name = Annotated[str, typer.Argument(help="The user's name.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
-POLICY = Path("privacy.yaml")
 
 app = typer.Typer(
     help="Who may enter a served policy.", rich_markup_mode=None, pretty_exceptions_enable=False
