@@ -8,13 +8,25 @@ Classes     the same after recoding: rows that show the same quasi-identifiers a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
+
+
+def picked(starts: Integers, rows: Integers) -> tuple[Integers, Integers]:
+    """Some rows of a ragged array, whose row i is at starts[i]:starts[i + 1]: their starts, and which places.
+
+    >>> starts, places = picked(np.array([0, 2, 2, 5]), np.array([2, 0]))
+    >>> starts.tolist(), places.tolist()
+    ([0, 3, 5], [2, 3, 4, 0, 1])
+    """
+    lengths = np.diff(starts)[rows]
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return ends, np.repeat(starts[rows] - ends[:-1], lengths) + np.arange(ends[-1])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,6 +44,11 @@ class Sensitive:
     counts: Integers
     totals: Integers
     names: tuple[str, ...]
+
+    def at(self, places: Integers) -> Sensitive:
+        """The same for some of the classes; what models compare with is still the whole table."""
+        starts, inside = picked(self.starts, places)
+        return replace(self, starts=starts, values=self.values[inside], counts=self.counts[inside])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

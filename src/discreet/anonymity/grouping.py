@@ -82,26 +82,13 @@ def _merged(column: Sensitive, ids: Integers, number: int) -> Sensitive:
 
 def chosen(tuples: Tuples, places: Integers) -> Tuples:
     """Some of the tuples; what models compare with is still the whole table."""
-    sensitive = {name: _picked(column, places) for name, column in tuples.sensitive.items()}
+    sensitive = {name: column.at(places) for name, column in tuples.sensitive.items()}
     population = None if tuples.population is None else tuples.population[places]
     return Tuples(
         codes=tuples.codes[places],
         counts=tuples.counts[places],
         sensitive=sensitive,
         population=population,
-    )
-
-
-def _picked(column: Sensitive, places: Integers) -> Sensitive:
-    lengths = np.diff(column.starts)[places]
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    inside = np.repeat(column.starts[places] - starts[:-1], lengths) + np.arange(starts[-1])
-    return Sensitive(
-        starts=starts,
-        values=column.values[inside],
-        counts=column.counts[inside],
-        totals=column.totals,
-        names=column.names,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from discreet.anonymity.classes import Classes, Integers, Sensitive
+from discreet.anonymity.classes import Classes, Integers, Sensitive, picked
 from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Floats
 from discreet.attacks.known import Known
@@ -125,8 +125,8 @@ class MatchSets:
         group[inside] = keys
         parents = np.zeros(many, np.int64)
         parents[keys] = self.group[inside]
-        starts, members = _picked(self.starts, self.members, parents)
-        return replace(self, group=group, starts=starts, members=members)
+        starts, places = picked(self.starts, parents)
+        return replace(self, group=group, starts=starts, members=self.members[places])
 
     @cached_property
     def as_classes(self) -> Classes:
@@ -197,10 +197,3 @@ def _renamed(column: Sensitive, names: tuple[str, ...]) -> Sensitive:
         totals=np.zeros(len(names), np.int64),
         names=names,
     )
-
-
-def _picked(starts: Integers, members: Integers, sets: Integers) -> tuple[Integers, Integers]:
-    lengths = np.diff(starts)[sets]
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    places = np.repeat(starts[sets] - ends[:-1], lengths) + np.arange(ends[-1])
-    return ends, members[places]

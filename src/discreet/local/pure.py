@@ -19,12 +19,16 @@ import numpy as np
 from discreet.belief.breaches import Mask
 from discreet.core.binomial import clopper_pearson
 from discreet.core.numbers import Real, require_count
+from discreet.local.bits import unpacked
 from discreet.local.estimates import Intervals
-from discreet.local.forms import Counts, Reports
+from discreet.local.forms import Bits, Counts, Reports
 from discreet.local.operator import Frequencies
 from discreet.local.simplex import project
 from discreet.local.two_level import TwoLevel
 from discreet.mechanisms.sampling import Floats, Integers
+
+ENUMERABLE = 16
+"""Bits of a report, at most, if all reports are to be listed."""
 
 
 class Pure(Frequencies, Protocol):
@@ -77,6 +81,30 @@ class Pure(Frequencies, Protocol):
         require_count(self, "clients", clients)
         p, q = self.p, self.q
         return (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (clients * (p - q) ** 2)
+
+
+class Bitwise(Pure, Protocol):
+    """Pure operators whose reports have a bit for each value: those that are set are supported."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Bits:
+        """So many bits, in one cohort."""
+
+    @property
+    def outputs(self) -> int | None:
+        return 1 << self.values if self.values <= ENUMERABLE else None
+
+    @property
+    def every(self) -> Mask:
+        """Of each value, whether each report supports it."""
+        return unpacked(np.arange(1 << self.values, dtype=np.uint64)[:, None], self.values).T
+
+    def supported(self, report: Reports) -> Mask:
+        return np.asarray(unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0])
+
+    def supports(self, counts: Counts) -> Integers:
+        return counts.cells[0, 1:]
 
 
 class Listed(TwoLevel, Pure, Protocol):

@@ -26,15 +26,14 @@ from typing import Self
 
 import numpy as np
 
-from discreet.belief.breaches import Mask
 from discreet.core.compiled import kernel
 from discreet.core.errors import require
 from discreet.core.numbers import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bits import bits, ones, put, unpacked
+from discreet.local.bits import bits, ones, put
 from discreet.local.draws import Wide, coins, wide_words
 from discreet.local.forms import Bits, Counts, Reports
-from discreet.local.pure import Pure
+from discreet.local.pure import Bitwise
 from discreet.local.thresholds import (
     WHOLE,
     keep_threshold,
@@ -44,14 +43,13 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
 )
-from discreet.local.unary_encoding import ENUMERABLE
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
 AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsetSelection(Pure):
+class SubsetSelection(Bitwise):
     """A set of `size` values that holds the client's own with probability `truth`.
 
     >>> SubsetSelection.under(1, values=128).size
@@ -85,10 +83,6 @@ class SubsetSelection(Pure):
         return min(made, key=lambda each: each.variance(1 / values, 1))
 
     @property
-    def outputs(self) -> int | None:
-        return 1 << self.values if self.values <= ENUMERABLE else None
-
-    @property
     def form(self) -> Bits:
         return Bits(width=self.values, ones=self.size)
 
@@ -116,12 +110,6 @@ class SubsetSelection(Pure):
             row = _level(reports, codes, self.values, self.size, wide_words(AT_ONCE, random), row)
         return reports
 
-    def supported(self, report: Reports) -> Mask:
-        return np.asarray(unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0])
-
-    def supports(self, counts: Counts) -> Integers:
-        return counts.cells[0, 1:]
-
     def scatter(self, counts: Counts, weights: Floats) -> float:
         """By the law of sums drawn without replacement, given the client's value and whether it is held."""
         k, d, p, shares = self.values, self.size, self.p, self.likeliest(counts)
@@ -137,7 +125,7 @@ class SubsetSelection(Pure):
         return max(0.0, float(shares @ within - (shares @ first) ** 2))
 
     def columns(self) -> Floats:
-        held = unpacked(np.arange(1 << self.values, dtype=np.uint64)[:, None], self.values).T
+        held = self.every
         inside = self.p / math.comb(self.values - 1, self.size - 1)
         outside = (1 - self.p) / math.comb(self.values - 1, self.size)
         return np.where(held.sum(axis=0) == self.size, np.where(held, inside, outside), 0.0)

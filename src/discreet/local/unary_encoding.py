@@ -20,14 +20,13 @@ from typing import Self
 
 import numpy as np
 
-from discreet.belief.breaches import Mask
 from discreet.core.errors import require
 from discreet.core.numbers import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bits import bits, put, unpacked
+from discreet.local.bits import bits, put
 from discreet.local.draws import coins
 from discreet.local.forms import Bits, Counts, Reports
-from discreet.local.pure import Pure
+from discreet.local.pure import Bitwise
 from discreet.local.thresholds import (
     WHOLE,
     keep_threshold,
@@ -39,11 +38,9 @@ from discreet.local.thresholds import (
 )
 from discreet.mechanisms.sampling import Floats, Integers
 
-ENUMERABLE = 16
-
 
 @dataclass(frozen=True, kw_only=True)
-class UnaryEncoding(Pure):
+class UnaryEncoding(Bitwise):
     """Bits of other values are set with probability `noise`, the client's own with 1/2.
 
     >>> UnaryEncoding.under(1, values=128).q
@@ -62,10 +59,6 @@ class UnaryEncoding(Pure):
     def under(cls, epsilon: Real, values: int) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
         return cls(values=values, noise=Fraction(WHOLE - odds_threshold(exact), WHOLE))
-
-    @property
-    def outputs(self) -> int | None:
-        return 1 << self.values if self.values <= ENUMERABLE else None
 
     @property
     def form(self) -> Bits:
@@ -89,12 +82,6 @@ class UnaryEncoding(Pure):
         put(reports, codes, coins(WHOLE // 2, codes.size, random))
         return reports
 
-    def supported(self, report: Reports) -> Mask:
-        return np.asarray(unpacked(self.form.parts(np.atleast_2d(report))[1], self.values)[0])
-
-    def supports(self, counts: Counts) -> Integers:
-        return counts.cells[0, 1:]
-
     def scatter(self, counts: Counts, weights: Floats) -> float:
         """Given the values bits are independent, so what is common to them comes from the values alone."""
         p, q, shares = self.p, self.q, self.likeliest(counts)
@@ -103,6 +90,6 @@ class UnaryEncoding(Pure):
         return max(0.0, float(coins_alone @ weights**2 + (p - q) ** 2 * values))
 
     def columns(self) -> Floats:
-        held = unpacked(np.arange(1 << self.values, dtype=np.uint64)[:, None], self.values).T
+        held = self.every
         others = held.sum(axis=0) - held
         return np.asarray(self.q**others * (1 - self.q) ** (self.values - 1 - others) / 2)

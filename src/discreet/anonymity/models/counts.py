@@ -143,16 +143,3 @@ def most_within(
     # rounded up by more than floats are off
     kept = np.minimum(found * (1 + NEAR) + NEAR, classes.sizes).astype(np.int64)
     return np.where(rows == classes.sizes, kept, classes.sizes)
-
-
-def picked(sensitive: Sensitive, chosen: Verdicts) -> Sensitive:
-    """The same for some of the classes."""
-    inside = np.repeat(chosen, lengths(sensitive))
-    starts = np.concatenate([[0], np.cumsum(lengths(sensitive)[chosen])]).astype(np.int64)
-    return Sensitive(
-        starts=starts,
-        values=sensitive.values[inside],
-        counts=sensitive.counts[inside],
-        totals=sensitive.totals,
-        names=sensitive.names,
-    )

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from discreet.anonymity.classes import Codes, Integers, Sensitive
 from discreet.anonymity.hierarchies.hierarchy import Hierarchy
-from discreet.anonymity.models.counts import lengths, owners, picked, product, reduced, sums
+from discreet.anonymity.models.counts import lengths, owners, product, reduced, sums
 from discreet.anonymity.models.model import Verdicts
 from discreet.core.errors import RequestError
 
@@ -95,8 +95,8 @@ def _by_width(
     if not wide.any():
         return work(sensitive, rows)
     result = np.zeros(len(rows), object)
-    result[~wide] = work(picked(sensitive, ~wide), rows[~wide])
-    result[wide] = work(_widened(picked(sensitive, wide)), rows[wide].astype(object))
+    result[~wide] = work(sensitive.at(np.flatnonzero(~wide)), rows[~wide])
+    result[wide] = work(_widened(sensitive.at(np.flatnonzero(wide))), rows[wide].astype(object))
     return result
 
 

@@ -30,7 +30,6 @@ from discreet.anonymity.models.counts import (
     NEAR,
     largest,
     lengths,
-    picked,
     population_of,
     product,
     ranked_sums,
@@ -57,7 +56,7 @@ class Question:
     @property
     def sensitive(self) -> Sensitive:
         found = sensitive_of(self.classes, self.column or "", "The strongest level")
-        return picked(found, lengths(found) > 0)
+        return found.at(np.flatnonzero(lengths(found)))
 
     @property
     def sizes(self) -> Integers:

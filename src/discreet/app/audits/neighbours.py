@@ -32,6 +32,7 @@ from discreet.sql.parse import parse
 
 Row = dict[str, str | None]
 Rows = dict[str, list[Row]]
+Pools = dict[tuple[str, str], list[str | None]]
 
 MOST_VALUES = 6
 MOST_ROWS = 50
@@ -51,7 +52,8 @@ class Neighbours:
 
 def neighbours(policy: Policy, sql: str, secret: Relation, random: Randomness) -> Iterator[Neighbours]:
     """One made-up pair after another."""
-    pools = _pools(policy, sql)
+    wanted = _constants(sql)
+    pools = pools_of(policy, lambda column, facts: _pool(facts, wanted.get(column.lower(), [])))
     draw = Draw(policy=policy, pools=pools, random=random)
     for size, alike in cycle(product(CROWDS, (True, False))):
         one = draw.rows(1) if alike else None
@@ -149,14 +151,10 @@ class Draw:
         return pool[self.random.below(len(pool))]
 
 
-def _joined(policy: Policy, others: Rows, person: Rows) -> Rows:
-    return {name: [*others.get(name, []), *person.get(name, [])] for name in policy.tables}
-
-
-def _pools(policy: Policy, sql: str) -> dict[tuple[str, str], list[str | None]]:
-    wanted = _constants(sql)
+def pools_of(policy: Policy, pool: Callable[[str, Column], list[str | None]]) -> Pools:
+    """The values of every column, those of a link being the ones of what it names."""
     pools = {
-        (name, column): _pool(facts, wanted.get(column.lower(), []))
+        (name, column): pool(column, facts)
         for name, table in policy.tables.items()
         for column, facts in table.columns.items()
     }
@@ -164,6 +162,10 @@ def _pools(policy: Policy, sql: str) -> dict[tuple[str, str], list[str | None]]:
         for column, link in table.links.items():
             pools[name, column] = pools[link.table, link.column]
     return pools
+
+
+def _joined(policy: Policy, others: Rows, person: Rows) -> Rows:
+    return {name: [*others.get(name, []), *person.get(name, [])] for name in policy.tables}
 
 
 def _constants(sql: str) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.storage import MEMORY
 from discreet.app.answers import Answer
-from discreet.app.audits.neighbours import Draw, Rows, written
+from discreet.app.audits.neighbours import Draw, Rows, pools_of, written
 from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
 from discreet.app.serve.settings import Spending
@@ -61,14 +61,7 @@ def _made(policy: Policy) -> tuple[Policy, DuckDB]:
 
 def people(policy: Policy, random: Randomness) -> Rows:
     """Rows of made-up people, each with a row in every table that is about people."""
-    pools = {
-        (name, column): _pool(facts, random)
-        for name, table in policy.tables.items()
-        for column, facts in table.columns.items()
-    }
-    for name, table in policy.tables.items():
-        for column, link in table.links.items():
-            pools[name, column] = pools[link.table, link.column]
+    pools = pools_of(policy, lambda _, column: _pool(column, random))
     return Draw(policy=policy, pools=pools, random=random).crowd(PEOPLE)
 
 

@@ -47,8 +47,8 @@ from discreet.local.bits import bits
 from discreet.local.collecting import tallied
 from discreet.local.forms import Bits, Counts, Reports
 from discreet.local.operator import LARGEST_MATRIX, Operator
+from discreet.local.pure import ENUMERABLE
 from discreet.local.thresholds import keep_threshold, parts_of, require_codes
-from discreet.local.unary_encoding import ENUMERABLE
 from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
 
 MOST_ITEMS = 1 << 20
