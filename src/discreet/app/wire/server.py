@@ -7,7 +7,6 @@
 Strangers   who have not logged in are as many as clients may be; the oldest gives way to who comes.
 Guessing    After some logins that failed, by name and place, the next is not looked at for a while.
 Log         Nothing is logged of a client, of what it sends or of what it is sent.
-Plain text  before TLS is not taken for text after it: what arrives together with an SSLRequest is refused.
 """
 
 from __future__ import annotations
@@ -16,24 +15,22 @@ import asyncio
 import math
 import shlex
 import socket
-import ssl
 from collections import Counter
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import cast
 
 from discreet.app.wire import messages
 from discreet.app.wire.channel import Channel
 from discreet.app.wire.conversation import Conversation
 from discreet.app.wire.door import Door, Session
 from discreet.app.wire.faults import WireError, told
+from discreet.app.wire.line import Line
 from discreet.app.wire.messages import (
     CANCEL,
     GSS,
     LARGEST,
-    LARGEST_BEFORE_LOGIN,
     PROTOCOL,
     TLS,
     Reader,
@@ -93,7 +90,7 @@ class Server:
             oldest.cancel()
         self._connected.add(task)
         self._strangers[task] = None
-        line = _Line(reader, writer)
+        line = Line(reader, writer)
         try:
             await self._meet(line, task)
         except (OSError, EOFError, asyncio.CancelledError):
@@ -107,7 +104,7 @@ class Server:
             with suppress(Exception, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _meet(self, line: _Line, task: asyncio.Task[None]) -> None:
+    async def _meet(self, line: Line, task: asyncio.Task[None]) -> None:
         async with asyncio.timeout(PATIENCE):
             startup = await self._startup(line)
             if startup is None:
@@ -141,7 +138,7 @@ class Server:
         if len(self._talking) >= MOST_CONNECTIONS:
             raise WireError("53300", "Too many clients.", hint="Try again later.", fatal=True)
 
-    async def _startup(self, line: _Line) -> dict[str, str] | None:
+    async def _startup(self, line: Line) -> dict[str, str] | None:
         """What the client says of itself; None for one that came to cancel."""
         for _ in range(3):
             reader = Reader(await line.startup())
@@ -163,7 +160,7 @@ class Server:
         if talk is not None:
             talk.cancel()
 
-    async def _login(self, line: _Line, user: str) -> None:
+    async def _login(self, line: Line, user: str) -> None:
         loop = asyncio.get_running_loop()
         verifier = await loop.run_in_executor(self._threads, self.door.verifier, user)
         binding = self.channel.binding if self.channel is not None and line.secure else b""
@@ -199,7 +196,7 @@ class Server:
         return process, Randomness().bits(32)
 
 
-def _read_startup(version: int, reader: Reader, line: _Line) -> dict[str, str]:
+def _read_startup(version: int, reader: Reader, line: Line) -> dict[str, str]:
     if version >> 16 != PROTOCOL >> 16:
         raise WireError("0A000", "Only version 3 of the protocol is spoken.", fatal=True)
     startup = messages.read_startup(reader.rest())
@@ -229,80 +226,9 @@ def _wished(startup: dict[str, str]) -> dict[str, str | None]:
     return found
 
 
-async def _talked(talk: Conversation, line: _Line) -> None:
+async def _talked(talk: Conversation, line: Line) -> None:
     while True:
         kind, content = await line.message(LARGEST)
         if kind == b"X":
             return
         await talk.answer(kind, content)
-
-
-@dataclass
-class _Line:
-    """The bytes to and from one client."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    secure: bool = False
-    _waiting: list[bytes] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        # asyncio does so by itself only for sockets that name their protocol
-        self.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    @property
-    def place(self) -> str:
-        """Where the client is."""
-        peer = self.writer.get_extra_info("peername")
-        return str(peer[0]) if peer else ""
-
-    async def startup(self) -> bytes:
-        """A message that has no kind yet."""
-        return await self._body(LARGEST_BEFORE_LOGIN)
-
-    async def message(self, largest: int) -> tuple[bytes, bytes]:
-        return await self.reader.readexactly(1), await self._body(largest)
-
-    async def password(self) -> bytes:
-        kind, content = await self.message(LARGEST_BEFORE_LOGIN)
-        if kind != b"p":
-            raise malformed()
-        return content
-
-    async def _body(self, largest: int) -> bytes:
-        size = int.from_bytes(await self.reader.readexactly(4), "big", signed=True)
-        if size < 4:
-            raise malformed()
-        if size > largest:
-            raise WireError("54000", "The message is too long.", fatal=True)
-        return await self.reader.readexactly(size - 4)
-
-    async def secured(self, tls: ssl.SSLContext) -> None:
-        # from here on nothing more is read: what came before is looked at, what comes after is TLS
-        cast("asyncio.Transport", self.writer.transport).pause_reading()
-        early = asyncio.ensure_future(self.reader.read(1))
-        await asyncio.sleep(0)
-        if early.done():
-            raise malformed()
-        early.cancel()
-        with suppress(asyncio.CancelledError):
-            await early
-        await self.tell(b"S")
-        await self.writer.start_tls(tls)
-        self.secure = True
-
-    def send(self, content: bytes) -> None:
-        """Keep it for the next `flush`: many small messages leave as one."""
-        self._waiting.append(content)
-
-    async def flush(self) -> None:
-        content = b"".join(self._waiting)
-        self._waiting.clear()
-        self.writer.write(content)
-        await self.writer.drain()
-
-    async def tell(self, content: bytes) -> None:
-        """Send at once, if there is still somebody."""
-        with suppress(OSError, asyncio.CancelledError):
-            self.send(content)
-            await self.flush()
