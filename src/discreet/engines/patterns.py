@@ -75,6 +75,7 @@ def _relation(connection: duckdb.DuckDBPyConnection, schema: Schema) -> str:
         return f"read_parquet({path_literal(schema.path)})"
     if suffix in DATABASE:
         connection.execute(f"ATTACH {literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
-        return f"described.main.{quoted(schema.table or '')}"
+        place, _, name = (schema.table or "").rpartition(".")
+        return f"described.{quoted(place or 'main')}.{quoted(name)}"
     header = f"header = {str(schema.header).lower()}"
     return f"read_csv({path_literal(schema.path)}, {header}, all_varchar = true, ignore_errors = true)"

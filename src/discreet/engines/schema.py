@@ -1,7 +1,8 @@
 """What a file says of its columns: names and types, never a value.
 
 Parquet     its own schema.
-DuckDB      the schema of each table in the file; `shop.duckdb#visits` names one.
+DuckDB      the schema of each table in the file; `shop.duckdb#visits` names one, `shop.duckdb#clinic.visits`
+            one that is not in the schema main.
 CSV         any separator; the names are its first line, where that is a header, and the types are guesses
             from the rows that follow. Nothing of those rows is kept, and no driver's message is passed on,
             as it may quote them.
@@ -92,8 +93,9 @@ def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> Schema:
 def _database(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Schema]:
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS described (READ_ONLY)")
     rows = connection.execute(
-        """SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()
-        WHERE database_name = 'described' AND schema_name = 'main' GROUP BY table_name ORDER BY table_name"""
+        """SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name) AS name,
+          list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()
+        WHERE database_name = 'described' AND NOT internal GROUP BY name ORDER BY name"""
     ).fetchall()
     return [
         Schema(path=path, table=table, columns=tuple((name, kind_of(kind)) for name, kind in columns))

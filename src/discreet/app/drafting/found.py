@@ -1,0 +1,222 @@
+"""Tables to draft a policy for: those of files, and those that an engine has.
+
+Names       a word is a file, a table inside of one (`shop.duckdb#visits`), or what the engine calls its
+            table; a pattern (`clinic.*`) is all of its tables that fit. Without a word the engine's tables
+            are told: which of them are about people is for a person to say.
+Columns     from headers, footers and catalogues; see `engines.schema` and `engines.inventory`.
+Values      looked at where a name says nothing, by the engine that has them: how many of the first rows
+            match a pattern, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from discreet.app.addresses import PATHS, EngineAddress, engine_of
+from discreet.app.complaints import nearest
+from discreet.app.drafting.identifiers import PATTERNS
+from discreet.app.publishers import publisher
+from discreet.core.errors import EngineFault, RequestError
+from discreet.core.policy import Column, Kind, Table
+from discreet.engines.duckdb_inventory import DuckDBInventory
+from discreet.engines.inventory import Held, Inventory
+from discreet.engines.patterns import matching, matching_in
+from discreet.engines.schema import Schema, schemas
+from discreet.engines.sources import split
+
+Shares = Mapping[str, Mapping[str, float]]
+Tell = Callable[[str], None]
+LISTED = 30
+DRAFTED = "drafted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One table: what a policy may call it, what its custodian calls it, and its source beside the policy.
+
+    `look` is the share of values that match each pattern, for some columns. The kind of a column is None
+    where a policy has no word for its type.
+    """
+
+    name: str
+    called: str
+    source: str
+    columns: tuple[tuple[str, Kind | None], ...]
+    look: Callable[[Sequence[str]], Shares] = field(repr=False)
+    guessed: bool = False
+    header: bool = True
+    in_database: bool = False
+
+
+def in_files(words: Sequence[str], folder: Path) -> list[Found]:
+    """The tables of files, for a policy in `folder`."""
+    return [_of_file(schema, folder) for word in words for schema in _schemas(word)]
+
+
+def in_engine(address: str, words: Sequence[str], folder: Path, tell: Tell) -> list[Found]:
+    """The tables that an engine has, and files beside them where it reads such."""
+    engine = engine_of(address)
+    if address == "duckdb":
+        return in_files(words, folder)
+    tell(f"connecting to {engine.scheme}")
+    with closing(_inventory(engine)) as inventory:
+        if not words:
+            raise _to_choose(inventory)
+        found: list[Found] = []
+        for word in words:
+            tell(f"reading the columns of {word}")
+            found += _meant(word, engine, inventory, folder)
+        return found
+
+
+def files_of(words: Sequence[str], address: str | None) -> list[Path]:
+    """The files that are read, as far as they are here."""
+    database = [address.removeprefix("duckdb:///")] if address and address.startswith("duckdb:///") else []
+    return [Path(split(word)[0]) for word in (*words, *database)]
+
+
+# -- Files --------------------------------------------------------------------------------------------------
+
+
+def _schemas(word: str) -> list[Schema]:
+    file, inner = split(word) if not Path(word).is_file() else (word, "")
+    found = schemas(Path(file))
+    if not inner:
+        return found
+    named = [each for each in found if each.table == inner]
+    if not named:
+        raise _missing(inner, file, [each.table or "" for each in found], hint=f"Name it as {file}#TABLE.")
+    return named
+
+
+def _of_file(schema: Schema, folder: Path) -> Found:
+    return Found(
+        name=schema.table.rpartition(".")[2] if schema.table else schema.path.stem,
+        called=Path(schema.source).name,
+        source=os.path.relpath(schema.source, folder),
+        columns=schema.columns,
+        look=lambda columns: matching(schema, columns, PATTERNS),
+        guessed=schema.guessed,
+        header=schema.header,
+        in_database=schema.table is not None,
+    )
+
+
+# -- Engines ------------------------------------------------------------------------------------------------
+
+
+def _inventory(engine: EngineAddress) -> Inventory:
+    if engine.scheme == "duckdb":
+        return DuckDBInventory(Path(engine.text.removeprefix("duckdb:///")))
+    if engine.scheme == "postgresql":
+        from discreet.engines.postgres_inventory import PostgreSQLInventory  # only who uses it waits for it
+
+        return PostgreSQLInventory(engine.text)
+    from discreet.engines.spark_inventory import SparkInventory
+
+    return SparkInventory(engine.text)
+
+
+def _meant(word: str, engine: EngineAddress, inventory: Inventory, folder: Path) -> list[Found]:
+    """What a word means: a file beside the engine's tables, one of these, or all that fit a pattern."""
+    if engine.scheme == "duckdb" and engine.is_path(word):
+        return in_files([word], folder)
+    if engine.is_path(word) or not re.search(r"[*?\[]", word):
+        held = inventory.held(engine.source(word, os.path.abspath) if engine.is_path(word) else word)
+        found = [] if held is None else [held]
+    else:
+        fitting = [name for name in inventory.names() if fnmatchcase(name, word)]
+        found = [held for name in fitting if (held := inventory.held(name)) is not None]
+    if not found:
+        raise _unknown(word, engine, inventory)
+    return [_of_engine(held, engine, folder) for held in found]
+
+
+def _of_engine(held: Held, engine: EngineAddress, folder: Path) -> Found:
+    here = os.path.isabs(held.source)
+    return Found(
+        name=_table_of(held.source),
+        called=os.path.relpath(held.source) if here else held.source,
+        source=os.path.relpath(held.source, folder) if here else held.source,
+        columns=held.columns,
+        look=partial(_looked, engine, held.source),
+        guessed=held.guessed,
+        in_database=not here,
+    )
+
+
+def _looked(engine: EngineAddress, source: str, columns: Sequence[str]) -> Shares:
+    """What cannot be read is not counted: a draft is made without it."""
+    if not columns:
+        return {}
+    declared = {name: Column(type=Kind.TEXT) for name in columns}
+    table = Table(source=engine.source(source, os.path.abspath), columns=declared)
+    try:
+        with publisher(engine.text, {DRAFTED: table}) as opened:
+            return matching_in(opened, DRAFTED, columns, PATTERNS)
+    except EngineFault:
+        return {}
+
+
+def _table_of(source: str) -> str:
+    """What a table may be called: as the last word of its source, or for parts of a whole as their folder.
+
+    >>> [_table_of(source) for source in ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")]
+    ['visits', 'visits', 'visits']
+    """
+    if "/" not in source:
+        return source.rpartition(".")[2]
+    stems = [Path(part).stem.partition("*")[0] for part in reversed(source.split("/"))]
+    said = (stem for stem in stems if re.search("[A-Za-z]", stem) and not re.match("part-|.*=", stem))
+    return next(said, stems[0])
+
+
+def _to_choose(inventory: Inventory) -> RequestError:
+    names = inventory.names()
+    if not names:
+        return RequestError(
+            f"init: {inventory.engine} has no table that may be read.",
+            hint="Name a Parquet or CSV path."
+            if inventory.engine == "Spark"
+            else "Check the address, and what its user may read.",
+        )
+    return RequestError(
+        f"init: name the tables to draft; {inventory.engine} has {_listed(names)}.",
+        hint=f"For example: discreet init {names[0]} --engine ADDRESS; '*' drafts all of them.",
+    )
+
+
+def _unknown(word: str, engine: EngineAddress, inventory: Inventory) -> RequestError:
+    if engine.is_path(word):
+        return RequestError(f"init: {inventory.engine} finds nothing at {word}.", hint=_way_out(word, engine))
+    return _missing(word, inventory.engine, inventory.names(), hint=_way_out(word, engine))
+
+
+def _missing(word: str, place: str, names: Sequence[str], *, hint: str) -> RequestError:
+    last = word.lower().rpartition(".")[2]
+    same = [name for name in names if name.lower().rpartition(".")[2] == last]
+    likely = next(iter(same), None) or nearest(word, names)
+    known = f"did you mean {likely}?" if likely else f"it has {_listed(names)}." if names else "it has none."
+    return RequestError(f"init: {place} has no table {word} that may be read: {known}", hint=hint)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - LISTED
+    return ", ".join(names[:LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _way_out(word: str, engine: EngineAddress) -> str:
+    if engine.scheme == "postgresql" and Path(word).suffix.lower() in PATHS:
+        return "For a file leave out --engine; here name a table or view."
+    if engine.scheme == "postgresql":
+        return "Name a table or view, with its schema where that is not public."
+    if engine.scheme == "duckdb":
+        return "Name a table of the file, or a CSV, Parquet or DuckDB file."
+    return "Name a table of the catalogue, or a Parquet or CSV path."
