@@ -8,6 +8,7 @@ Columns     of the types as which `spark` reads them; lists, maps, structures an
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from discreet.core.closing import Closing
@@ -29,7 +30,7 @@ class SparkInventory(Closing):
         self._session = spark.started(address)
 
     def names(self) -> list[str]:
-        return guarded(lambda: sorted(_listed(self._session.catalog)))
+        return guarded(lambda: sorted(_listed(self._session)))
 
     def held(self, word: str) -> Held | None:
         reader = spark.reader_of(word)
@@ -45,14 +46,12 @@ class SparkInventory(Closing):
         """The application stays, as others may use it."""
 
 
-def _listed(catalog: Any) -> list[str]:
-    current = catalog.currentDatabase()
-    return [
-        table.name if database.name == current else f"{database.name}.{table.name}"
-        for database in catalog.listDatabases()
-        for table in catalog.listTables(database.name)
-        if not table.isTemporary
-    ]
+def _listed(session: Any) -> Iterator[str]:
+    current = session.catalog.currentDatabase()
+    for (database,) in session.sql("SHOW DATABASES").collect():
+        for row in session.sql(f"SHOW TABLES IN {spark.DIALECT.quoted(database)}").collect():
+            if not row["isTemporary"]:
+                yield row["tableName"] if database == current else f"{database}.{row['tableName']}"
 
 
 def _kind(own: str) -> Kind | None:

@@ -20,16 +20,15 @@ from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 
 POLICY = Path("privacy.yaml")
-FILES_OR_TABLES = typer.Argument(
+TABLES = typer.Argument(
     help="CSV, Parquet or DuckDB files; with --engine its tables, patterns of them such as 'clinic.*', "
     "or paths that it reads.",
-    metavar="[FILES OR TABLES]...",
     show_default=False,
 )
 
 
 def run(
-    words: Annotated[list[str] | None, FILES_OR_TABLES] = None,
+    tables: Annotated[list[str] | None, TABLES] = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -43,16 +42,16 @@ def run(
 ) -> None:
     """Write a policy to fill in: columns and types from the tables, bounds and values left open as ?."""
     address = None if engine is None else engine_address(engine)
-    if words:
-        _require_writable(output, files_of(words, address), force=force)
+    if tables:
+        _require_writable(output, files_of(tables, address), force=force)
     folder = output.absolute().parent
-    tables = _drafted(words or [], address, folder)
-    _save(write(tables, "" if address is None else entry(address, folder)), output, force=force)
+    drafted = _drafted(tables or [], address, folder)
+    _save(write(drafted, "" if address is None else entry(address, folder)), output, force=force)
     left = blanks(output)
     if as_json:
-        print(json.dumps(as_object(output, tables, left, address or "duckdb")))
+        print(json.dumps(as_object(output, drafted, left, address or "duckdb")))
     else:
-        show(Console(stderr=True, soft_wrap=True), output, tables, left, address or "")
+        show(Console(stderr=True, soft_wrap=True), output, drafted, left, address or "")
 
 
 def _drafted(words: list[str], address: str | None, folder: Path) -> list[TableDraft]:
