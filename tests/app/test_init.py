@@ -248,6 +248,28 @@ def test_sources_are_told_from_where_the_policy_is(here: Path) -> None:
     assert list(tables) == ["a_b", "it_s", "x_1", "y", "z", "no", "t_1", "t_2024", "a_b_2"]
 
 
+def test_files_that_fit_a_pattern_are_one_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("visits", "stays"):
+        (here / folder).mkdir()
+    pq.write_table(pa.table({"age": [41], "town": ["Rome"]}), here / "visits" / "part-0.parquet")
+    pq.write_table(pa.table({"age": [17], "pay": [2.5]}), here / "visits" / "part-1.parquet")
+    for year in (2023, 2024):
+        (here / "stays" / f"stays_{year}.csv").write_text("who;age\nAda;41\nBo;17\n")
+    assert discreet("init", "visits/*.parquet", "stays/stays_*.csv", "-o", "stays/p.yaml") == 0
+    path = here / "stays" / "p.yaml"
+    path.write_text(filled(path.read_text()))
+    found = load(path)
+    assert {name: (table.source, list(table.columns)) for name, table in found.tables.items()} == {
+        "visits": (str(here / "visits" / "*.parquet"), ["age", "town", "pay"]),
+        "stays": (str(here / "stays" / "stays_*.csv"), ["who", "age"]),
+    }
+    words = ("SELECT COUNT(*) AS n FROM {}", "--share", "5%", "--policy", str(path))
+    assert [discreet("plan", words[0].format(name), *words[1:]) for name in found.tables] == [0, 0]
+    capsys.readouterr()
+    assert discreet("init", "*/*", "-o", "q.yaml") == 2
+    assert "Not all files that fit */* are CSV, or all Parquet." in capsys.readouterr().err
+
+
 def test_columns_that_a_policy_cannot_name_are_left_out_by_position(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

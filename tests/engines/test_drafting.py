@@ -65,6 +65,8 @@ def clinic(postgres: PostgresServer) -> Iterator[PostgresServer]:
         "CREATE TABLE ward.stays (person_id integer, told text, secret text) PARTITION BY LIST (person_id)",
         "CREATE TABLE ward.stays_1 PARTITION OF ward.stays FOR VALUES IN (1)",
         "INSERT INTO ward.stays VALUES (1, 'quixote@mancha.example', 'melancholy')",
+        "CREATE VIEW ward.failing AS SELECT CAST(person_id AS text) AS told, 1 / (person_id - 1) AS n "
+        "FROM ward.stays WHERE 1 / (person_id - 1) > 0",
         "CREATE VIEW ward.recent AS SELECT person_id, told FROM ward.stays",
         "CREATE TABLE ward.hidden (n integer)",
         "CREATE TABLE ward.lists (tags text[])",
@@ -149,6 +151,18 @@ def test_columns_that_may_not_be_read_are_not_in_the_draft(clinic: PostgresServe
         "told": Role.IDENTIFIER,
     }
     assert discreet("plan", "SELECT COUNT(*) AS n FROM stays", "--epsilon", "1") == 0
+
+
+def test_a_view_that_cannot_be_read_is_drafted_by_names_alone(
+    clinic: PostgresServer, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("init", "ward.failing", "ward.stays", "--engine", clinic.url) == 0
+    told = capsys.readouterr().err
+    assert "No values of ward.failing could be looked at: roles are by name alone, check them." in told
+    assert "No values of ward.stays" not in told
+    draft = (here / "privacy.yaml").read_text()
+    assert "told: {type: category, values: [?]}" in draft
+    assert "told:      {type: text, role: identifier}    # HIPAA (F): email addresses" in draft
 
 
 def test_a_pattern_is_all_tables_that_fit_it(clinic: PostgresServer, here: Path) -> None:

@@ -1,16 +1,21 @@
 """What an engine's own catalogue says of its tables: their names, columns and types, never a value.
 
 It is read for a custodian who has yet to write a policy. Of a CSV path Spark guesses the types from the rows,
-as is done with a file here; nothing of those rows is kept.
+as is done with a file here; nothing of those rows is kept. What values look like is counted by the engine, by
+patterns that it is told; see `patterns`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from discreet.core.policy import Kind
+
+LOOKED_AT = "looked_at"
+SECONDS = 120.0
+"""A view may take as long as it likes to its first row, and a custodian waits for no more than a draft."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,11 @@ class Inventory(Protocol):
 
     def held(self, word: str) -> Held | None:
         """The one that a word means, if there is one."""
+
+    def matching(
+        self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
+    ) -> Mapping[str, Mapping[str, float]]:
+        """The share of some columns' first values that each pattern matches; stopped after `SECONDS`."""
 
     def close(self) -> None: ...
 

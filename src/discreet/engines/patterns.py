@@ -5,12 +5,14 @@ What cannot be read is not counted: a draft is made without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 
 import duckdb
+import pyarrow as pa
 
 from discreet.core.engine import Engine
+from discreet.core.values import Exact
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.schema import Schema
 from discreet.engines.sources import DATABASE, PARQUET
@@ -38,7 +40,14 @@ def matching_in(
     engine: Engine, table: str, columns: Sequence[str], patterns: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
     """The same of a table that an engine has under a name."""
-    found = engine.count(_counting(quoted(table), columns, patterns)).secret.to_pylist()[0]
+    return matching_by(engine.count, table, columns, patterns)
+
+
+def matching_by(
+    count: Callable[[str], Exact[pa.Table]], table: str, columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """The same of a table that whatever counts has under a name."""
+    found = count(_counting(quoted(table), columns, patterns)).secret.to_pylist()[0]
     return _shares(list(found.values()), columns, patterns)
 
 

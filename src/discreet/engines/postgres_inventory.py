@@ -10,13 +10,19 @@ Columns     those that may be read, of the types as which `postgres` reads them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from discreet.core.closing import Closing
 from discreet.core.policy import Kind
+from discreet.core.values import Exact
 from discreet.engines import postgres
+from discreet.engines.dialects.checking import Statements
 from discreet.engines.faults import guarded
-from discreet.engines.inventory import Held, meant
+from discreet.engines.inventory import LOOKED_AT, SECONDS, Held, meant
+from discreet.engines.patterns import matching_by
 from discreet.engines.postgres import DIALECT
 from discreet.engines.schema import kind_of
 
@@ -50,7 +56,8 @@ class PostgreSQLInventory(Closing):
     def __init__(self, address: str) -> None:
         self._connection = postgres.connected(address)
         try:
-            guarded(lambda: postgres.run(self._connection, postgres.READ_ONLY))
+            for setting in (postgres.READ_ONLY, f"SET statement_timeout = {1000 * SECONDS:.0f}"):
+                guarded(lambda setting=setting: postgres.run(self._connection, setting))  # type: ignore[misc]
             rows = self._fetched(TABLES)
         except BaseException:
             self.close()
@@ -70,6 +77,18 @@ class PostgreSQLInventory(Closing):
         read = postgres.origin(self._connection, name, name, [row["name"] for row in rows]).types
         columns = tuple((row["name"], _kind(read[row["name"]], row["family"], row["type"])) for row in rows)
         return Held(source=name, columns=columns)
+
+    def matching(
+        self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
+    ) -> Mapping[str, Mapping[str, float]]:
+        origin = postgres.origin(self._connection, source, source, list(columns))
+        statements = Statements(dialect=DIALECT, relations={LOOKED_AT: origin.relation})
+
+        def count(sql: str) -> Exact[pa.Table]:
+            statement = statements(sql)
+            return guarded(lambda: Exact(postgres.selected(self._connection, statement.text, statement)))
+
+        return matching_by(count, LOOKED_AT, columns, patterns)
 
     def close(self) -> None:
         self._connection.close()

@@ -10,6 +10,7 @@ CSV         any separator; the names are its first line, where that is a header,
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -77,6 +78,26 @@ def schemas(path: Path) -> list[Schema]:
         return [_text(connection, path)]
 
 
+def together(pattern: str) -> Schema | None:
+    """The one table of all files that fit a pattern; None where there is none.
+
+    Parquet files may have different columns; of CSV files the first speaks for all.
+    """
+    files = sorted(path for each in glob.glob(pattern, recursive=True) if (path := Path(each)).is_file())
+    if not files:
+        return None
+    suffixes = {path.suffix.lower() for path in files}
+    if not any(suffixes <= set(family) for family in (PARQUET, CSV)):
+        raise RequestError(
+            f"Not all files that fit {pattern} are CSV, or all Parquet.",
+            hint="Name files of one kind, such as 'visits/*.parquet'.",
+        )
+    if suffixes <= set(CSV):
+        return schemas(files[0])[0]
+    with _unquoted(Path(pattern)), closing(connect()) as connection:
+        return _parquet(connection, *files)
+
+
 def kind_of(type_name: str) -> Kind | None:
     """
     >>> kind_of("DECIMAL(10,2)"), kind_of("INTEGER[]")
@@ -85,9 +106,11 @@ def kind_of(type_name: str) -> Kind | None:
     return next((kind for pattern, kind in KINDS.items() if re.fullmatch(pattern, type_name, re.S)), None)
 
 
-def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> Schema:
-    rows = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({path_literal(path)})").fetchall()
-    return Schema(path=path, table=None, columns=tuple((row[0], kind_of(row[1])) for row in rows))
+def _parquet(connection: duckdb.DuckDBPyConnection, first: Path, *others: Path) -> Schema:
+    files = ", ".join(map(path_literal, (first, *others)))
+    options = "union_by_name = true, hive_types_autocast = false"
+    rows = connection.execute(f"DESCRIBE SELECT * FROM read_parquet([{files}], {options})").fetchall()
+    return Schema(path=first, table=None, columns=tuple((row[0], kind_of(row[1])) for row in rows))
 
 
 def _database(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Schema]:

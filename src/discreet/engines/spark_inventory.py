@@ -8,14 +8,19 @@ Columns     of the types as which `spark` reads them; lists, maps, structures an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from discreet.core.closing import Closing
 from discreet.core.policy import Kind
+from discreet.core.values import Exact
 from discreet.engines import spark
+from discreet.engines.dialects.checking import Statements
 from discreet.engines.faults import guarded
-from discreet.engines.inventory import Held, meant
+from discreet.engines.inventory import LOOKED_AT, SECONDS, Held, meant
+from discreet.engines.patterns import matching_by
 from discreet.engines.schema import kind_of
 
 TEXT = re.compile(r"string.*|(var)?char\(\d+\)")
@@ -41,6 +46,18 @@ class SparkInventory(Closing):
             return None
         columns = tuple((column, _kind(kind)) for column, kind in guarded(lambda: frame.dtypes))
         return Held(source=name, columns=columns, guessed=reader == "csv")
+
+    def matching(
+        self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
+    ) -> Mapping[str, Mapping[str, float]]:
+        origin = spark.origin(self._session, LOOKED_AT, source, list(columns))
+        statements = Statements(dialect=spark.DIALECT, relations={LOOKED_AT: origin.relation})
+
+        def count(sql: str) -> Exact[pa.Table]:
+            text = statements(sql).text
+            return guarded(lambda: Exact(spark.selected(self._session, text, SECONDS)))
+
+        return matching_by(count, LOOKED_AT, columns, patterns)
 
     def close(self) -> None:
         """The application stays, as others may use it."""

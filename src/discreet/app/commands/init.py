@@ -60,10 +60,13 @@ def _drafted(words: list[str], address: str | None, folder: Path) -> list[TableD
             "Missing argument: what to draft a policy for.",
             hint="Name CSV, Parquet or DuckDB files, or an engine with --engine to see its tables.",
         )
-    with spinner() as tell:
-        found = in_files(words, folder) if address is None else in_engine(address, words, folder, tell)
-        tell("drafting")
-        tables = draft(found)
+    if address in (None, "duckdb"):
+        tables = draft(in_files(words, folder))
+    else:
+        with spinner() as tell:
+            tell("looking at the tables")
+            with in_engine(address, words, folder) as found:
+                tables = draft(found)
     if not tables:
         raise RequestError("init: the files hold no tables.", hint="Name a file with tables.")
     return tables
@@ -146,6 +149,8 @@ def _remarks(table: TableDraft) -> list[str]:
         remarks.append(
             f"All of {name} is text, so its first line was taken for the header: check that it is no row."
         )
+    if table.by_name_alone:
+        remarks.append(f"No values of {name} could be looked at: roles are by name alone, check them.")
     if table.left_out:
         listed = ", ".join(map(str, table.left_out))
         remarks.append(

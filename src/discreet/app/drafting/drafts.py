@@ -70,12 +70,16 @@ OPEN = {
 
 @dataclass(frozen=True, kw_only=True)
 class TableDraft:
-    """One table as the draft has it; `left_out` are positions of columns that a policy cannot name."""
+    """One table as the draft has it; `left_out` are positions of columns that a policy cannot name.
+
+    Roles are `by_name_alone` where no value could be looked at.
+    """
 
     name: str
     found: Found
     columns: tuple[ColumnDraft, ...]
     left_out: tuple[int, ...]
+    by_name_alone: bool = False
 
     @property
     def person(self) -> str | None:
@@ -113,7 +117,7 @@ def write(tables: Sequence[TableDraft], engine: str = "") -> str:
 def _table(name: str, found: Found) -> TableDraft:
     usable = _usable(found)
     shares = found.look([column for column, kind in usable.items() if _may_hold_anything(column, kind)])
-    columns = tuple(_column(column, kind, shares.get(column, {})) for column, kind in usable.items())
+    columns = tuple(_column(column, kind, (shares or {}).get(column, {})) for column, kind in usable.items())
     if not columns:
         raise RequestError(
             f"{found.called} has no column that a policy can name.",
@@ -121,7 +125,9 @@ def _table(name: str, found: Found) -> TableDraft:
             "bytes have no type.",
         )
     left_out = tuple(at for at, (column, _) in enumerate(found.columns, 1) if column not in usable)
-    return TableDraft(name=name, found=found, columns=columns, left_out=left_out)
+    return TableDraft(
+        name=name, found=found, columns=columns, left_out=left_out, by_name_alone=shares is None
+    )
 
 
 def _usable(found: Found) -> dict[str, Kind]:

@@ -1,8 +1,9 @@
 """Tables to draft a policy for: those of files, and those that an engine has.
 
-Names       a word is a file, a table inside of one (`shop.duckdb#visits`), or what the engine calls its
-            table; a pattern (`clinic.*`) is all of its tables that fit. Without a word the engine's tables
-            are told: which of them are about people is for a person to say.
+Names       a word is a file, a table inside of one (`shop.duckdb#visits`), a table in parts
+            (`visits/*.parquet`), or what the engine calls its table; there a pattern (`clinic.*`) is all of
+            its tables that fit. Without a word the engine's tables are told: which of them are about people
+            is for a person to say.
 Columns     from headers, footers and catalogues; see `engines.schema` and `engines.inventory`.
 Values      looked at where a name says nothing, by the engine that has them: how many of the first rows
             match a pattern, and nothing else.
@@ -12,9 +13,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -22,34 +23,32 @@ from pathlib import Path
 from discreet.app.addresses import PATHS, EngineAddress, engine_of
 from discreet.app.complaints import nearest
 from discreet.app.drafting.identifiers import PATTERNS
-from discreet.app.publishers import publisher
 from discreet.core.errors import EngineFault, RequestError
-from discreet.core.policy import Column, Kind, Table
+from discreet.core.policy import Kind
 from discreet.engines.duckdb_inventory import DuckDBInventory
 from discreet.engines.inventory import Held, Inventory
-from discreet.engines.patterns import matching, matching_in
-from discreet.engines.schema import Schema, schemas
+from discreet.engines.patterns import matching
+from discreet.engines.schema import Schema, schemas, together
 from discreet.engines.sources import split
 
 Shares = Mapping[str, Mapping[str, float]]
-Tell = Callable[[str], None]
 LISTED = 30
-DRAFTED = "drafted"
+PATTERN = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """One table: what a policy may call it, what its custodian calls it, and its source beside the policy.
 
-    `look` is the share of values that match each pattern, for some columns. The kind of a column is None
-    where a policy has no word for its type.
+    `look` is the share of values that match each pattern, for some columns; None where they could not be
+    counted. The kind of a column is None where a policy has no word for its type.
     """
 
     name: str
     called: str
     source: str
     columns: tuple[tuple[str, Kind | None], ...]
-    look: Callable[[Sequence[str]], Shares] = field(repr=False)
+    look: Callable[[Sequence[str]], Shares | None] = field(repr=False)
     guessed: bool = False
     header: bool = True
     in_database: bool = False
@@ -57,23 +56,17 @@ class Found:
 
 def in_files(words: Sequence[str], folder: Path) -> list[Found]:
     """The tables of files, for a policy in `folder`."""
-    return [_of_file(schema, folder) for word in words for schema in _schemas(word)]
+    return [found for word in words for found in _of_word(word, folder)]
 
 
-def in_engine(address: str, words: Sequence[str], folder: Path, tell: Tell) -> list[Found]:
-    """The tables that an engine has, and files beside them where it reads such."""
+@contextmanager
+def in_engine(address: str, words: Sequence[str], folder: Path) -> Iterator[list[Found]]:
+    """The tables that an engine has, and files beside them where it reads such; for as long as it is open."""
     engine = engine_of(address)
-    if address == "duckdb":
-        return in_files(words, folder)
-    tell(f"connecting to {engine.scheme}")
     with closing(_inventory(engine)) as inventory:
         if not words:
             raise _to_choose(inventory)
-        found: list[Found] = []
-        for word in words:
-            tell(f"reading the columns of {word}")
-            found += _meant(word, engine, inventory, folder)
-        return found
+        yield [found for word in words for found in _meant(word, engine, inventory, folder)]
 
 
 def files_of(words: Sequence[str], address: str | None) -> list[Path]:
@@ -83,6 +76,14 @@ def files_of(words: Sequence[str], address: str | None) -> list[Path]:
 
 
 # -- Files --------------------------------------------------------------------------------------------------
+
+
+def _of_word(word: str, folder: Path) -> list[Found]:
+    whole = together(word) if PATTERN.search(word) and not Path(word).is_file() else None
+    if whole is None:
+        return [_of_file(schema, folder) for schema in _schemas(word)]
+    name, source = _table_of(os.path.abspath(word)), os.path.relpath(word, folder)
+    return [replace(_of_file(whole, folder), name=name, called=word, source=source)]
 
 
 def _schemas(word: str) -> list[Schema]:
@@ -128,7 +129,7 @@ def _meant(word: str, engine: EngineAddress, inventory: Inventory, folder: Path)
     """What a word means: a file beside the engine's tables, one of these, or all that fit a pattern."""
     if engine.scheme == "duckdb" and engine.is_path(word):
         return in_files([word], folder)
-    if engine.is_path(word) or not re.search(r"[*?\[]", word):
+    if engine.is_path(word) or not PATTERN.search(word):
         held = inventory.held(engine.source(word, os.path.abspath) if engine.is_path(word) else word)
         found = [] if held is None else [held]
     else:
@@ -136,33 +137,28 @@ def _meant(word: str, engine: EngineAddress, inventory: Inventory, folder: Path)
         found = [held for name in fitting if (held := inventory.held(name)) is not None]
     if not found:
         raise _unknown(word, engine, inventory)
-    return [_of_engine(held, engine, folder) for held in found]
+    return [_of_engine(held, inventory, folder) for held in found]
 
 
-def _of_engine(held: Held, engine: EngineAddress, folder: Path) -> Found:
+def _of_engine(held: Held, inventory: Inventory, folder: Path) -> Found:
     here = os.path.isabs(held.source)
     return Found(
         name=_table_of(held.source),
         called=os.path.relpath(held.source) if here else held.source,
         source=os.path.relpath(held.source, folder) if here else held.source,
         columns=held.columns,
-        look=partial(_looked, engine, held.source),
+        look=partial(_looked, inventory, held.source),
         guessed=held.guessed,
         in_database=not here,
     )
 
 
-def _looked(engine: EngineAddress, source: str, columns: Sequence[str]) -> Shares:
-    """What cannot be read is not counted: a draft is made without it."""
-    if not columns:
-        return {}
-    declared = {name: Column(type=Kind.TEXT) for name in columns}
-    table = Table(source=engine.source(source, os.path.abspath), columns=declared)
+def _looked(inventory: Inventory, source: str, columns: Sequence[str]) -> Shares | None:
+    """What cannot be read, or not in time, is not counted: a draft is made without it."""
     try:
-        with publisher(engine.text, {DRAFTED: table}) as opened:
-            return matching_in(opened, DRAFTED, columns, PATTERNS)
+        return inventory.matching(source, columns, PATTERNS) if columns else {}
     except EngineFault:
-        return {}
+        return None
 
 
 def _table_of(source: str) -> str:
