@@ -219,9 +219,27 @@ def test_a_data_file_is_never_overwritten(here: Path, capsys: pytest.CaptureFixt
     (here / "a.csv").write_text("age\n1\n")
     (here / "link.yaml").symlink_to("a.csv")
     for output in ("a.csv", "./a.csv", "link.yaml"):
-        assert discreet("init", "a.csv", "-o", output, "--force") == 2
-        assert "is one of the data files" in capsys.readouterr().err
+        for word in ("a.csv", "*.csv"):
+            assert discreet("init", word, "-o", output, "--force") == 2
+            assert "is one of the data files" in capsys.readouterr().err
     assert (here / "a.csv").read_text() == "age\n1\n"
+
+
+def test_what_an_engine_reads_is_never_overwritten(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "visits").mkdir()
+    for name in ("shop.duckdb", "visits/part-0.parquet"):
+        (here / name).write_text("kept")
+    for words in (
+        ("visits", "--engine", "duckdb:///shop.duckdb", "-o", "shop.duckdb"),
+        ("visits", "--engine", "spark:local", "-o", "visits/part-0.parquet"),
+        ("visits/*", "--engine", "spark:local", "-o", "visits/part-0.parquet"),
+    ):
+        assert discreet("init", *words, "--force") == 2
+        assert "is one of the data files" in capsys.readouterr().err
+        assert (here / words[-1]).read_text() == "kept"
+    (here / "a.csv").write_text("age\n1\n")
+    (here / "draft.txt").write_text("old")
+    assert discreet("init", "a.csv", "-o", "draft.txt", "--force") == 0
 
 
 def test_sources_are_told_from_where_the_policy_is(here: Path) -> None:

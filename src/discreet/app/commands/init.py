@@ -14,7 +14,7 @@ from discreet.app.addresses import without_password
 from discreet.app.commands.progress import spinner
 from discreet.app.drafting.drafts import TableDraft, draft, write
 from discreet.app.drafting.engine_entry import entry, left_to_tell
-from discreet.app.drafting.found import files_of, in_engine, in_files
+from discreet.app.drafting.found import in_engine, in_files, is_read
 from discreet.app.policies import Blank, blanks, engine_address
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
@@ -43,7 +43,7 @@ def run(
     """Write a policy to fill in: columns and types from the tables, bounds and values left open as ?."""
     address = None if engine is None else engine_address(engine)
     if tables:
-        _require_writable(output, files_of(tables, address), force=force)
+        _require_writable(output, tables, address, force=force)
     folder = output.absolute().parent
     drafted = _drafted(tables or [], address, folder)
     _save(write(drafted, "" if address is None else entry(address, folder)), output, force=force)
@@ -72,10 +72,10 @@ def _drafted(words: list[str], address: str | None, folder: Path) -> list[TableD
     return tables
 
 
-def _require_writable(output: Path, files: list[Path], *, force: bool) -> None:
+def _require_writable(output: Path, words: list[str], address: str | None, *, force: bool) -> None:
     if output.is_dir():
         raise RequestError(f"init: {output} is a folder.", hint="Name a file with -o.")
-    if output.exists() and any(file.exists() and file.samefile(output) for file in files):
+    if output.exists() and is_read(output, words, address):
         raise RequestError(f"init: {output} is one of the data files.", hint="Choose another name with -o.")
     if output.exists() and not force:
         raise RequestError(

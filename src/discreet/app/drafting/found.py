@@ -11,8 +11,10 @@ Values      looked at where a name says nothing, by the engine that has them: ho
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -69,10 +71,17 @@ def in_engine(address: str, words: Sequence[str], folder: Path) -> Iterator[list
         yield [found for word in words for found in _meant(word, engine, inventory, folder)]
 
 
-def files_of(words: Sequence[str], address: str | None) -> list[Path]:
-    """The files that are read, as far as they are here."""
-    database = [address.removeprefix("duckdb:///")] if address and address.startswith("duckdb:///") else []
-    return [Path(split(word)[0]) for word in (*words, *database)]
+def is_read(output: Path, words: Sequence[str], address: str | None) -> bool:
+    """Whether a file that is there is one of those that words or an address name, or stands in a folder."""
+    _, mark, database = (address or "").partition("duckdb:///")
+    named = [split(word)[0] for word in (*words, *([database] if mark else []))]
+    places = [Path(each) for word in named for each in (word, *glob.glob(word, recursive=True))]
+    inside = output.suffix.lower() in PATHS
+    return any(
+        place.exists()
+        and (place.samefile(output) or (inside and place.resolve() in output.resolve().parents))
+        for place in places
+    )
 
 
 # -- Files --------------------------------------------------------------------------------------------------
@@ -185,7 +194,7 @@ def _to_choose(inventory: Inventory) -> RequestError:
         )
     return RequestError(
         f"init: name the tables to draft; {inventory.engine} has {_listed(names)}.",
-        hint=f"For example: discreet init {names[0]} --engine ADDRESS; '*' drafts all of them.",
+        hint=f"For example: discreet init {shlex.quote(names[0])} --engine ADDRESS; '*' drafts all of them.",
     )
 
 
