@@ -270,7 +270,7 @@ def test_files_that_fit_a_pattern_are_one_table(here: Path, capsys: pytest.Captu
     for folder in ("visits", "stays"):
         (here / folder).mkdir()
     pq.write_table(pa.table({"age": [41], "town": ["Rome"]}), here / "visits" / "part-0.parquet")
-    pq.write_table(pa.table({"age": [17], "pay": [2.5]}), here / "visits" / "part-1.parquet")
+    pq.write_table(pa.table({"age": [17], "told": ["a@b.example"]}), here / "visits" / "part-1.parquet")
     for year in (2023, 2024):
         (here / "stays" / f"stays_{year}.csv").write_text("who;age\nAda;41\nBo;17\n")
     assert discreet("init", "visits/*.parquet", "stays/stays_*.csv", "-o", "stays/p.yaml") == 0
@@ -278,9 +278,10 @@ def test_files_that_fit_a_pattern_are_one_table(here: Path, capsys: pytest.Captu
     path.write_text(filled(path.read_text()))
     found = load(path)
     assert {name: (table.source, list(table.columns)) for name, table in found.tables.items()} == {
-        "visits": (str(here / "visits" / "*.parquet"), ["age", "town", "pay"]),
+        "visits": (str(here / "visits" / "*.parquet"), ["age", "town", "told"]),
         "stays": (str(here / "stays" / "stays_*.csv"), ["who", "age"]),
     }
+    assert found.tables["visits"].columns["told"].role is Role.IDENTIFIER
     words = ("SELECT COUNT(*) AS n FROM {}", "--share", "5%", "--policy", str(path))
     assert [discreet("plan", words[0].format(name), *words[1:]) for name in found.tables] == [0, 0]
     capsys.readouterr()

@@ -15,7 +15,7 @@ from discreet.core.engine import Engine
 from discreet.core.values import Exact
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.schema import Schema
-from discreet.engines.sources import DATABASE, PARQUET
+from discreet.engines.sources import DATABASE, PARQUET, parquet_reader
 
 ROWS = 10_000
 
@@ -81,7 +81,7 @@ def _counting(relation: str, columns: Sequence[str], patterns: Mapping[str, str]
 def _relation(connection: duckdb.DuckDBPyConnection, schema: Schema) -> str:
     suffix = schema.path.suffix.lower()
     if suffix in PARQUET:
-        return f"read_parquet({path_literal(schema.path)})"
+        return parquet_reader((schema.path, *schema.others))
     if suffix in DATABASE:
         connection.execute(f"ATTACH {literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
         place, _, name = (schema.table or "").rpartition(".")

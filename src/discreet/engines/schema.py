@@ -22,7 +22,7 @@ import duckdb
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind
 from discreet.engines.connection import connect, literal, path_literal
-from discreet.engines.sources import CSV, DATABASE, PARQUET
+from discreet.engines.sources import CSV, DATABASE, PARQUET, parquet_reader
 
 KINDS = {
     r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\)": Kind.INTEGER,
@@ -37,13 +37,17 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """One table's columns; the kind is None where a policy has none for it, such as lists and blobs."""
+    """One table's columns; the kind is None where a policy has none for it, such as lists and blobs.
+
+    `others` are files that belong to the same table.
+    """
 
     path: Path
     table: str | None
     columns: tuple[tuple[str, Kind | None], ...]
     guessed: bool = False
     header: bool = True
+    others: tuple[Path, ...] = ()
 
     @property
     def source(self) -> str:
@@ -107,10 +111,9 @@ def kind_of(type_name: str) -> Kind | None:
 
 
 def _parquet(connection: duckdb.DuckDBPyConnection, first: Path, *others: Path) -> Schema:
-    files = ", ".join(map(path_literal, (first, *others)))
-    options = "union_by_name = true, hive_types_autocast = false"
-    rows = connection.execute(f"DESCRIBE SELECT * FROM read_parquet([{files}], {options})").fetchall()
-    return Schema(path=first, table=None, columns=tuple((row[0], kind_of(row[1])) for row in rows))
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {parquet_reader((first, *others))}").fetchall()
+    columns = tuple((row[0], kind_of(row[1])) for row in rows)
+    return Schema(path=first, table=None, columns=columns, others=others)
 
 
 def _database(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Schema]:
