@@ -219,9 +219,27 @@ def test_a_data_file_is_never_overwritten(here: Path, capsys: pytest.CaptureFixt
     (here / "a.csv").write_text("age\n1\n")
     (here / "link.yaml").symlink_to("a.csv")
     for output in ("a.csv", "./a.csv", "link.yaml"):
-        assert discreet("init", "a.csv", "-o", output, "--force") == 2
-        assert "is one of the data files" in capsys.readouterr().err
+        for word in ("a.csv", "*.csv"):
+            assert discreet("init", word, "-o", output, "--force") == 2
+            assert "is one of the data files" in capsys.readouterr().err
     assert (here / "a.csv").read_text() == "age\n1\n"
+
+
+def test_what_an_engine_reads_is_never_overwritten(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "visits").mkdir()
+    for name in ("shop.duckdb", "visits/part-0.parquet"):
+        (here / name).write_text("kept")
+    for words in (
+        ("visits", "--engine", "duckdb:///shop.duckdb", "-o", "shop.duckdb"),
+        ("visits", "--engine", "spark:local", "-o", "visits/part-0.parquet"),
+        ("visits/*", "--engine", "spark:local", "-o", "visits/part-0.parquet"),
+    ):
+        assert discreet("init", *words, "--force") == 2
+        assert "is one of the data files" in capsys.readouterr().err
+        assert (here / words[-1]).read_text() == "kept"
+    (here / "a.csv").write_text("age\n1\n")
+    (here / "draft.txt").write_text("old")
+    assert discreet("init", "a.csv", "-o", "draft.txt", "--force") == 0
 
 
 def test_sources_are_told_from_where_the_policy_is(here: Path) -> None:
@@ -246,6 +264,29 @@ def test_sources_are_told_from_where_the_policy_is(here: Path) -> None:
     tables = load(path).tables
     assert [Path(table.source) for table in tables.values()] == [here / "data" / name for name in names]
     assert list(tables) == ["a_b", "it_s", "x_1", "y", "z", "no", "t_1", "t_2024", "a_b_2"]
+
+
+def test_files_that_fit_a_pattern_are_one_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("visits", "stays"):
+        (here / folder).mkdir()
+    pq.write_table(pa.table({"age": [41], "town": ["Rome"]}), here / "visits" / "part-0.parquet")
+    pq.write_table(pa.table({"age": [17], "told": ["a@b.example"]}), here / "visits" / "part-1.parquet")
+    for year in (2023, 2024):
+        (here / "stays" / f"stays_{year}.csv").write_text("who;age\nAda;41\nBo;17\n")
+    assert discreet("init", "visits/*.parquet", "stays/stays_*.csv", "-o", "stays/p.yaml") == 0
+    path = here / "stays" / "p.yaml"
+    path.write_text(filled(path.read_text()))
+    found = load(path)
+    assert {name: (table.source, list(table.columns)) for name, table in found.tables.items()} == {
+        "visits": (str(here / "visits" / "*.parquet"), ["age", "town", "told"]),
+        "stays": (str(here / "stays" / "stays_*.csv"), ["who", "age"]),
+    }
+    assert found.tables["visits"].columns["told"].role is Role.IDENTIFIER
+    words = ("SELECT COUNT(*) AS n FROM {}", "--share", "5%", "--policy", str(path))
+    assert [discreet("plan", words[0].format(name), *words[1:]) for name in found.tables] == [0, 0]
+    capsys.readouterr()
+    assert discreet("init", "*/*", "-o", "q.yaml") == 2
+    assert "Not all files that fit */* are CSV, or all Parquet." in capsys.readouterr().err
 
 
 def test_columns_that_a_policy_cannot_name_are_left_out_by_position(

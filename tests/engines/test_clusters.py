@@ -70,3 +70,22 @@ def test_a_question_is_answered_on_a_cluster(scheme: str, prepared: bool, tmp_pa
     for row in rows:
         assert abs(float(str(row["n"])) - KEPT * PEOPLE / 2) < 30, "noise of scale 0.2 at most"
         assert abs(float(str(row["s"])) - 3 * KEPT * PEOPLE / 2) < 200
+
+
+def test_a_policy_is_drafted_through_spark_connect(tmp_path: Path) -> None:
+    policy_in(tmp_path, "duckdb", None)
+    (tmp_path / "drafts").mkdir()
+    command = [sys.executable, "-m", "discreet", "init", "*.parquet", "-o", "drafts/privacy.yaml", "--json"]
+    with had(clusters.spark_connect()) as address:
+        told = subprocess.run(
+            [*command, "--engine", f"{address}/;user_id=ann"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout)
+    assert found["engine"] == f"{address}/;user_id=ann"
+    (table,) = found["tables"].values()
+    assert (table["source"], list(table["columns"])) == ("../*.parquet", ["who", "ward", "cost"])

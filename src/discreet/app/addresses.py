@@ -14,10 +14,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 Absolute = Callable[[str], str]
 PATHS = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".duckdb", ".db", ".ddb", ".data")
+SECRETS = ("password", "sslpassword", "oauth_client_secret", "token")
 HERE_ALONE = (".duckdb", ".db", ".ddb", ".data")
 
 
@@ -42,8 +43,8 @@ class EngineAddress:
         return f"{self.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
     def source(self, text: str, absolute: Absolute) -> str:
-        """A table's source as the engine takes it."""
-        if self.scheme == "postgresql":
+        """A table's source as the engine takes it; what has an address of its own stays as it is."""
+        if self.scheme == "postgresql" or "://" in text:
             return text
         if self.text.startswith("duckdb:///") and not _is_path(text):
             return f"{absolute(self.text.removeprefix('duckdb:///'))}#{text}"
@@ -61,6 +62,10 @@ class EngineAddress:
         """The source that somebody names in passing: a file by its absolute path, or what the engine has."""
         is_file = self.scheme == "postgresql" and Path(text.partition("#")[0]).suffix.lower() in PATHS
         return os.path.abspath(text) if is_file else self.source(text, os.path.abspath)
+
+    def is_path(self, text: str) -> bool:
+        """Whether the engine takes a source for a path rather than for the name of a table."""
+        return self.reads_files and _is_path(text)
 
     def store(self, text: str, absolute: Absolute) -> str:
         """Where prepared tables may be written: a schema, or a path."""
@@ -83,6 +88,22 @@ def without_login(address: str) -> str:
     ('postgresql://db.example/shop?sslmode=require', 'ledger.db')
     """
     return re.sub(r"(?<=://)[^/?#]*@", "", address)
+
+
+def without_password(address: str) -> str:
+    """The same address without what only its user may know.
+
+    >>> without_password("postgresql://ann:secret@db.example/shop?sslmode=require&password=secret")
+    'postgresql://ann@db.example/shop?sslmode=require'
+    >>> without_password("sc://spark.example:15002/;use_ssl=true;token=secret")
+    'sc://spark.example:15002/;use_ssl=true'
+    """
+    # as libpq reads it: a login ends at the first @, whatever else is in it
+    bare = re.sub(r"^(\w+://[^@/:]*):[^@/]*@", r"\1@", address)
+    place, mark, told = bare.partition("?" if engine_of(bare).scheme == "postgresql" else "/;")
+    between = "&" if mark == "?" else ";"
+    kept = [each for each in told.split(between) if unquote(each.partition("=")[0]) not in SECRETS]
+    return f"{place}{mark if any(kept) else ''}{between.join(kept)}"
 
 
 def _is_path(text: str) -> bool:

@@ -12,8 +12,8 @@ MISREAD = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 def word(text: str) -> str:
     """
-    >>> word("marital-status"), word("no"), word("a: b")
-    ('marital-status', '"no"', '"a: b"')
+    >>> word("marital-status"), word("no"), word("a: b"), word("größe")
+    ('marital-status', '"no"', '"a: b"', '"größe"')
     """
     plain = PLAIN.fullmatch(text) is not None and text.lower() not in MISREAD
-    return text if plain else json.dumps(text)
+    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())

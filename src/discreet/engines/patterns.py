@@ -5,15 +5,17 @@ What cannot be read is not counted: a draft is made without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 
 import duckdb
+import pyarrow as pa
 
 from discreet.core.engine import Engine
+from discreet.core.values import Exact
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.schema import Schema
-from discreet.engines.sources import DATABASE, PARQUET
+from discreet.engines.sources import DATABASE, PARQUET, parquet_reader
 
 ROWS = 10_000
 
@@ -38,7 +40,14 @@ def matching_in(
     engine: Engine, table: str, columns: Sequence[str], patterns: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
     """The same of a table that an engine has under a name."""
-    found = engine.count(_counting(quoted(table), columns, patterns)).secret.to_pylist()[0]
+    return matching_by(engine.count, table, columns, patterns)
+
+
+def matching_by(
+    count: Callable[[str], Exact[pa.Table]], table: str, columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """The same of a table that whatever counts has under a name."""
+    found = count(_counting(quoted(table), columns, patterns)).secret.to_pylist()[0]
     return _shares(list(found.values()), columns, patterns)
 
 
@@ -72,9 +81,10 @@ def _counting(relation: str, columns: Sequence[str], patterns: Mapping[str, str]
 def _relation(connection: duckdb.DuckDBPyConnection, schema: Schema) -> str:
     suffix = schema.path.suffix.lower()
     if suffix in PARQUET:
-        return f"read_parquet({path_literal(schema.path)})"
+        return parquet_reader((schema.path, *schema.others))
     if suffix in DATABASE:
         connection.execute(f"ATTACH {literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
-        return f"described.main.{quoted(schema.table or '')}"
+        place, _, name = (schema.table or "").rpartition(".")
+        return f"described.{quoted(place or 'main')}.{quoted(name)}"
     header = f"header = {str(schema.header).lower()}"
     return f"read_csv({path_literal(schema.path)}, {header}, all_varchar = true, ignore_errors = true)"

@@ -1,7 +1,8 @@
 """What a file says of its columns: names and types, never a value.
 
 Parquet     its own schema.
-DuckDB      the schema of each table in the file; `shop.duckdb#visits` names one.
+DuckDB      the schema of each table in the file; `shop.duckdb#visits` names one, `shop.duckdb#clinic.visits`
+            one that is not in the schema main.
 CSV         any separator; the names are its first line, where that is a header, and the types are guesses
             from the rows that follow. Nothing of those rows is kept, and no driver's message is passed on,
             as it may quote them.
@@ -9,6 +10,7 @@ CSV         any separator; the names are its first line, where that is a header,
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,7 +22,7 @@ import duckdb
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind
 from discreet.engines.connection import connect, literal, path_literal
-from discreet.engines.sources import CSV, DATABASE, PARQUET
+from discreet.engines.sources import CSV, DATABASE, PARQUET, parquet_reader
 
 KINDS = {
     r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\)": Kind.INTEGER,
@@ -35,13 +37,17 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """One table's columns; the kind is None where a policy has none for it, such as lists and blobs."""
+    """One table's columns; the kind is None where a policy has none for it, such as lists and blobs.
+
+    `others` are files that belong to the same table.
+    """
 
     path: Path
     table: str | None
     columns: tuple[tuple[str, Kind | None], ...]
     guessed: bool = False
     header: bool = True
+    others: tuple[Path, ...] = ()
 
     @property
     def source(self) -> str:
@@ -76,6 +82,26 @@ def schemas(path: Path) -> list[Schema]:
         return [_text(connection, path)]
 
 
+def together(pattern: str) -> Schema | None:
+    """The one table of all files that fit a pattern; None where there is none.
+
+    Parquet files may have different columns; of CSV files the first speaks for all.
+    """
+    files = sorted(path for each in glob.glob(pattern, recursive=True) if (path := Path(each)).is_file())
+    if not files:
+        return None
+    suffixes = {path.suffix.lower() for path in files}
+    if not any(suffixes <= set(family) for family in (PARQUET, CSV)):
+        raise RequestError(
+            f"Not all files that fit {pattern} are CSV, or all Parquet.",
+            hint="Name files of one kind, such as 'visits/*.parquet'.",
+        )
+    if suffixes <= set(CSV):
+        return schemas(files[0])[0]
+    with _unquoted(Path(pattern)), closing(connect()) as connection:
+        return _parquet(connection, *files)
+
+
 def kind_of(type_name: str) -> Kind | None:
     """
     >>> kind_of("DECIMAL(10,2)"), kind_of("INTEGER[]")
@@ -84,16 +110,18 @@ def kind_of(type_name: str) -> Kind | None:
     return next((kind for pattern, kind in KINDS.items() if re.fullmatch(pattern, type_name, re.S)), None)
 
 
-def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> Schema:
-    rows = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({path_literal(path)})").fetchall()
-    return Schema(path=path, table=None, columns=tuple((row[0], kind_of(row[1])) for row in rows))
+def _parquet(connection: duckdb.DuckDBPyConnection, first: Path, *others: Path) -> Schema:
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {parquet_reader((first, *others))}").fetchall()
+    columns = tuple((row[0], kind_of(row[1])) for row in rows)
+    return Schema(path=first, table=None, columns=columns, others=others)
 
 
 def _database(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Schema]:
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS described (READ_ONLY)")
     rows = connection.execute(
-        """SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()
-        WHERE database_name = 'described' AND schema_name = 'main' GROUP BY table_name ORDER BY table_name"""
+        """SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name) AS name,
+          list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()
+        WHERE database_name = 'described' AND NOT internal GROUP BY name ORDER BY name"""
     ).fetchall()
     return [
         Schema(path=path, table=table, columns=tuple((name, kind_of(kind)) for name, kind in columns))

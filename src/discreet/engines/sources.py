@@ -89,14 +89,19 @@ def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
         connection.register(FRAME, source.frame)
         relation = FRAME
     elif suffix in PARQUET:
-        files = ", ".join(map(path_literal, source.files))
-        relation = f"read_parquet([{files}], union_by_name = true, hive_types_autocast = false)"
+        relation = parquet_reader(source.files)
     else:
         relation = _attach(source, connection)
     types = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
     _require_columns(source, types, source.files[0].name if source.files else "the frame")
     types = {name.lower(): kind for name, kind in types.items()}
     return Reading(relation=relation, types={name: types[name.lower()] for name in source.table.columns})
+
+
+def parquet_reader(files: Iterable[Path]) -> str:
+    """What reads Parquet files as one table: a column is in it that one of them has."""
+    listed = ", ".join(map(path_literal, files))
+    return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false)"
 
 
 def unread(source: Source, connection: duckdb.DuckDBPyConnection) -> str:

@@ -178,7 +178,13 @@ def origin(session: Any, name: str, source: str, declared: list[str] | None = No
 
     Where none are declared, all of them, and of which types those of a CSV file are is read off its rows.
     """
-    return viewed(session, name, _frame(session, name, source, infer=declared is None), declared)
+    frame = found(session, source, infer=declared is None)
+    if frame is None:
+        raise RequestError(
+            f"Spark: the source of table {name} is {source}, and there is no such table or path.",
+            hint="Name a table of the catalogue, or a Parquet or CSV path.",
+        )
+    return viewed(session, name, frame, declared)
 
 
 def viewed(session: Any, name: str, frame: Any, declared: list[str] | None = None) -> Origin:
@@ -198,11 +204,12 @@ def _read_as(kind: str) -> tuple[str, str]:
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
 
 
-def _frame(session: Any, name: str, source: str, *, infer: bool) -> Any:
+def found(session: Any, source: str, *, infer: bool) -> Any:
+    """A table or a path as a frame; None where there is none. Types of a CSV file are texts, or inferred."""
     from pyspark.errors import PySparkException
 
-    reader = PATHS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
-    try:
+    reader = reader_of(source)
+    with suppress(PySparkException):
         if reader == "parquet":
             frame = session.read.parquet(source)
         elif reader == "csv":
@@ -213,14 +220,13 @@ def _frame(session: Any, name: str, source: str, *, infer: bool) -> Any:
         else:
             frame = session.table(source)
         frame.dtypes  # noqa: B018  a name is looked up only when it is used
-    except PySparkException:
-        frame = None
-    if frame is None:
-        raise RequestError(
-            f"Spark: the source of table {name} is {source}, and there is no such table or path.",
-            hint="Name a table of the catalogue, or a Parquet or CSV path.",
-        )
-    return frame
+        return frame
+    return None
+
+
+def reader_of(source: str) -> str:
+    """How a source is read: as parquet, as csv, or as a table, which has no reader."""
+    return PATHS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
 
 
 def _define(session: Any, policy: Policy, tables: Tables, halves: Mapping[str, str], key: bytes) -> None:

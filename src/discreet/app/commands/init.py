@@ -1,60 +1,100 @@
-"""`discreet init`: a policy to fill in, from what files say of their columns."""
+"""`discreet init`: a policy to fill in, from what files and engines say of their columns."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from discreet.app.addresses import without_password
+from discreet.app.commands.progress import spinner
 from discreet.app.drafting.drafts import TableDraft, draft, write
-from discreet.app.policies import Blank, blanks
+from discreet.app.drafting.engine_entry import entry, left_to_tell
+from discreet.app.drafting.found import in_engine, in_files, is_read
+from discreet.app.policies import Blank, blanks, engine_address
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
-from discreet.engines.schema import schemas
+
+POLICY = Path("privacy.yaml")
+TABLES = typer.Argument(
+    help="CSV, Parquet or DuckDB files; with --engine its tables, patterns of them such as 'clinic.*', "
+    "or paths that it reads.",
+    show_default=False,
+)
 
 
 def run(
-    files: Annotated[list[Path], typer.Argument(help="CSV, Parquet or DuckDB files.", show_default=False)],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the policy.")] = Path(
-        "privacy.yaml"
-    ),
+    tables: Annotated[list[str] | None, TABLES] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where the tables are: duckdb:///FILE, postgresql://…, spark:local. Alone, it lists them.",
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the policy.")] = POLICY,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a policy that is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Write a policy to fill in: columns and types from the files, bounds and values left open as ?."""
+    """Write a policy to fill in: columns and types from the tables, bounds and values left open as ?."""
+    address = None if engine is None else engine_address(engine)
+    if tables:
+        _require_writable(output, tables, address, force=force)
+    folder = output.absolute().parent
+    drafted = _drafted(tables or [], address, folder)
+    _save(write(drafted, "" if address is None else entry(address, folder)), output, force=force)
+    left = blanks(output)
+    if as_json:
+        print(json.dumps(as_object(output, drafted, left, address or "duckdb")))
+    else:
+        show(Console(stderr=True, soft_wrap=True), output, drafted, left, address or "")
+
+
+def _drafted(words: list[str], address: str | None, folder: Path) -> list[TableDraft]:
+    if not words and address in (None, "duckdb"):
+        raise RequestError(
+            "Missing argument: what to draft a policy for.",
+            hint="Name CSV, Parquet or DuckDB files, or an engine with --engine to see its tables.",
+        )
+    if address in (None, "duckdb"):
+        tables = draft(in_files(words, folder))
+    else:
+        with spinner() as tell:
+            tell("looking at the tables")
+            with in_engine(address, words, folder) as found:
+                tables = draft(found)
+    if not tables:
+        raise RequestError("init: the files hold no tables.", hint="Name a file with tables.")
+    return tables
+
+
+def _require_writable(output: Path, words: list[str], address: str | None, *, force: bool) -> None:
     if output.is_dir():
         raise RequestError(f"init: {output} is a folder.", hint="Name a file with -o.")
-    if output.exists() and any(file.exists() and file.samefile(output) for file in files):
+    if output.exists() and is_read(output, words, address):
         raise RequestError(f"init: {output} is one of the data files.", hint="Choose another name with -o.")
     if output.exists() and not force:
         raise RequestError(
             f"init: {output} is there already.",
             hint="Add --force to overwrite it, or choose another with -o.",
         )
-    tables = draft([schema for file in files for schema in schemas(file)])
-    if not tables:
-        raise RequestError("init: the files hold no tables.", hint="Name a file with tables.")
-    _save(write(tables, output.absolute().parent), output, force=force)
-    left = blanks(output)
-    if as_json:
-        print(json.dumps(as_object(output, tables, left)))
-    else:
-        show(Console(stderr=True, soft_wrap=True), output, tables, left)
 
 
-def as_object(output: Path, tables: list[TableDraft], left: list[Blank]) -> dict[str, object]:
+def as_object(output: Path, tables: list[TableDraft], left: list[Blank], address: str) -> dict[str, object]:
     """The machine-readable form."""
     return {
         "policy": str(output),
+        "engine": without_password(address),
         "tables": {
             table.name: {
-                "source": table.schema.source,
+                "source": table.found.source,
                 "person": table.person,
-                "types_are_guesses": table.schema.guessed,
-                "header": table.schema.header,
+                "types_are_guesses": table.found.guessed,
+                "header": table.found.header,
                 "columns": {
                     column.name: {
                         "type": column.kind.value,
@@ -71,7 +111,7 @@ def as_object(output: Path, tables: list[TableDraft], left: list[Blank]) -> dict
     }
 
 
-def show(console: Console, output: Path, tables: list[TableDraft], left: list[Blank]) -> None:
+def show(console: Console, output: Path, tables: list[TableDraft], left: list[Blank], address: str) -> None:
     """What to fill in, what to check, and the next command."""
 
     def say(text: str) -> None:
@@ -90,28 +130,41 @@ def show(console: Console, output: Path, tables: list[TableDraft], left: list[Bl
     for table in tables:
         for remark in _remarks(table):
             say(remark)
-    say(f'Then: discreet plan "SELECT COUNT(*) FROM {tables[0].name}" --share 5%')
+    password = left_to_tell(address)
+    if password is not None:
+        say(password)
+    where = "" if output == POLICY else f" --policy {shlex.quote(str(output))}"
+    say(f'Then: discreet plan "SELECT COUNT(*) FROM {tables[0].name}" --share 5%{where}')
 
 
 def _remarks(table: TableDraft) -> list[str]:
-    name = table.schema.path.name
+    name = table.found.called
     remarks = []
-    if table.schema.guessed:
+    if table.found.guessed:
         remarks.append(f"The types of {name} are guesses from its text: check them.")
-    if not table.schema.header:
+    if not table.found.header:
         named = ", ".join(column.name for column in table.columns[:2])
         remarks.append(f"{name} has no header: give it a first line of names ({named} …), as in the policy.")
     if table.header_in_doubt:
         remarks.append(
             f"All of {name} is text, so its first line was taken for the header: check that it is no row."
         )
+    if table.by_name_alone:
+        remarks.append(f"No values of {name} could be looked at: roles are by name alone, check them.")
     if table.left_out:
         listed = ", ".join(map(str, table.left_out))
         remarks.append(
             f"Left out of {name}, as a policy has no word for their names or types: columns {listed}. "
-            "To keep them, name them with letters, digits, blanks and . - _ in the file."
+            + _to_keep(table)
         )
     return remarks
+
+
+def _to_keep(table: TableDraft) -> str:
+    names = "letters, digits, blanks and . - _"
+    if table.found.in_database:
+        return f"To keep them, make a view in which they are numbers, texts or dates under names of {names}."
+    return f"To keep them, name them with {names} in the file."
 
 
 def _line(left: list[Blank], path: str) -> int:

@@ -1,26 +1,23 @@
-"""A draft of a policy: what files say of themselves, and a `?` for everything that only a person may say.
+"""A draft of a policy: what tables say of themselves, and a `?` for everything that only a person may say.
 
-Names and types come from the files' schemas, roles from the names, and from what most values of a text column
-look like where its name says nothing. Bounds and values are left open: taken from the data they would tell of
-its extremes, and every answer that rests on them would too.
+Names and types come from the tables' schemas, roles from the names, and from what most values of a text
+column look like where its name says nothing. Bounds and values are left open: taken from the data they would
+tell of its extremes, and every answer that rests on them would too.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from discreet.app.drafting.identifiers import PATTERNS, Identifier, by_content, by_name
+from discreet.app.drafting.found import Found
+from discreet.app.drafting.identifiers import Identifier, by_content, by_name
 from discreet.app.drafting.proposed import hierarchies
 from discreet.app.drafting.roles import is_code, is_id, likely_role, names_people
 from discreet.app.yaml_text import word
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, Kind, Role
-from discreet.engines.patterns import matching
-from discreet.engines.schema import Schema
 
 HEAD = """\
 # A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
@@ -73,12 +70,16 @@ OPEN = {
 
 @dataclass(frozen=True, kw_only=True)
 class TableDraft:
-    """One table as the draft has it; `left_out` are positions of columns that a policy cannot name."""
+    """One table as the draft has it; `left_out` are positions of columns that a policy cannot name.
+
+    Roles are `by_name_alone` where no value could be looked at.
+    """
 
     name: str
-    schema: Schema
+    found: Found
     columns: tuple[ColumnDraft, ...]
     left_out: tuple[int, ...]
+    by_name_alone: bool = False
 
     @property
     def person(self) -> str | None:
@@ -91,40 +92,52 @@ class TableDraft:
     def header_in_doubt(self) -> bool:
         """Whether the names may be a row: among texts alone, a header looks like any other line."""
         return (
-            self.schema.guessed
-            and self.schema.header
-            and all(kind is Kind.TEXT for _, kind in self.schema.columns)
+            self.found.guessed
+            and self.found.header
+            and all(kind is Kind.TEXT for _, kind in self.found.columns)
         )
 
 
-def draft(found: Sequence[Schema]) -> list[TableDraft]:
+def draft(found: Sequence[Found]) -> list[TableDraft]:
     """One table each, under names of their own."""
     tables: list[TableDraft] = []
-    for schema in found:
-        name = _table_name(schema.table or schema.path.stem, {table.name for table in tables})
-        tables.append(_table(name, schema))
+    for each in found:
+        name = _table_name(each.name, {table.name for table in tables})
+        tables.append(_table(name, each))
     return tables
 
 
-def write(tables: Sequence[TableDraft], folder: Path) -> str:
-    """The text of the policy, to stand in `folder`."""
-    blocks = "\n".join(_block(table, folder) for table in tables)
+def write(tables: Sequence[TableDraft], engine: str = "") -> str:
+    """The text of the policy; `engine` is its entry that says where the rows are."""
+    blocks = "\n".join(map(_block, tables))
     columns = [(column.name, column.kind, column.role) for table in tables for column in table.columns]
-    return f"{HEAD}\ntables:\n{blocks}{hierarchies(columns)}"
+    return f"{HEAD}{engine}\ntables:\n{blocks}{hierarchies(columns)}"
 
 
-def _table(name: str, schema: Schema) -> TableDraft:
-    usable = {column: kind for column, kind in schema.columns if kind is not None and _is_name(column)}
-    unnamed = [column for column, kind in usable.items() if _may_hold_anything(column, kind)]
-    found = matching(schema, unnamed, PATTERNS)
-    columns = tuple(_column(column, kind, found.get(column, {})) for column, kind in usable.items())
+def _table(name: str, found: Found) -> TableDraft:
+    usable = _usable(found)
+    shares = found.look([column for column, kind in usable.items() if _may_hold_anything(column, kind)])
+    columns = tuple(_column(column, kind, (shares or {}).get(column, {})) for column, kind in usable.items())
     if not columns:
         raise RequestError(
-            f"{schema.path} has no column that a policy can name.",
-            hint="Names are letters, digits, blanks and . - _, and begin with a letter.",
+            f"{found.called} has no column that a policy can name.",
+            hint="Names are letters, digits, blanks and . - _, and begin with a letter; lists, documents and "
+            "bytes have no type.",
         )
-    left_out = tuple(at for at, (column, _) in enumerate(schema.columns, 1) if column not in usable)
-    return TableDraft(name=name, schema=schema, columns=columns, left_out=left_out)
+    left_out = tuple(at for at, (column, _) in enumerate(found.columns, 1) if column not in usable)
+    return TableDraft(
+        name=name, found=found, columns=columns, left_out=left_out, by_name_alone=shares is None
+    )
+
+
+def _usable(found: Found) -> dict[str, Kind]:
+    """The columns that a policy has words for; of two names that differ in nothing but case, the first."""
+    usable: dict[str, Kind] = {}
+    for column, kind in found.columns:
+        taken = column.lower() in map(str.lower, usable)
+        if kind is not None and _is_name(column) and not taken:
+            usable[column] = kind
+    return usable
 
 
 def _may_hold_anything(name: str, kind: Kind) -> bool:
@@ -139,14 +152,14 @@ def _column(name: str, kind: Kind, shares: Mapping[str, float]) -> ColumnDraft:
     return ColumnDraft(name=name, kind=kind, role=role, hipaa=hipaa)
 
 
-def _block(table: TableDraft, folder: Path) -> str:
+def _block(table: TableDraft) -> str:
     person = (
         f"row, if every row is another person; or the column that names the person{_proposal(table.person)}"
     )
     width = max(len(word(column.name)) for column in table.columns) + 1
     lines = [
         f"  {table.name}:",
-        f"    source: {word(_beside(table.schema.source, folder))}",
+        f"    source: {word(table.found.source)}",
         f"    person: ?             # {person}",
         "    rows_per_person: ?    # how many rows of one person count at most; 1 where person is row",
         f"    columns:{_caution(table)}",
@@ -165,11 +178,7 @@ def _proposal(person: str | None) -> str:
 
 def _caution(table: TableDraft) -> str:
     names = ", names too: is its first line a header?" if table.header_in_doubt else ""
-    return f"{' ' * 14}# types are guesses from the text{names}" if table.schema.guessed else ""
-
-
-def _beside(source: str, folder: Path) -> str:
-    return os.path.relpath(source, folder)
+    return f"{' ' * 14}# types are guesses from the text{names}" if table.found.guessed else ""
 
 
 def _table_name(stem: str, taken: set[str]) -> str:
