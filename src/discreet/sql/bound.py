@@ -86,7 +86,6 @@ def _by_weight(question: Question, scan: Scan, policy: Policy, relation: Relatio
         source=_unbounded(question.rows, Order.NONE if policy.in_place else Order.RANKED),
         most=scan.rows,
         sorts=policy.served,
-        parts=2 if policy.served else 1,
     )
     return Bounding(
         question=replace(question, rows=weighted),

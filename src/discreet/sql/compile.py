@@ -56,7 +56,7 @@ def rows(node: Rows) -> str:
     if isinstance(node, PerPerson):
         return _per_person(node)
     if isinstance(node, Weighted):
-        return _weighted(node, 0)
+        return " UNION ALL ".join(_weighted(node))
     return _bounded(node) if isinstance(node, Bounded) else _join(node)
 
 
@@ -78,10 +78,10 @@ def _bounded(node: Bounded) -> str:
     return keeping.first_groups(rows(node.source), keys, node.most, node.groups)
 
 
-def _weighted(node: Weighted, part: int) -> str:
-    if not node.sorts:
-        return weighing.joined(rows(node.source), node.most)
-    return weighing.in_order(rows(node.source), node.most, part, node.parts)
+def _weighted(node: Weighted) -> list[str]:
+    """Of all people, or of each half of them."""
+    source = rows(node.source)
+    return weighing.halves(source, node.most) if node.sorts else [weighing.joined(source, node.most)]
 
 
 def _told_apart(node: Rows) -> list[str]:
@@ -242,8 +242,8 @@ def _counts(question: Question, aggregates: dict[str, str]) -> str:
     node = question.rows
     if not isinstance(node, Weighted):
         return _grouped(keys, totals, rows(node))
-    parts = [_grouped([*keys, quoted(WEIGHT)], totals, _weighted(node, part)) for part in range(node.parts)]
-    return weighing.summed(parts, [quoted(column.name) for column, _ in question.keys], list(aggregates))
+    counts = [_grouped([*keys, quoted(WEIGHT)], totals, source) for source in _weighted(node)]
+    return weighing.summed(counts, [quoted(column.name) for column, _ in question.keys], list(aggregates))
 
 
 def _grouped(keys: list[str], totals: list[str], source: str) -> str:

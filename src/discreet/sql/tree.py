@@ -171,14 +171,12 @@ class Bounded:
 class Weighted:
     """All rows, each with a weight in the hidden column WEIGHT: one person's add up to `most` at most.
 
-    They are found by one GROUP BY of people, or, where an engine `sorts`, by sorting; in so many `parts`,
-    which are of different people.
+    They are found by one GROUP BY of people, or, where an engine `sorts`, by sorting.
     """
 
     source: Rows
     most: int
     sorts: bool = False
-    parts: int = 1
 
     people = People.COLUMN
 

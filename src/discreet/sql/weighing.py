@@ -12,8 +12,9 @@ Sensitivity what a person adds lies between nothing and R rows that are alike, a
 Cut         a sum of one weight is cut off at MOST, and then the total, so that nothing overflows. Cutting
             brings two numbers no further apart.
 People      are counted by one GROUP BY and joined to their rows; where an engine would sort for that anyway,
-            by a window, in parts: people whose hashes are even, and odd. Each is the work of one process.
-            Who is in which changes no sum.
+            by a window, in two halves: people whose hashes are even, and odd. Each is the work of one process
+            from the rows to the groups; who is in which changes no total. Planners take an inequality for a
+            third of the rows, and an equation for hardly any, which would not be worth a process.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ def joined(source: str, most: int) -> str:
     )
 
 
-def in_order(source: str, most: int, part: int, parts: int) -> str:
-    """The same of one part of the people, by sorting."""
-    rows = f"count(*) OVER (PARTITION BY {PEOPLE})"
-    here = "" if parts == 1 else f" WHERE abs(hash({PEOPLE}) % {parts}) = {part}"
-    return f"SELECT *, {_weight(rows, most)} AS {WEIGHS} FROM ({source}) AS s{here}"
+def halves(source: str, most: int) -> list[str]:
+    """The same of each half of the people, by sorting."""
+    weight = _weight(f"count(*) OVER (PARTITION BY {PEOPLE})", most)
+    half = f"SELECT *, {weight} AS {WEIGHS} FROM ({source}) AS s WHERE abs(hash({PEOPLE}) % 2)"
+    return [f"{half} < 1", f"{half} >= 1"]
 
 
 def summed(counts: Sequence[str], keys: Sequence[str], names: Sequence[str]) -> str:
-    """The totals of each group: its sums of each weight, times that weight, of all parts."""
+    """The totals of each group: its sums of each weight, times that weight, of all people."""
     source = " UNION ALL ".join(counts)
     totals = [f"{_total(quoted(name))} AS {quoted(name)}" for name in names]
     by = ", ".join(str(place + 1) for place in range(len(keys))) or "()"
