@@ -56,7 +56,8 @@ def rows(node: Rows) -> str:
     if isinstance(node, PerPerson):
         return _per_person(node)
     if isinstance(node, Weighted):
-        return " UNION ALL ".join(_weighted(node))
+        weighed = weighing.in_order if node.sorts else weighing.joined
+        return weighed(rows(node.source), node.most)
     return _bounded(node) if isinstance(node, Bounded) else _join(node)
 
 
@@ -76,12 +77,6 @@ def _bounded(node: Bounded) -> str:
         return keeping.first_rows(rows(node.source), node.most)
     keys = [emit.value(key) for key in node.keys]
     return keeping.first_groups(rows(node.source), keys, node.most, node.groups)
-
-
-def _weighted(node: Weighted) -> list[str]:
-    """Of all people, or of each half of them."""
-    source = rows(node.source)
-    return weighing.halves(source, node.most) if node.sorts else [weighing.joined(source, node.most)]
 
 
 def _told_apart(node: Rows) -> list[str]:
@@ -239,15 +234,12 @@ def _counts(question: Question, aggregates: dict[str, str]) -> str:
     """The groups that there are; weights are groups of their own first, and then summed up."""
     keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
     totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
-    node = question.rows
-    if not isinstance(node, Weighted):
-        return _grouped(keys, totals, rows(node))
-    counts = [_grouped([*keys, quoted(WEIGHT)], totals, source) for source in _weighted(node)]
-    return weighing.summed(counts, [quoted(column.name) for column, _ in question.keys], list(aggregates))
-
-
-def _grouped(keys: list[str], totals: list[str], source: str) -> str:
-    return f"SELECT {', '.join(keys + totals)} FROM ({source}) AS s GROUP BY {places(len(keys)) or '()'}"
+    weighted = isinstance(question.rows, Weighted)
+    by = [*keys, quoted(WEIGHT)] if weighted else keys
+    source = f"FROM ({rows(question.rows)}) AS s GROUP BY {places(len(by)) or '()'}"
+    counts = f"SELECT {', '.join(by + totals)} {source}"
+    names = [quoted(column.name) for column, _ in question.keys]
+    return weighing.summed(counts, names, list(aggregates)) if weighted else counts
 
 
 # -- Measures ---------------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from discreet.sql.tree import PERSON
 from discreet.sql.types import grid_step
 
 WIDEST = 1 << 40
-MOST = 1 << 61
 SMALL = 1 << 18  # times fewer than 2**44 rows, hours of reading, stays below 2**62
 
 
@@ -122,7 +121,7 @@ class Reader:
         return self._primitive(text, contribution.count(one_cell=self.one_cell))
 
     def total(self, measure: Measure, on: Grid) -> Primitive:
-        text = _cut(f"{on.sum}{_where(measure)}")
+        text = emit.total(f"{on.sum}{_where(measure)}")
         moved = self.contribution.sum(low=on.low, high=on.high, one_cell=self.one_cell)
         return self._primitive(text, moved, on.step)
 
@@ -131,7 +130,7 @@ class Reader:
         # a NULL that the policy rules out would move it by c, which no bound holds
         where = _where(measure)
         rows = f"CAST(count({on.text}){where} AS HUGEINT)"
-        text = _cut(f"2 * {on.sum}{where} - {on.low + on.high} * {rows}")
+        text = emit.total(f"2 * {on.sum}{where} - {on.low + on.high} * {rows}")
         moved = self.contribution.centred_sum(low=on.low, high=on.high, one_cell=self.one_cell)
         return self._primitive(text, moved, on.step / 2)
 
@@ -143,18 +142,13 @@ class Reader:
                 "Declare narrower bounds or a coarser resolution.",
             )
         square = f"(2 * {on.centred} * {on.centred} - {on.width**2})"
-        text = _cut(f"sum({square}){_where(measure)}")
+        text = emit.total(f"sum({square}){_where(measure)}")
         moved = self.contribution.sum(low=-(on.width**2), high=on.width**2, one_cell=self.one_cell)
         return self._primitive(text, moved, on.step**2)
 
     def _primitive(self, text: str, moved: Sensitivity, unit: Fraction = Fraction(1)) -> Primitive:
         weighed = Sensitivity(l1=moved.l1 * self.parts, squared_l2=moved.squared_l2 * self.parts**2)
         return Primitive(text=text, sensitivity=weighed, unit=unit, parts=self.parts)
-
-
-def _cut(total: str) -> str:
-    """A sum in 128 bits, cut off at 2**61: cutting moves two sums no further apart, and nothing overflows."""
-    return f"CAST(greatest(-{MOST}, least({MOST}, coalesce({total}, 0))) AS BIGINT)"
 
 
 def _known(argument: Expression) -> str:

@@ -11,16 +11,15 @@ Sensitivity what a person adds lies between nothing and R rows that are alike, a
             of R rows kept (`mechanisms.sensitivity`), times PARTS.
 Cut         a sum of one weight is cut off at MOST, and then the total, so that nothing overflows. Cutting
             brings two numbers no further apart.
-People      are counted by one GROUP BY and joined to their rows; where an engine would sort for that anyway,
-            by a window, in two halves: people whose hashes are even, and odd. Each is the work of one process
-            from the rows to the groups; who is in which changes no total. Planners take an inequality for a
-            third of the rows, and an equation for hardly any, which would not be worth a process.
+People      are counted by one GROUP BY and joined to their rows; where an engine sorts in less time than it
+            finds people in a table of hashes, by a window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.sql import emit
 from discreet.sql.emit import quoted
 from discreet.sql.tree import PERSON, WEIGHT
 
@@ -40,19 +39,17 @@ def joined(source: str, most: int) -> str:
     )
 
 
-def halves(source: str, most: int) -> list[str]:
-    """The same of each half of the people, by sorting."""
+def in_order(source: str, most: int) -> str:
+    """The same by sorting."""
     weight = _weight(f"count(*) OVER (PARTITION BY {PEOPLE})", most)
-    half = f"SELECT *, {weight} AS {WEIGHS} FROM ({source}) AS s WHERE abs(hash({PEOPLE}) % 2)"
-    return [f"{half} < 1", f"{half} >= 1"]
+    return f"SELECT *, {weight} AS {WEIGHS} FROM ({source}) AS s"
 
 
-def summed(counts: Sequence[str], keys: Sequence[str], names: Sequence[str]) -> str:
-    """The totals of each group: its sums of each weight, times that weight, of all people."""
-    source = " UNION ALL ".join(counts)
+def summed(counts: str, keys: Sequence[str], names: Sequence[str]) -> str:
+    """The totals of each group: its sums of each weight, times that weight."""
     totals = [f"{_total(quoted(name))} AS {quoted(name)}" for name in names]
     by = ", ".join(str(place + 1) for place in range(len(keys))) or "()"
-    return f"SELECT {', '.join([*keys, *totals])} FROM ({source}) AS w GROUP BY {by}"
+    return f"SELECT {', '.join([*keys, *totals])} FROM ({counts}) AS w GROUP BY {by}"
 
 
 def _weight(rows: str, most: int) -> str:
@@ -60,7 +57,4 @@ def _weight(rows: str, most: int) -> str:
 
 
 def _total(number: str) -> str:
-    cut = f"greatest(-{MOST}, least({MOST}, {number}))"
-    whole = 1 << 61
-    total = f"coalesce(sum({WEIGHS} * {cut}), 0)"
-    return f"CAST(greatest(-{whole}, least({whole}, {total})) AS BIGINT)"
+    return emit.total(f"sum({WEIGHS} * {emit.cut_off(number, MOST)})")

@@ -334,6 +334,6 @@ def _is_at_most(condition: Any) -> bool:
 
 
 def _hashes(select: Any) -> bool:
-    """Whether a SELECT shows a hash of its rows' values for an order, which names each of them again."""
-    calls = (call for shown in select.expressions for call in shown.find_all(exp.Anonymous))
-    return any(each.name.lower() == "hash" and each.parent_select is select for each in calls)
+    """Whether a SELECT hashes the values of its rows for an order, which names each of them again."""
+    calls = (each for each in select.find_all(exp.Anonymous) if each.parent_select is select)
+    return any(each.name.lower() == "hash" for each in calls)

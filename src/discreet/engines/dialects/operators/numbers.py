@@ -65,11 +65,7 @@ def _floating(writer: Expressions, operator: str, left: Piece, right: Piece) -> 
 
 
 def remainder(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """A hash, of as many bits as a whole number here, may leave one below 0."""
-    left, right = writer.all([node.left, node.right], scope)
-    if left.kind.family is Family.DIGEST and right.constant:
-        return Piece(text=f"({left.text} % {right.text})", kind=kinds.INTEGER)
-    (left, right), kind = writer.aligned([left, right])
+    (left, right), kind = writer.aligned(writer.all([node.left, node.right], scope))
     if kind.family is Family.DOUBLE:
         return Piece(text=writer.dialect.remainder(left, right), kind=kinds.DOUBLE)
     return Piece(text=f"({left.text} % {right.text})", kind=kind)
