@@ -134,7 +134,7 @@ def test_which_rows_are_kept_in_place_depends_neither_on_their_order_nor_on_othe
     for world in worlds:
         table = pa.table(dict(zip(ROWS.column_names, zip(*world, strict=True), strict=True)))
         tables = {"visits": {"source": server.put({"visits": table})["visits"], **VISITS}}
-        policy = Policy.model_validate({"tables": tables, "engine": address(server)})
+        policy = Policy.model_validate({"tables": tables, "engine": address(server), "bounding": "rows"})
         asked = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits WHERE cost < 9 GROUP BY ward"
         statement = plan(asked, policy, PROMISE, epsilon=1).statement
         with server.open(policy) as engine:

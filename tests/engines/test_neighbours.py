@@ -17,18 +17,20 @@ import pytest
 
 from discreet.core.engine import Engine, Foreseeing
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy
+from discreet.core.policy import Bounds, Policy
 from discreet.core.relations import Relation
-from discreet.sql.plan import Plan
+from discreet.sql.plan import Plan, plan
 from tests.engines.servers import PostgresServer, Server
 from tests.engines.support import shows
-from tests.engines.test_asking import address
+from tests.engines.test_asking import address, store
 from tests.sql import claims
 from tests.sql.claims import TAIL, Claims, World
+from tests.sql.example import PROMISE
 from tests.sql.questions import question
 from tests.sql.tables import COLUMNS, Tables, extremes, neighbours, policy
 from tests.sql.test_agreement import clean
 from tests.sql.test_sensitivity import PICKED, PLAIN
+from tests.sql.test_weighing import LINEAR
 
 BY_DAY, AT_NIGHT = 8, 20
 OUTSIDE = ("remainder of numbers", "nesting")
@@ -62,9 +64,11 @@ def opened(state: Tables, server: Server, terms: Policy) -> Iterator[Engine]:
 
 
 @contextmanager
-def world(states: tuple[Tables, Tables], relation: Relation, server: Server) -> Iterator[World]:
+def world(
+    states: tuple[Tables, Tables], relation: Relation, server: Server, bounding: Bounds | None = None
+) -> Iterator[World]:
     """Asked in place, as whoever names the engine without a store asks it."""
-    terms = policy("nowhere").model_copy(update={"engine": address(server)})
+    terms = policy("nowhere").model_copy(update={"engine": address(server), "bounding": bounding})
     with opened(states[0], server, terms) as here, opened(states[1], server, terms) as there:
         yield World(relation, terms, (here, there), states)
 
@@ -96,8 +100,10 @@ def assert_claims_hold(found: World, seed: int, count: int) -> int:
 
 
 def assert_world_holds(seed: int, server: Server, count: int) -> int:
+    """Of every four worlds rows weigh in three, where they may, and are kept in one."""
     relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
-    with world(neighbours(Random(seed).choice, relation), relation, server) as found:
+    bounding = Bounds.ROWS if seed % 4 == 3 else None
+    with world(neighbours(Random(seed).choice, relation), relation, server, bounding) as found:
         return assert_claims_hold(found, seed, count)
 
 
@@ -116,9 +122,10 @@ def test_no_neighbour_moves_any_of_many_questions(seed: int, server: Server) -> 
 
 @shows("neighbours as far apart as can be stay within it too")
 @pytest.mark.night
-def test_nothing_more_is_moved_by_neighbours_as_far_apart_as_can_be(server: Server) -> None:
+@pytest.mark.parametrize("bounding", Bounds)
+def test_nothing_more_is_moved_by_neighbours_as_far_apart_as_can_be(server: Server, bounding: Bounds) -> None:
     for relation, states in extremes():
-        with world(states, relation, server) as found:
+        with world(states, relation, server, bounding) as found:
             for text in PLAIN + PICKED:
                 for tail in (0, TAIL):
                     plan = found.plan(text, tail=tail)
@@ -147,6 +154,24 @@ def assert_alike(seed: int, server: Server, folder: Path, count: int) -> int:
                 for each in (plan.statement, *(counted.statement for counted in plan.counted.values())):
                     assert sorted_rows(engine, each) == sorted_rows(measure, each), text
     return answered
+
+
+@shows("rows that weigh, whatever they hold, the same everywhere")
+@pytest.mark.parametrize("prepared", [False, True], ids=["in place", "prepared"])
+def test_rows_weigh_the_same_everywhere(server: Server, tmp_path: Path, prepared: bool) -> None:
+    """All of them count, so that of people with any number of rows engines count the same."""
+    random = Random(5)
+    state, _ = neighbours(random.choice, Relation.VALUE)
+    terms = policy(str(tmp_path)).model_copy(update={"bounding": Bounds.WEIGHTS})
+    there = terms.model_copy(update={"engine": address(server)})
+    if prepared:
+        there = there.model_copy(update={"store": store(server, tmp_path, "weighed")})
+    with claims.engine(state, tmp_path, terms) as measure, opened(state, server, there) as engine:
+        for text in LINEAR:
+            plans = [plan(text, each, PROMISE, epsilon=1) for each in (terms, there)]
+            assert {each.bounding.rule for each in plans} == {"by weight"}
+            wanted = sorted_rows(measure, plans[0].statement)
+            assert sorted_rows(engine, plans[1].statement) == wanted, text
 
 
 @pytest.mark.xdist_group("postgres")

@@ -305,6 +305,13 @@ class TrueValues(StrEnum):
     CUSTODIAN = "custodian"
 
 
+class Bounds(StrEnum):
+    """What of a person with too many rows counts: some of the rows, or all of them for less."""
+
+    ROWS = "rows"
+    WEIGHTS = "weights"
+
+
 class Analyst(Strict):
     """Somebody who may ask, within a share of the budget."""
 
@@ -324,11 +331,17 @@ class Policy(Strict):
     epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     engine: str = "duckdb"
     true_values: TrueValues = TrueValues.NEVER
+    bounding: Bounds | None = None
 
     @property
     def embedded(self) -> bool:
         """Whether the engine runs in this process, over a store of its own."""
         return self.engine.startswith("duckdb")
+
+    @property
+    def served(self) -> bool:
+        """Whether the engine is a server that sorts faster than it looks people up."""
+        return self.engine.startswith("postgresql")
 
     @property
     def in_place(self) -> bool:

@@ -32,7 +32,7 @@ from discreet.engines.dialects.kinds import Family
 from discreet.engines.dialects.postgres import LONGEST_NAME, Postgres
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
-from discreet.engines.ranking import RANK
+from discreet.engines.ranking import PERSON
 from discreet.engines.relations import Origin, Tables
 
 DIALECT = Postgres()
@@ -204,12 +204,13 @@ def _defined(text: str, statement: Written, tables: Tables) -> str:
     """With what stands for each table of the policy before it.
 
     The fence keeps the planner from writing an encoded value out wherever a statement names it. Windows,
-    by which rows are ranked, do so themselves; behind a fence nobody would know how few ranks are asked for.
+    by which people's rows are ranked or counted, do so themselves; behind a fence nobody would know how few
+    ranks or people are asked for.
     """
     heads = []
     for name in sorted(statement.tables & tables.definitions.keys()):
         definition = tables.definitions[name]
-        fence = "" if RANK in definition.columns else DIALECT.fence
+        fence = "" if PERSON in definition.columns else DIALECT.fence
         heads.append(f"{DIALECT.quoted(name)} AS NOT MATERIALIZED ({definition.text}{fence})")
     if not heads:
         return text

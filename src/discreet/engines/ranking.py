@@ -15,8 +15,9 @@ Row's hash  DuckDB's, twice. The first takes key and person as values, and combi
             it stand in the order of their values, which is not random but as fixed, and the promise needs
             no more. Ranking by MD5 takes half as long again, and would only keep those who write a person's
             rows from writing two that collide.
-Unranked    where nothing is written, the rows are also there with the identity for the person and the hash
-            for the rank: a question that asks for some of them puts these alone in order.
+In place    where nothing is written, the rows are also there hashed, with the identity for the person and the
+            hash for the rank: a question that asks for some of them puts these alone in order; and
+            unordered, with the person alone, for a question in which all of them count.
 Keys        rows of one person that a link brings together bear the same hidden key, as `linking` says; it
             counts as one of the stored values.
 """
@@ -30,7 +31,6 @@ from discreet.engines.sources import Reading
 
 PERSON, RANK, ROW = "_discreet_person", "_discreet_rank", "_discreet_row"
 IDENTITY, HASH = "_discreet_identity", "_discreet_hash"
-UNRANKED = "_discreet_unranked"
 LAST = 2**31 - 1
 KEYS = ("discreet_before", "discreet_after")
 
@@ -48,12 +48,19 @@ def rows(name: str, policy: Policy, reading: Reading) -> str:
     return _ranked(stored, name, policy, reading)
 
 
-def unranked(name: str, policy: Policy, reading: Reading) -> str:
-    """The same rows of a table that knows people, in place; of hashes that are equal, values decide."""
+def in_place(name: str, policy: Policy, reading: Reading) -> dict[str, str]:
+    """The same rows of a table that knows people, by the names under which a statement finds them.
+
+    Of hashes that are equal, values decide.
+    """
     stored = _stored(name, policy, reading)
     # of a tuple the first values are found the fastest, so those come first that rows are sorted by
-    shown = [f"{IDENTITY} AS {PERSON}", f"{HASH} AS {RANK}", *map(quoted, stored)]
-    return f"SELECT {', '.join(shown)} FROM ({_hashed(stored, name, policy, reading)})"
+    shown = ", ".join([f"{IDENTITY} AS {PERSON}", f"{HASH} AS {RANK}", *map(quoted, stored)])
+    plain = ", ".join([f"{IDENTITY} AS {PERSON}", *map(quoted, stored)])
+    return {
+        f"_discreet_hashed {name}": f"SELECT {shown} FROM ({_hashed(stored, name, policy, reading)})",
+        f"_discreet_unordered {name}": f"SELECT {plain} FROM ({_each_person(stored, name, policy, reading)})",
+    }
 
 
 def _stored(name: str, policy: Policy, reading: Reading) -> dict[str, str]:

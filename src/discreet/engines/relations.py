@@ -111,7 +111,7 @@ def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> T
         reading = Reading(relation=quoted(_source(name)), types=dict(origins[name].types))
         forms = {name: ranking.rows(name, policy, reading)}
         if policy.in_place and policy.tables[name].knows_people:
-            forms[f"{ranking.UNRANKED} {name}"] = ranking.unranked(name, policy, reading)
+            forms |= ranking.in_place(name, policy, reading)
         for form, sql in forms.items():
             definitions[f"{TABLE} {form}"] = written(sql)
             found[form] = _called(f"{TABLE} {form}", definitions[f"{TABLE} {form}"], dialect)

@@ -1,7 +1,8 @@
 """How wrong an answer may be, as far as that follows from the plan; and the least epsilon for an error.
 
 Reach       the most by which the interval of a measure goes beyond its value, with the plan's confidence:
-            COUNT, SUM          the half-width h of the noise, in units; for a SUM made of a mean's parts
+            COUNT, SUM          the half-width h of the noise, in units, and half a one where rows weigh and
+                                what is shown is whole; for a SUM made of a mean's parts
                                 (h + |low + high| k) / 2 steps, with h, k of the centred sum and the count.
             AVG, public n       h / (2 n) steps.
             AVG, at least n     (h + w k) / (2 (n - 2 k)) steps: all holds where the noise of both parts stays
@@ -97,12 +98,15 @@ def reach(plan: Plan, output: Output) -> Fraction | None:
     function, on = output.measure.function, output.on
     if output.by_values:
         return None
-    units = [plan.vectors[name].primitive.unit for name in output.parts]
-    halves = [plan.vectors[name].noise.half_width(_confidence(plan, output)) for name in output.parts]
+    vectors = [plan.vectors[name] for name in output.parts]
+    units = [each.primitive.unit for each in vectors]
+    confidence = _confidence(plan, output)
+    halves = [Fraction(each.noise.half_width(confidence), each.primitive.parts) for each in vectors]
     if output.known_rows is not None:
         return halves[0] * units[0] / output.known_rows
     if len(output.parts) == 1:
-        return halves[0] * units[0]
+        rounded = Fraction(1, 2) if units[0] == 1 and plan.bounding.parts > 1 else 0
+        return halves[0] * units[0] + rounded
     assert on is not None
     if function == "sum":
         return (halves[0] + abs(on.low + on.high) * halves[1]) * on.step / 2
@@ -111,7 +115,7 @@ def reach(plan: Plan, output: Output) -> Fraction | None:
     return None
 
 
-def _of_mean(h: int, k: int, on: Grid, least_rows: int) -> Fraction:
+def _of_mean(h: Fraction, k: Fraction, on: Grid, least_rows: int) -> Fraction:
     """At most the whole range, which the interval is where nothing can be told."""
     counted, whole = least_rows - 2 * k, on.width * on.step
     return whole if counted < 1 else min((h + on.width * k) * on.step / (2 * counted), whole)

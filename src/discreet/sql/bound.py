@@ -7,30 +7,47 @@ by question  where a filter would waste the ranked rows, or where the policy bou
              in which C groups of R rows and any C R rows are the same, so rank serves. Which rows are kept
              is the same however they are found, which is what each engine does best. Where nothing is
              prepared the rows that are asked for are put in order, and no others.
+by weight    all rows that are asked for count, and those of a person who has more than R count for R
+             together, as `weighing` says. Nothing is chosen, and more of what a person's rows tell is used;
+             it answers what is linear in rows, of declared groups: COUNT, SUM, AVG, VARIANCE and STDDEV.
+             Where the policy says so, and where nothing is prepared, unless it says otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from discreet.core.policy import Policy
+from discreet.core.policy import Bounds, Policy
 from discreet.core.relations import Relation
 from discreet.mechanisms.sensitivity import Contribution
 from discreet.sql.resolve import Question
-from discreet.sql.tree import KEY, LINK, Bounded, Filter, People, Project, Rows, Scan
+from discreet.sql.tree import KEY, LINK, Bounded, Filter, Order, People, Project, Rows, Scan, Weighted
+from discreet.sql.weighing import PARTS
+
+LINEAR = ("count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+MOST = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bounding:
-    """A question whose rows are bounded, what one person can then contribute, and how it is done."""
+    """A question whose rows are bounded, what one person can then contribute, and how it is done.
+
+    Rows are counted in `parts` of one.
+    """
 
     question: Question
     contribution: Contribution
     rule: str
+    parts: int = 1
 
 
-def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: bool = True) -> Bounding:
-    """The same question with every person's rows bounded; in each group too where that makes a difference."""
+def bound(
+    question: Question, policy: Policy, relation: Relation, *, by_groups: bool = True, declared: bool = False
+) -> Bounding:
+    """The same question with every person's rows bounded; in each group too where that makes a difference.
+
+    Groups that are not `declared` have to be found, for which rows are kept.
+    """
     scan = _chain(question.rows)
     if scan is None or scan.people is not People.COLUMN:
         rule = "a person is one row" if question.rows.people is People.ROW else "by rank"
@@ -38,6 +55,8 @@ def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: 
         return Bounding(question=question, contribution=contribution, rule=rule)
     table = policy.tables[scan.table]
     groups = table.groups_per_person if question.keys and by_groups else None
+    if groups is None and declared and _weighs(question, scan, policy):
+        return _by_weight(question, scan, policy, relation)
     by_rank = groups is None and not _filters(question.rows)
     if by_rank and not policy.in_place:
         contribution = Contribution(rows=scan.rows, relation=relation)
@@ -45,7 +64,7 @@ def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: 
     most = table.rows_per_person if groups is not None else scan.rows
     keys = tuple(key for _, key in question.keys)
     bounded = Bounded(
-        source=_unbounded(question.rows, ranked=groups is not None or not policy.in_place),
+        source=_unbounded(question.rows, _order(policy, groups is not None)),
         most=most,
         groups=groups,
         keys=keys,
@@ -54,6 +73,30 @@ def bound(question: Question, policy: Policy, relation: Relation, *, by_groups: 
     contribution = Contribution(rows=most, groups=groups or 1, relation=relation)
     rule = "by rank" if by_rank else "by question"
     return Bounding(question=replace(question, rows=bounded), contribution=contribution, rule=rule)
+
+
+def _weighs(question: Question, scan: Scan, policy: Policy) -> bool:
+    linear = all(measure.function in LINEAR for _, measure in question.measures)
+    asked = policy.bounding is Bounds.WEIGHTS or (policy.bounding is None and policy.in_place)
+    return asked and linear and scan.rows <= MOST
+
+
+def _by_weight(question: Question, scan: Scan, policy: Policy, relation: Relation) -> Bounding:
+    weighted = Weighted(
+        source=_unbounded(question.rows, Order.NONE if policy.in_place else Order.RANKED),
+        most=scan.rows,
+        sorts=policy.served,
+    )
+    return Bounding(
+        question=replace(question, rows=weighted),
+        contribution=Contribution(rows=scan.rows, relation=relation),
+        rule="by weight",
+        parts=PARTS,
+    )
+
+
+def _order(policy: Policy, ranked: bool) -> Order:
+    return Order.RANKED if ranked or not policy.in_place else Order.HASHED
 
 
 def _chain(node: Rows) -> Scan | None:
@@ -71,16 +114,16 @@ def _filters(node: Rows) -> bool:
     return False
 
 
-def _unbounded(node: Rows, *, ranked: bool) -> Rows:
+def _unbounded(node: Rows, order: Order) -> Rows:
     if isinstance(node, Filter | Project):
-        return replace(node, source=_unbounded(node.source, ranked=ranked))
+        return replace(node, source=_unbounded(node.source, order))
     assert isinstance(node, Scan)
-    return replace(node, kept=None) if ranked else _unranked(node)
+    return replace(node, kept=None) if order is Order.RANKED else _unranked(node, order)
 
 
-def _unranked(node: Scan) -> Scan:
+def _unranked(node: Scan, order: Order) -> Scan:
     """Without the keys of links, which no question about one table needs, and which are found by rank."""
     pairs = zip(node.stored, node.columns, strict=True)
     shown = [(name, column) for name, column in pairs if not name.startswith((KEY, LINK))]
     stored, columns = (tuple(each) for each in zip(*shown, strict=True)) if shown else ((), ())
-    return replace(node, kept=None, ranked=False, stored=stored, columns=columns)
+    return replace(node, kept=None, order=order, stored=stored, columns=columns)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil, floor
 
-from discreet.sql import emit, keeping
+from discreet.sql import emit, keeping, weighing
 from discreet.sql.domains import Groups
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression, columns
@@ -19,15 +19,17 @@ from discreet.sql.resolve import After, Question
 from discreet.sql.tree import (
     PERSON,
     RANK,
-    UNRANKED,
+    WEIGHT,
     Bounded,
     Filter,
     Join,
+    Order,
     People,
     PerPerson,
     Project,
     Rows,
     Scan,
+    Weighted,
     scans,
 )
 from discreet.sql.types import Family, grid_step
@@ -53,6 +55,9 @@ def rows(node: Rows) -> str:
         return f"SELECT {', '.join(outputs + _hidden(node))} FROM ({rows(node.source)}) AS s"
     if isinstance(node, PerPerson):
         return _per_person(node)
+    if isinstance(node, Weighted):
+        weighed = weighing.in_order if node.sorts else weighing.joined
+        return weighed(rows(node.source), node.most)
     return _bounded(node) if isinstance(node, Bounded) else _join(node)
 
 
@@ -76,7 +81,7 @@ def _bounded(node: Bounded) -> str:
 
 def _told_apart(node: Rows) -> list[str]:
     """What orders rows whose hashes are equal: all that is known of them; ranks are never equal."""
-    ranked = all(scan.ranked for scan in scans(node))
+    ranked = all(scan.order is Order.RANKED for scan in scans(node))
     return [] if ranked else [quoted(column.name) for column in node.columns]
 
 
@@ -94,14 +99,18 @@ def _scan(node: Scan) -> str:
         f"{quoted(name)} AS {quoted(column.name)}"
         for name, column in zip(node.stored, node.columns, strict=True)
     ]
-    if not node.ranked:
-        return f"SELECT {', '.join(_hidden(node) + outputs)} FROM {quoted(f'{UNRANKED} {node.table}')}"
+    if node.order is not Order.RANKED:
+        form = f"_discreet_{node.order} {node.table}"
+        return f"SELECT {', '.join(_hidden(node) + outputs)} FROM {quoted(form)}"
     text = f"SELECT {', '.join(outputs + _hidden(node)) or '1 AS one'} FROM {quoted(node.table)}"
     return text if node.kept is None else f"{text} WHERE {quoted(RANK)} <= {node.kept}"
 
 
 def _hidden(node: Rows) -> list[str]:
-    return [quoted(PERSON), quoted(RANK)] if node.people is People.COLUMN else []
+    if node.people is not People.COLUMN:
+        return []
+    ordered = all(scan.order is not Order.NONE for scan in scans(node))
+    return [quoted(PERSON), quoted(RANK)] if ordered else [quoted(PERSON)]
 
 
 def _passed(expression: Expression) -> str:
@@ -206,12 +215,9 @@ def grouped(question: Question, aggregates: dict[str, str], groups: Groups | Non
     Where the groups are known all of them are there, empty ones too.
     """
     names = [quoted(column.name) for column, _ in question.keys]
-    keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
-    totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
-    source = rows(question.rows)
+    counts = _counts(question, aggregates)
     if not names:
-        return f"SELECT {', '.join(totals)} FROM ({source}) AS s GROUP BY ()"
-    counts = f"SELECT {', '.join(keys + totals)} FROM ({source}) AS s GROUP BY {places(len(keys))}"
+        return counts
     order = ", ".join(names)
     if groups is None:
         return f"SELECT * FROM ({counts}) AS g ORDER BY {order}"
@@ -222,6 +228,18 @@ def grouped(question: Question, aggregates: dict[str, str], groups: Groups | Non
         f"SELECT {', '.join(shown + filled)} FROM ({groups.statement}) AS d "
         f"LEFT JOIN ({counts}) AS g ON {match} ORDER BY {', '.join(shown)}"
     )
+
+
+def _counts(question: Question, aggregates: dict[str, str]) -> str:
+    """The groups that there are; weights are groups of their own first, and then summed up."""
+    keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
+    totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
+    weighted = isinstance(question.rows, Weighted)
+    by = [*keys, quoted(WEIGHT)] if weighted else keys
+    source = f"FROM ({rows(question.rows)}) AS s GROUP BY {places(len(by)) or '()'}"
+    counts = f"SELECT {', '.join(by + totals)} {source}"
+    names = [quoted(column.name) for column, _ in question.keys]
+    return weighing.summed(counts, names, list(aggregates)) if weighted else counts
 
 
 # -- Measures ---------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from discreet.sql.expressions import Column, Expression, Literal
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.types import Type
 
+MOST = 1 << 61
+
 
 def quoted(name: str) -> str:
     """An identifier, whatever it is called."""
@@ -40,6 +42,16 @@ def value(expression: Expression) -> str:
     arguments = tuple(value(each) for each in expression.arguments)
     types = tuple(each.type for each in expression.arguments)
     return function.duckdb(arguments, types, expression.type, expression.options)
+
+
+def total(sum_of: str) -> str:
+    """A sum in 128 bits, cut off at 2**61: cutting moves two sums no further apart, and nothing overflows."""
+    return f"CAST({cut_off(f'coalesce({sum_of}, 0)', MOST)} AS BIGINT)"
+
+
+def cut_off(number: str, most: int) -> str:
+    """The number, or the nearer of two bounds."""
+    return f"greatest(-{most}, least({most}, {number}))"
 
 
 def _column(column: Column) -> str:

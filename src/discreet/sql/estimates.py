@@ -5,6 +5,8 @@ itself; it does not hold what clamping and bounding changed. Where a number is m
 allowed misses are shared among them, and the interval holds every value that primitives within their own
 intervals could give.
 
+Weights     Where rows weigh, counts and sums come in parts of one. They are shown as what they are of, whole
+            if that is whole, and so up to a half from the middle of their interval.
 Few rows    A mean needs a row, a variance two. Where the count's interval does not leave out that there are
             fewer, the value cannot be told: it is NaN, and its interval all that the range allows.
 """
@@ -44,15 +46,25 @@ class Uncertain(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """One primitive as it left: its numbers and the noise that is in them."""
+    """One primitive as it left: its numbers, in parts of one, and the noise that is in them."""
 
     numbers: Integers
     noise: Uncertain
+    parts: int = 1
+
+    @property
+    def values(self) -> Floats:
+        """In floating point: wide noise goes beyond 64 bits."""
+        return self.numbers.astype(np.float64) / self.parts
+
+    @property
+    def nearest(self) -> Integers:
+        """The whole numbers next to them."""
+        return self.numbers if self.parts == 1 else (2 * self.numbers + self.parts) // (2 * self.parts)
 
     def within(self, confidence: float) -> tuple[Floats, Floats]:
-        """In floating point: wide noise goes beyond 64 bits."""
-        numbers, half = self.numbers.astype(np.float64), float(self.noise.half_width(confidence))
-        return numbers - half, numbers + half
+        half = float(self.noise.half_width(confidence)) / self.parts
+        return self.values - half, self.values + half
 
 
 def each(confidence: float, parts: int) -> float:
@@ -64,14 +76,14 @@ def count(primitive: Released, confidence: float, *, raw: bool = False) -> Estim
     """A count: whole, and not negative unless asked `raw`."""
     least = np.iinfo(np.int64).min if raw else 0
     low, high = (np.maximum(end, least) for end in primitive.within(confidence))
-    return Estimate(values=np.maximum(primitive.numbers, least), low=low, high=high)
+    return Estimate(values=np.maximum(primitive.nearest, least), low=low, high=high)
 
 
 def total(primitive: Released, unit: Fraction, confidence: float) -> Estimate:
     """A sum of whole steps."""
     low, high = primitive.within(confidence)
     scale = float(unit)
-    values = primitive.numbers if unit == 1 else primitive.numbers * scale
+    values = primitive.nearest if unit == 1 else primitive.values * scale
     return Estimate(values=values, low=low * scale, high=high * scale)
 
 
@@ -82,7 +94,7 @@ def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float
     n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 2)))
     ends = [middle * n_low, middle * n_high]
     return Estimate(
-        values=(centred.numbers + middle * np.maximum(rows.numbers, 0)) * half,
+        values=(centred.values + middle * np.maximum(rows.values, 0)) * half,
         low=(s_low + np.minimum(*ends)) * half,
         high=(s_high + np.maximum(*ends)) * half,
     )
@@ -98,13 +110,13 @@ def mean(centred: Released, rows: Released | int, on: Grid, confidence: float) -
     other end is no further from there than if S were w N. The lower end is the same mirrored.
     """
     if isinstance(rows, int):
-        n = n_low = n_high = np.full(centred.numbers.shape, rows, np.float64)
+        n = n_low = n_high = np.full(centred.values.shape, rows, np.float64)
         s_low, s_high = centred.within(confidence)
     else:
-        n = rows.numbers.astype(np.float64)
+        n = rows.values
         n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 2)))
         s_low, s_high = centred.within(each(confidence, 2))
-    values = _on_range(_ratio(centred.numbers, n), on)
+    values = _on_range(_ratio(centred.values, n), on)
     low = _on_range(np.fmin(_ratio(s_low, n_low), _ratio(s_low, n_high)), on)
     high = _on_range(np.fmax(_ratio(s_high, n_low), _ratio(s_high, n_high)), on)
     unknown = (n_low < 1) | np.isnan(values)
@@ -123,11 +135,11 @@ def variance(
     centred, rows, squares = parts
     w2 = float(on.width) ** 2
     n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 3)))
-    n = np.maximum(rows.numbers, 0).astype(np.float64)
+    n = np.maximum(rows.values, 0)
     share = each(confidence, 3)
     s_low, s_high = centred.within(share)
     q_low, q_high = squares.within(share)
-    value = _spread(centred.numbers, squares.numbers, n, w2)
+    value = _spread(centred.values, squares.values, n, w2)
     means = [_ratio(s, m) for s in (s_low, s_high) for m in (n_low, n_high)]
     second = [_clipped((_ratio(q, m) + w2) / 2, 0, w2) for q in (q_low, q_high) for m in (n_low, n_high)]
     largest = np.fmax.reduce([np.abs(m) for m in means])
@@ -149,7 +161,7 @@ def variance(
     return Estimate(values=shown[0], low=shown[1], high=np.minimum(shown[2], _most(on, sample, root)))
 
 
-def _spread(s: Integers, q: Integers, n: Floats, w2: float) -> Floats:
+def _spread(s: Floats, q: Floats, n: Floats, w2: float) -> Floats:
     first, second = _ratio(s, n), _clipped((_ratio(q, n) + w2) / 2, 0, w2)
     return _clipped(second - first**2, 0, w2)
 
@@ -166,7 +178,7 @@ def _bessel(n: Floats) -> Floats:
         return np.where(n > 1, n / (n - 1), np.nan)
 
 
-def _ratio(top: Integers | Floats, bottom: Integers | Floats) -> Floats:
+def _ratio(top: Floats, bottom: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(bottom > 0, top / bottom, np.nan)
 

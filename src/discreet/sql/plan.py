@@ -120,17 +120,17 @@ def plan(
     question = resolve(parse(text, values), policy)
     if question.rows.people is People.NOBODY:
         refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
-    bounding = bound(question, policy, promise.secret, by_groups=promise.tail > 0)
-    question = bounding.question
     known = domains.groups(question, policy)
+    by_groups, declared = promise.tail > 0, known is not None
+    bounding = bound(question, policy, promise.secret, by_groups=by_groups, declared=declared)
+    question = bounding.question
     groups = None if known is None else known.size
     if groups is not None and groups > domains.LARGEST:
         refuse(
             f"the declared keys make {groups:,} groups.",
             f"Group by fewer or coarser keys: at most {domains.LARGEST:,}.",
         )
-    declared = groups is not None
-    reader = Reader(contribution=bounding.contribution, one_cell=not question.keys)
+    reader = Reader(contribution=bounding.contribution, one_cell=not question.keys, parts=bounding.parts)
     primitives, outputs = read(question, reader, policy)
     part = shares(question, outputs, split or {}, selected=not declared)
     _require_parts(budget, part)

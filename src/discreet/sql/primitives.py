@@ -27,7 +27,6 @@ from discreet.sql.tree import PERSON
 from discreet.sql.types import grid_step
 
 WIDEST = 1 << 40
-MOST = 1 << 61
 SMALL = 1 << 18  # times fewer than 2**44 rows, hours of reading, stays below 2**62
 
 
@@ -64,11 +63,15 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Primitive:
-    """One integer for each group: `text` is its aggregate, `sensitivity` what one person moves."""
+    """One integer for each group: `text` is its aggregate, `sensitivity` what one person moves.
+
+    It counts `parts` of a `unit`, as many as weights are in.
+    """
 
     text: str
     sensitivity: Sensitivity
     unit: Fraction = Fraction(1)
+    parts: int = 1
 
     def __post_init__(self) -> None:
         """What nobody moves, a sum of zeros, gets the noise of one step: there is no noise of none."""
@@ -93,16 +96,17 @@ def grid(argument: Expression) -> Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Makes the primitives of one question; `one_cell` where nothing is grouped."""
+    """Makes the primitives of one question; `one_cell` where nothing is grouped, `parts` as rows weigh."""
 
     contribution: Contribution
     one_cell: bool
+    parts: int = 1
 
     def count(self, measure: Measure) -> Primitive:
         argument = measure.argument
         inner = _known(argument) if argument is not None and argument.type.nullable else "*"
         text = f"count({inner}){_where(measure)}"
-        return Primitive(text=text, sensitivity=self.contribution.count(one_cell=self.one_cell))
+        return self._primitive(text, self.contribution.count(one_cell=self.one_cell))
 
     def distinct(self, measure: Measure) -> Primitive:
         if measure.of_people:
@@ -114,21 +118,21 @@ class Reader:
         contribution = self.contribution
         if measure.of_people and self.one_cell:
             contribution = Contribution(rows=1, relation=contribution.relation)
-        return Primitive(text=text, sensitivity=contribution.count(one_cell=self.one_cell))
+        return self._primitive(text, contribution.count(one_cell=self.one_cell))
 
     def total(self, measure: Measure, on: Grid) -> Primitive:
-        text = _cut(f"{on.sum}{_where(measure)}")
+        text = emit.total(f"{on.sum}{_where(measure)}")
         moved = self.contribution.sum(low=on.low, high=on.high, one_cell=self.one_cell)
-        return Primitive(text=text, sensitivity=moved, unit=on.step)
+        return self._primitive(text, moved, on.step)
 
     def centred(self, measure: Measure, on: Grid) -> Primitive:
         # the sum of 2x - c is 2 sum(x) - c count(x), which spares arithmetic on every row; never count(*):
         # a NULL that the policy rules out would move it by c, which no bound holds
         where = _where(measure)
         rows = f"CAST(count({on.text}){where} AS HUGEINT)"
-        text = _cut(f"2 * {on.sum}{where} - {on.low + on.high} * {rows}")
+        text = emit.total(f"2 * {on.sum}{where} - {on.low + on.high} * {rows}")
         moved = self.contribution.centred_sum(low=on.low, high=on.high, one_cell=self.one_cell)
-        return Primitive(text=text, sensitivity=moved, unit=on.step / 2)
+        return self._primitive(text, moved, on.step / 2)
 
     def squares(self, measure: Measure, on: Grid) -> Primitive:
         """Sum of 2 y**2 - w**2 for centred y in [-w, w]: again centred, in [-w**2, w**2]."""
@@ -138,14 +142,13 @@ class Reader:
                 "Declare narrower bounds or a coarser resolution.",
             )
         square = f"(2 * {on.centred} * {on.centred} - {on.width**2})"
-        text = _cut(f"sum({square}){_where(measure)}")
+        text = emit.total(f"sum({square}){_where(measure)}")
         moved = self.contribution.sum(low=-(on.width**2), high=on.width**2, one_cell=self.one_cell)
-        return Primitive(text=text, sensitivity=moved, unit=on.step**2)
+        return self._primitive(text, moved, on.step**2)
 
-
-def _cut(total: str) -> str:
-    """A sum in 128 bits, cut off at 2**61: cutting moves two sums no further apart, and nothing overflows."""
-    return f"CAST(greatest(-{MOST}, least({MOST}, coalesce({total}, 0))) AS BIGINT)"
+    def _primitive(self, text: str, moved: Sensitivity, unit: Fraction = Fraction(1)) -> Primitive:
+        weighed = Sensitivity(l1=moved.l1 * self.parts, squared_l2=moved.squared_l2 * self.parts**2)
+        return Primitive(text=text, sensitivity=weighed, unit=unit, parts=self.parts)
 
 
 def _known(argument: Expression) -> str:

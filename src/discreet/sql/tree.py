@@ -14,7 +14,7 @@ from enum import StrEnum
 from discreet.sql.expressions import Column, Expression
 
 PERSON, RANK = "_discreet_person", "_discreet_rank"
-UNRANKED = "_discreet_unranked"
+WEIGHT = "_discreet_weight"
 LINK, KEY = "_discreet_link", "_discreet_key"
 
 
@@ -29,12 +29,17 @@ class People(StrEnum):
     NOBODY = "nobody"
 
 
+class Order(StrEnum):
+    """What orders a person's rows in a table: their rank; where it is read in place, a hash, or nothing."""
+
+    RANKED = "ranked"
+    HASHED = "hashed"
+    NONE = "unordered"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """A table of the prepared store: `kept` rows of each person by rank, or all if bounded later.
-
-    Where a table is read in place it need not be `ranked`: a hash of each row then stands for its rank.
-    """
+    """A table of the prepared store: `kept` rows of each person by rank, or all if bounded later."""
 
     table: str
     alias: str
@@ -43,7 +48,7 @@ class Scan:
     people: People
     rows: int
     kept: int | None
-    ranked: bool = True
+    order: Order = Order.RANKED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +167,29 @@ class Bounded:
         return self.most * (self.groups or 1)
 
 
-Rows = Scan | Filter | Project | Join | PerPerson | Bounded
+@dataclass(frozen=True, kw_only=True)
+class Weighted:
+    """All rows, each with a weight in the hidden column WEIGHT: one person's add up to `most` at most.
+
+    They are found by one GROUP BY of people, or, where an engine `sorts`, by sorting.
+    """
+
+    source: Rows
+    most: int
+    sorts: bool = False
+
+    people = People.COLUMN
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.source.columns
+
+    @property
+    def rows(self) -> int:
+        return self.most
+
+
+Rows = Scan | Filter | Project | Join | PerPerson | Bounded | Weighted
 
 
 def scans(node: Rows) -> list[Scan]:

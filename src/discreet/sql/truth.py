@@ -59,8 +59,12 @@ def truth(plan: Plan, engine: Engine) -> Truth:
     counts = engine.count(plan.statement).secret
     groups = _groups(plan, counts)
     exact = {
-        name: Released(numbers=counts[name].to_numpy().astype(np.int64, copy=False), noise=_Nothing())
-        for name in plan.vectors
+        name: Released(
+            numbers=counts[name].to_numpy().astype(np.int64, copy=False),
+            noise=_Nothing(),
+            parts=each.primitive.parts,
+        )
+        for name, each in plan.vectors.items()
     }
 
     def values(output: Output) -> list[object]:

@@ -45,11 +45,12 @@ def divided(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def quotient(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Of whole numbers, by a constant, so that nobody divides by 0."""
+    """Of whole numbers, by a constant or by what is at least one, so that nobody divides by 0."""
     left, right = writer.all([node.left, node.right], scope)
     require_whole(writer, [left, right])
-    if not right.constant:
-        unsupported(writer.dialect.name, "a quotient by what is no constant above 0")
+    least = writer.write(node.right.this, scope).constant if isinstance(node.right, exp.Greatest) else None
+    if not right.constant and not (least and least > 0):
+        unsupported(writer.dialect.name, "a quotient by what may be 0")
     return Piece(text=writer.dialect.quotient(left, right), kind=kinds.INTEGER)
 
 
