@@ -52,8 +52,9 @@ FITTING: dict[Release, tuple[str, ...]] = {
         "days",
         "stars",
         "wrong",
+        "engine",
     ),
-    Release.FREQUENCIES: ("genomes", "reference", "panel", "people", "epsilon", "victim"),
+    Release.FREQUENCIES: ("genomes", "reference", "panel", "people", "epsilon", "victim", "engine"),
     Release.SYNTHETIC: ("panel", "original", "sensitive", "table"),
 }
 CALLED = {
