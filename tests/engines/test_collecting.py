@@ -259,6 +259,7 @@ LISTS = pa.table(
         "items": [["milk", "tea", "milk"], [], None, ["tea", "milk", "milk"], ["rum", None], [None], ["tea"]],
         "Numbers": [[7, 8], [8, 7], None, [], [7, None, 9], [7, 8], [None]],
         "shares": [[-0.0], [0.0], [0.5, 1.0], [float("nan")], [], None, [1e300, None]],
+        "words": [["NULL"], ['a,"b"', "{}"], ["", " "], ["ß", "null"], ["SS", "it's"], ["\\"], [None, "ß"]],
         "single": ["milk", "tea", None, "", "rum", "milk", "tea"],
     }
 )
@@ -266,6 +267,7 @@ ITEMS_OF = {
     "items": {"type": "category", "values": ["milk", "bread", "tea"]},
     "numbers": {"type": "integer", "low": 7, "high": 9},
     "shares": {"type": "category", "values": ["0.0", "0.5", "1.0"]},
+    "words": {"type": "category", "values": ["NULL", 'a,"b"', "{}", "ß", "it's", "\\"]},
     "single": {"type": "text"},
 }
 
@@ -309,6 +311,7 @@ def test_lists_are_the_same_baskets_wherever_they_stand(server: Server, here: Pa
         assert looked_up(path, "items", "tea") == [0, 0, 0, 4, 4, 5, 5]
         assert looked_up(path, "numbers") == [0, 0, 0, 3, 3, 3, 5]
         assert looked_up(path, "shares") == [0, 0, 0, 0, 1, 1, 6]
+        assert looked_up(path, "words") == [0, 1, 2 | 4, 8, 8, 16, 32]
 
 
 @pytest.mark.parametrize(
@@ -330,7 +333,7 @@ def test_every_array_of_postgres_is_a_list(
         f"CREATE TYPE {place}.word AS ENUM ('milk', 'tea', 'rum')",
         f"SET search_path = {place}",
         f"CREATE TABLE {place}.bought AS SELECT CAST('{lists}' AS {kind}[]) AS items, "
-        "CAST(NULL AS bigint[]) AS numbers, CAST(NULL AS text[]) AS shares, '' AS single",
+        "CAST(NULL AS bigint[]) AS numbers, CAST(NULL AS text[]) AS shares, '' AS words, '' AS single",
     )
     assert looked_up(listed(address(postgres), f"{place}.bought"), "items") == [5]
 
