@@ -1,4 +1,4 @@
-"""Ratings and allele frequencies are attacked alike wherever they stand: the same findings to every digit."""
+"""Ratings, allele frequencies and synthetic tables are attacked alike wherever they stand, to every digit."""
 
 from __future__ import annotations
 
@@ -64,6 +64,10 @@ def genotypes(turned: bool = False) -> pa.Table:
     return table.take(list(reversed(range(len(SNPS))))) if turned else table
 
 
+def at(server: Server) -> tuple[str, str]:
+    return "--engine", address(server)
+
+
 def found(capsys: Output, release: str, *words: str) -> Any:
     assert discreet("attack", release, *words, "--json") == 0
     told = json.loads(capsys.readouterr().out)
@@ -85,7 +89,7 @@ def alike(server: Server, capsys: Output, tables: dict[str, pa.Table], *words: s
         pq.write_table(table, f"{name}.parquet")
     told = []
     for place, engine in (
-        (there, ("--engine", address(server))),
+        (there, at(server)),
         ({name: f"{name}.parquet" for name in tables}, ()),
     ):
         release, *_ = place.values()
@@ -138,6 +142,18 @@ def test_many_ratings_find_the_same_people_everywhere(server: Server, capsys: Ou
     (ratings,), _ = alike(server, capsys, tables, "--title", "title", "--knows", "{known}")
     assert ratings["success"] > 0.9
     assert ratings["attempts"] == 30
+
+
+@spark_by_night
+def test_a_synthetic_table_is_attacked_where_it_stands(server: Server, capsys: Output) -> None:
+    runpy.run_path(str(EXAMPLE))["census"](Path(), 150)
+    tables = {name: pacsv.read_csv(f"{name}.csv") for name in ("copied", "people", "panel")}
+    words = ("--original", "{people}", "--panel", "{panel}")
+    attacks, _ = alike(server, capsys, tables, *words)
+    assert {each["name"] for each in attacks} == {"singling out", "linkability", "attribute inference"}
+    place = server.put(tables)
+    beside = found(capsys, "copied.csv", "--original", place["people"], "--panel", "panel.csv", *at(server))
+    assert [each["name"] for each in beside[0]] == [each["name"] for each in attacks]
 
 
 def test_a_register_may_be_a_file_beside_ratings_of_an_engine(

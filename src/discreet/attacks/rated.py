@@ -65,14 +65,14 @@ def read(engine: Publisher, release: Rated, register: Rated, where: dict[str, st
     """Both tables under shared numbers; `where` keeps the rows of the register that read so."""
     shown, told = _Rows.of(engine, release), _Rows.of(engine, register, where or {})
     rows, whole, people = shown.counted(engine)
-    lines, *_ = told.counted(engine)
     if not whole:
         raise DataError(f"attack: {release.table} has no rating that is whole.", hint=READABLE)
+    lines, kept, _ = told.counted(engine)
     if where and not lines:
         raise nobody_has(register.table, where)
-    known = told.all(engine)
-    if not known.num_rows:
+    if not kept:
         raise DataError(f"attack: {register.table} tells of no rating that is whole.", hint=READABLE)
+    known = told.all(engine)
     titles = _in_order(known["title"])
     given = shown.about(engine, titles)
     known = known.filter(pc.is_in(known["title"], titles.take(given["place"].unique())))

@@ -175,11 +175,6 @@ def require_domains(wanted: Wanted, declared: Mapping[str, HierarchyEntry]) -> N
             )
 
 
-def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
-    """A file as a table; see `table_of`."""
-    return table_of(str(file), roles, hierarchies, engine="duckdb")
-
-
 def table_of(
     named: str, roles: Mapping[str, Role], hierarchies: Collection[str] = (), *, engine: str
 ) -> Table:

@@ -55,7 +55,7 @@ FITTING: dict[Release, tuple[str, ...]] = {
         "engine",
     ),
     Release.FREQUENCIES: ("genomes", "reference", "panel", "people", "epsilon", "victim", "engine"),
-    Release.SYNTHETIC: ("panel", "original", "sensitive", "table"),
+    Release.SYNTHETIC: ("panel", "original", "sensitive", "table", "engine"),
 }
 CALLED = {
     "earlier": "--with",
