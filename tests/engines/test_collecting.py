@@ -254,29 +254,100 @@ def test_baskets_are_looked_up_alike_and_charged_wherever_they_stand(
     assert found == [known, sorted([milk | bread, tea, tea, milk, 0, tea])] * 2
 
 
-@shows(
-    "`collect randomize` of baskets that are lists",
-    cannot=dict.fromkeys(("postgresql", "spark"), "name a view with a row for each item"),
+LISTS = pa.table(
+    {
+        "items": [["milk", "tea", "milk"], [], None, ["tea", "milk", "milk"], ["rum", None], [None], ["tea"]],
+        "Numbers": [[7, 8], [8, 7], None, [], [7, None, 9], [7, 8], [None]],
+        "shares": [[-0.0], [0.0], [0.5, 1.0], [float("nan")], [], None, [1e300, None]],
+        "words": [["NULL"], ['a,"b"', "{}"], ["", " "], ["ß", "null"], ["SS", "it's"], ["\\"], [None, "ß"]],
+        "single": ["milk", "tea", None, "", "rum", "milk", "tea"],
+    }
 )
+ITEMS_OF = {
+    "items": {"type": "category", "values": ["milk", "bread", "tea"]},
+    "numbers": {"type": "integer", "low": 7, "high": 9},
+    "shares": {"type": "category", "values": ["0.0", "0.5", "1.0"]},
+    "words": {"type": "category", "values": ["NULL", 'a,"b"', "{}", "ß", "it's", "\\"]},
+    "single": {"type": "text"},
+}
+
+
+def listed(engine: str, source: str) -> Path:
+    """A policy over lists of items, with a ledger of its own."""
+    path = Path(f"{engine.partition(':')[0]}.yaml")
+    terms = {"promise": {"prior": "1%", "posterior": "50%"}, "engine": engine, "ledger": f"{path.stem}.db"}
+    tables = {"bought": {"source": source, "columns": ITEMS_OF}}
+    path.write_text(yaml.safe_dump({**terms, "tables": tables}))
+    return path
+
+
+def looked_up(path: Path, column: str, other: str | None = None) -> list[int]:
+    """What each client holds, a bit for each item."""
+    clients = find_clients(Asked(table="bought", policy=path, column=column, size=2, other=other), None)
+    with clients.answers.open(*clients.also) as opened:
+        held = clients.held(clients.chosen(Promise(0.01, 0.5)), opened)
+    return sorted(held.ravel().tolist())
+
+
+@shows("`collect randomize` of baskets that are lists")
 def test_lists_of_items_are_looked_up_wherever_they_stand(
     server: Server, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lists = pa.table({"items": [["milk", "tea"], [], ["bread"]]})
-    columns = {"items": {"type": "category", "values": ["milk", "bread", "tea"]}}
-    source = server.put({"bought": lists})["bought"]
-    terms = {"promise": {"prior": "1%", "posterior": "50%"}, "engine": address(server)}
-    tables = {"bought": {"source": source, "columns": columns}}
-    (here / "privacy.yaml").write_text(yaml.safe_dump({**terms, "tables": tables}))
+    path = listed(address(server), server.put({"bought": LISTS})["bought"])
     words = ("collect", "randomize", "bought", "--column", "items", "--size", "2", "-o", "out.parquet")
-    assert discreet(*words) == 0
+    assert discreet(*words, "--policy", str(path), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["clients"], told["entry"]) == (len(LISTS), 1)
+    milk, tea = 1, 4
+    assert looked_up(path, "items") == [0, 0, 0, 0, tea, milk | tea, milk | tea]
 
 
-def test_lists_of_items_are_refused_where_they_cannot_be_looked_up(
-    here: Path, capsys: pytest.CaptureFixture[str]
+@spark_by_night
+def test_lists_are_the_same_baskets_wherever_they_stand(server: Server, here: Path) -> None:
+    pq.write_table(LISTS, here / "bought.parquet")
+    places = [listed("duckdb", "bought.parquet")]
+    places.append(listed(address(server), server.put({"bought": LISTS})["bought"]))
+    for path in places:
+        assert looked_up(path, "items", "tea") == [0, 0, 0, 4, 4, 5, 5]
+        assert looked_up(path, "numbers") == [0, 0, 0, 3, 3, 3, 5]
+        assert looked_up(path, "shares") == [0, 0, 0, 0, 1, 1, 6]
+        assert looked_up(path, "words") == [0, 1, 2 | 4, 8, 8, 16, 32]
+
+
+@pytest.mark.parametrize(
+    ("kind", "lists"),
+    [
+        ("varchar(9)", "{milk,tea}"),
+        ("text", "{{milk,tea},{tea,rum}}"),
+        ("citron", "{milk,tea,NULL}"),
+        ("word", "{milk,tea}"),
+    ],
+    ids=["narrow", "in two dimensions", "domain", "enum"],
+)
+def test_every_array_of_postgres_is_a_list(
+    kind: str, lists: str, postgres: PostgresServer, here: Path
 ) -> None:
-    path = shop("postgresql://nobody@127.0.0.1:1/x", "bought")
-    assert discreet(*BASKETS, "--policy", str(path), "-o", "out.parquet") == 2
-    assert "Lists of items are read from files" in capsys.readouterr().out
+    place = postgres.put({"other": pa.table({"x": [1]})})["other"].partition(".")[0]
+    postgres.run(
+        f"CREATE DOMAIN {place}.citron AS text",
+        f"CREATE TYPE {place}.word AS ENUM ('milk', 'tea', 'rum')",
+        f"SET search_path = {place}",
+        f"CREATE TABLE {place}.bought AS SELECT CAST('{lists}' AS {kind}[]) AS items, "
+        "CAST(NULL AS bigint[]) AS numbers, CAST(NULL AS text[]) AS shares, '' AS words, '' AS single",
+    )
+    assert looked_up(listed(address(postgres), f"{place}.bought"), "items") == [5]
+
+
+def test_a_column_of_single_values_has_no_lists(
+    server: Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = listed(address(server), server.put({"bought": LISTS})["bought"])
+    terms = yaml.safe_load(path.read_text())
+    terms["tables"]["bought"]["columns"]["single"] = ITEMS_OF["items"]
+    path.write_text(yaml.safe_dump(terms))
+    words = ("collect", "randomize", "bought", "--column", "single", "--size", "2", "-o", "out.parquet")
+    assert discreet(*words, "--policy", str(path)) == 2
+    assert "Column single has no lists of items." in " ".join(capsys.readouterr().err.split())
 
 
 ITEMS = "{operator: select-a-size, items: 70, size: 3, epsilon: 5}"

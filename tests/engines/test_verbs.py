@@ -146,17 +146,6 @@ def test_answers_are_attacked_where_the_rows_are(
     assert not (tmp_path / "there" / "ledger.db").exists()
 
 
-@shows(
-    "`attack` of ratings and of allele frequencies",
-    cannot=dict.fromkeys(("postgresql", "spark"), "they are read from files"),
-)
-def test_ratings_are_attacked_where_they_stand(server: Server) -> None:
-    rated = pa.table({"person": [1, 1, 2, 2], "film": ["a", "b", "a", "c"], "rating": [1, 2, 3, 4]})
-    place = server.put({"rated": rated, "known": rated})
-    words = ("--title", "film", "--knows", place["known"], "--engine", address(server))
-    assert discreet("attack", place["rated"], *words) == 0
-
-
 @shows("`hierarchy --uncovered`")
 @spark_by_night
 def test_what_a_hierarchy_leaves_out_is_looked_up_where_the_rows_are(

@@ -6,7 +6,7 @@ there is are counted one by one. So each statement goes to where its tables are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -29,9 +29,6 @@ Columns = tuple[tuple[str, Kind | None], ...]
 class Elsewhere(Publisher, Keeping, Protocol):
     """A publisher whose engine is not DuckDB."""
 
-    def types(self, name: str) -> Mapping[str, str]:
-        """The columns of a table and their types, as DuckDB calls them."""
-
 
 def publisher(
     address: str,
@@ -39,17 +36,23 @@ def publisher(
     frames: Mapping[str, pa.Table] | None = None,
     *,
     store: str | None = None,
+    lists: Collection[str] = (),
 ) -> Publisher:
-    """Over tables and frames, each under its name; `store` is where the engine may write."""
+    """Over tables and frames, each under its name; `store` is where the engine may write.
+
+    Columns whose names are in `lists`, in lower case, are read as lists where they are; an engine elsewhere
+    than in DuckDB reads others as text.
+    """
     there = {name: table for name, table in tables.items() if engine_of(address).reads(table.source)}
     if engine_of(address).scheme == "duckdb" or not there:
         return DuckDBPublisher(tables, frames)
     here = {name: table for name, table in tables.items() if name not in there}
     if not here and not frames:
-        return _elsewhere(address, there, store)
+        return _elsewhere(address, there, store, lists)
     ours = DuckDBPublisher(here, frames)
     try:
-        return TwoPublishers(here=ours, there=_elsewhere(address, there, store), names=frozenset(there))
+        engine = _elsewhere(address, there, store, lists)
+        return TwoPublishers(here=ours, there=engine, names=frozenset(there))
     except BaseException:
         ours.close()
         raise
@@ -70,14 +73,16 @@ def target_of(policy: Policy, text: str | Path) -> Target:
     return target
 
 
-def _elsewhere(address: str, tables: Mapping[str, Table], store: str | None) -> Elsewhere:
+def _elsewhere(
+    address: str, tables: Mapping[str, Table], store: str | None, lists: Collection[str] = ()
+) -> Elsewhere:
     if engine_of(address).scheme == "postgresql":
         from discreet.engines.postgres_publishing import PostgreSQLPublisher  # only who uses it waits for it
 
-        return PostgreSQLPublisher(address, tables, store=store)
+        return PostgreSQLPublisher(address, tables, store=store, lists=lists)
     from discreet.engines.spark_publishing import SparkPublisher
 
-    return SparkPublisher(address, tables)
+    return SparkPublisher(address, tables, lists=lists)
 
 
 class TwoPublishers(Closing):
@@ -97,6 +102,9 @@ class TwoPublishers(Closing):
 
     def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
         self._there.keep(sql, name, lent)
+
+    def types(self, name: str) -> Mapping[str, str]:
+        return (self._there if name in self._names else self._here).types(name)
 
     def is_read(self, file: Path, table: str = "") -> bool:
         return self._here.is_read(file, table) or self._there.is_read(file, table)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from discreet.attacks.columns import number_in
 from discreet.attacks.counting import columns_of
 from discreet.attacks.genomes import Floats, Genotypes
 from discreet.core.engine import Publisher
@@ -75,7 +76,7 @@ def read_shares(engine: Publisher, table: str, numbers: Sequence[str]) -> Shares
             hint=f"Give a row for each SNP: its name first, then a column {FREQUENCY}.",
         )
     wanted = [FREQUENCY if FREQUENCY in others else shares[0], *(name for name in others if name == PEOPLE)]
-    found = _rows(engine, table, snp, wanted, "double")
+    found = _rows(engine, table, snp, wanted)
     people = found.column(2).to_numpy() if len(wanted) > 1 else np.zeros(0)
     return Shares(
         table=table,
@@ -93,7 +94,7 @@ def read_genomes(engine: Publisher, table: str) -> Genomes:
             f"attack: {table} has no people.",
             hint="Give a row for each SNP: its name first, then a column for each person, with 0, 1 or 2.",
         )
-    found = _rows(engine, table, snp, names, "double")
+    found = _rows(engine, table, snp, names)
     snps = _names(found, table)
     copies = np.empty((found.num_rows, len(names)), np.int8)
     for place in range(len(names)):
@@ -108,8 +109,8 @@ def read_genomes(engine: Publisher, table: str) -> Genomes:
 
 
 def shared_snps(first: Shares, *others: Shares | Genomes) -> pa.Array:
-    """The SNPs that all tables have, in the order of the first."""
-    snps = first.snps
+    """The SNPs that all tables have, in the order of their names: rows of an engine have none."""
+    snps = first.snps.take(pc.sort_indices(first.snps))
     for other in others:
         snps = snps.filter(pc.is_in(snps, value_set=other.snps))
         if not len(snps):
@@ -120,12 +121,10 @@ def shared_snps(first: Shares, *others: Shares | Genomes) -> pa.Array:
     return snps
 
 
-def _rows(engine: Publisher, table: str, snp: str, columns: Sequence[str], kind: str) -> pa.Table:
+def _rows(engine: Publisher, table: str, snp: str, columns: Sequence[str]) -> pa.Table:
     """The SNPs that are whole: no number of theirs is missing or is none."""
-    numbers = [
-        exp.TryCast(this=exp.column(name, quoted=True), to=exp.DataType.build(kind)).as_(f"c{place}")
-        for place, name in enumerate(columns)
-    ]
+    kinds = engine.types(table)
+    numbers = [number_in(name, kinds[name]).as_(f"c{place}") for place, name in enumerate(columns)]
     select = exp.select(exp.cast(exp.column(snp, quoted=True), "text").as_("snp"), *numbers)
     found = engine.count(select.from_(exp.to_identifier(table, quoted=True)).sql(dialect="duckdb")).secret
     whole = found.drop_null()

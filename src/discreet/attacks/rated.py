@@ -6,6 +6,9 @@ Register    a row says what is known of a victim's rating, in the same words. A 
             release does not have, is a stranger.
 Ratings     numbers keep their distances, in steps of 1, 1/2, 1/10 or 1/100; words are equal or not.
 Days        of dates and times the day; or whole numbers that count days.
+Joined      in the engine: of the release come the ratings of titles that the register tells of, and how many
+            ratings and records there are in all. No other rating can be taken for one that is known.
+Order       of rows decides nothing: records, titles and victims are numbered in the order of their names.
 
 Rows of which something is missing that is compared are left out, and so are titles that the release lacks.
 """
@@ -13,7 +16,7 @@ Rows of which something is missing that is compared are left out, and so are tit
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +26,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.anonymity.hierarchies.labels import number
+from discreet.attacks.columns import DAY, DAYS, days_in, days_of, text_in
 from discreet.attacks.counting import require_columns
 from discreet.attacks.known import nobody_has
 from discreet.attacks.ratings import NOBODY, STARS, Integers, Overheard, Ratings
@@ -30,7 +34,8 @@ from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 
 STEPS = (1, 2, 10, 100)
-EPOCH = "1970-01-01"
+TITLES, RECORDS = "_discreet_titles", "_discreet_records"
+READABLE = "Titles, ratings and dates must be there; dates are written 2005-12-31."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,95 +63,144 @@ class Heard:
 
 def read(engine: Publisher, release: Rated, register: Rated, where: dict[str, str] | None = None) -> Heard:
     """Both tables under shared numbers; `where` keeps the rows of the register that read so."""
-    shown, rows = _rows(engine, release)
-    told, lines = _rows(engine, register, where or {})
-    if not shown.num_rows:
-        raise DataError(f"attack: {release.table} has no rating that is whole.", hint=_READABLE)
+    shown, told = _Rows.of(engine, release), _Rows.of(engine, register, where or {})
+    rows, whole, people = shown.counted(engine)
+    if not whole:
+        raise DataError(f"attack: {release.table} has no rating that is whole.", hint=READABLE)
+    lines, kept, _ = told.counted(engine)
     if where and not lines:
         raise nobody_has(register.table, where)
-    if not told.num_rows:
-        raise DataError(f"attack: {register.table} tells of no rating that is whole.", hint=_READABLE)
-    titles = shown["title"].unique()
-    told = told.filter(pc.is_in(told["title"], titles))
-    if not told.num_rows:
+    if not kept:
+        raise DataError(f"attack: {register.table} tells of no rating that is whole.", hint=READABLE)
+    known = told.all(engine)
+    titles = _in_order(known["title"])
+    given = shown.about(engine, titles)
+    known = known.filter(pc.is_in(known["title"], titles.take(given["place"].unique())))
+    if not known.num_rows:
         raise RequestError(
             f"attack: no title of {register.table} is one of {release.table}.",
             hint="Write titles alike in both, or name the column with --title.",
         )
-    steps, ((stars, heard), (day, when)) = _scaled(shown, told)
-    records = shown["person"].unique()
-    released = Ratings(
-        person=_places(shown["person"], records),
-        title=_places(shown["title"], titles),
-        stars=stars,
-        day=day,
-        people=len(records),
-        titles=len(titles),
+    records = _in_order(given["person"], *(() if register.truth is None else shown.found(engine, known)))
+    steps, ((stars, heard), (day, when)) = _scaled(given, known)
+    return Heard(
+        released=_released(given, records, stars, day, people=people, titles=len(titles)),
+        known=_overheard(known, titles, records, heard, when, register),
+        steps=steps,
+        rows_left_out=rows - whole,
+        known_left_out=lines - known.num_rows,
+    )
+
+
+def _released(
+    given: pa.Table, records: pa.Array, stars: Integers, day: Integers, *, people: int, titles: int
+) -> Ratings:
+    """Ratings in an order of their own; who rated nothing that is known of has no name."""
+    person, title = _places(given["person"], records), np.asarray(given["place"].to_numpy(), np.int64)
+    order = np.lexsort((stars, person, day, title))
+    return Ratings(
+        person=person[order],
+        title=title[order],
+        stars=stars[order],
+        day=day[order],
+        people=people,
+        titles=titles,
         names=tuple(records.to_pylist()),
     )
-    victims = told["person"].unique()
-    victim = _places(told["person"], victims)
-    known = Overheard(
-        victim=victim,
-        title=_places(told["title"], titles),
-        stars=heard,
-        day=when,
-        truth=None if register.truth is None else _truth(told, victim, records, register),
+
+
+def _overheard(
+    known: pa.Table, titles: pa.Array, records: pa.Array, stars: Integers, day: Integers, register: Rated
+) -> Overheard:
+    victims = _in_order(known["person"])
+    victim, title = _places(known["person"], victims), _places(known["title"], titles)
+    order = np.lexsort((stars, day, title, victim))
+    return Overheard(
+        victim=victim[order],
+        title=title[order],
+        stars=stars[order],
+        day=day[order],
+        truth=None if register.truth is None else _truth(known, victim, records, register),
         names=tuple(victims.to_pylist()),
     )
-    return Heard(
-        released=released,
-        known=known,
-        steps=steps,
-        rows_left_out=rows - shown.num_rows,
-        known_left_out=lines - told.num_rows,
-    )
 
 
-_READABLE = "Titles, ratings and dates must be there; dates are written 2005-12-31."
+# -- What the engine is asked -------------------------------------------------------------------------------
 
 
-def _rows(engine: Publisher, rated: Rated, where: dict[str, str] | None = None) -> tuple[pa.Table, int]:
-    """The rows that are whole, and how many there are; who is not named is one person."""
-    wanted = [rated.person, rated.title, rated.rating, rated.date, rated.truth]
-    require_columns(engine, rated.table, [*(name for name in wanted if name is not None), *(where or {})])
-    columns = {
-        "person": exp.Literal.string("the victim") if rated.person is None else _text(rated.person),
-        "title": _text(rated.title),
-    }
-    columns |= {} if rated.rating is None else {"rating": _text(rated.rating)}
-    columns |= {} if rated.date is None else {"day": _day(rated.date)}
-    whole = list(columns)
-    columns |= {} if rated.truth is None else {"truth": _text(rated.truth)}
-    select = exp.select(*(each.as_(name) for name, each in columns.items()))
-    select = select.from_(exp.to_identifier(rated.table, quoted=True))
-    for name, value in (where or {}).items():
-        select = select.where(_text(name).eq(exp.Literal.string(value)))
-    found = engine.count(select.sql(dialect="duckdb")).secret
-    return found.drop_null() if whole == list(columns) else _whole(found, whole), found.num_rows
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """The rows of a table as SQL: `person`, `title`, and what else is compared; who is not named is one."""
+
+    text: str
+    columns: tuple[str, ...]
+
+    @staticmethod
+    def of(engine: Publisher, rated: Rated, where: dict[str, str] | None = None) -> _Rows:
+        wanted = [rated.person, rated.title, rated.rating, rated.date, rated.truth]
+        require_columns(engine, rated.table, [*(name for name in wanted if name is not None), *(where or {})])
+        columns = {
+            "person": exp.Literal.string("the victim") if rated.person is None else text_in(rated.person),
+            "title": text_in(rated.title),
+        }
+        columns |= {} if rated.rating is None else {"rating": text_in(rated.rating)}
+        columns |= {} if rated.date is None else days_in(rated.date, engine.types(rated.table)[rated.date])
+        columns |= {} if rated.truth is None else {"truth": text_in(rated.truth)}
+        select = exp.select(*(each.as_(name) for name, each in columns.items()))
+        select = select.from_(exp.to_identifier(rated.table, quoted=True))
+        for name, value in (where or {}).items():
+            select = select.where(text_in(name).eq(exp.Literal.string(value)))
+        return _Rows(text=f"({select.sql(dialect='duckdb')}) AS r", columns=tuple(columns))
+
+    @property
+    def whole(self) -> str:
+        """Whether nothing is missing that is compared; a day is a date or a number."""
+        needed = [name for name in self.columns if name not in (DAY, DAYS, "truth")]
+        days = [f"r.{name} IS NOT NULL" for name in (DAY, DAYS) if name in self.columns]
+        parts = [*(f"r.{name} IS NOT NULL" for name in needed), *([f"({' OR '.join(days)})"] if days else [])]
+        return " AND ".join(parts)
+
+    def counted(self, engine: Publisher) -> tuple[int, int, int]:
+        """How many rows there are, how many are whole, and how many people these are of."""
+        (row,) = engine.count(
+            f"SELECT COUNT(*) AS n, COUNT(CASE WHEN {self.whole} THEN 1 END) AS kept, "
+            f"COUNT(DISTINCT CASE WHEN {self.whole} THEN r.person END) AS people FROM {self.text}"
+        ).secret.to_pylist()
+        return int(row["n"]), int(row["kept"]), int(row["people"])
+
+    def all(self, engine: Publisher) -> pa.Table:
+        """The rows that are whole."""
+        columns = ", ".join(f"r.{name} AS {name}" for name in self.columns)
+        return engine.count(f"SELECT {columns} FROM {self.text} WHERE {self.whole}").secret
+
+    def about(self, engine: Publisher, titles: pa.Array) -> pa.Table:
+        """Those about some titles, each of which is told by its `place` among them."""
+        columns = ", ".join(f"r.{name} AS {name}" for name in self.columns if name != "title")
+        return engine.count(
+            f"SELECT t.place AS place, {columns} FROM {self.text} "
+            f"JOIN {TITLES} AS t ON t.title = r.title WHERE {self.whole}",
+            {TITLES: pa.table({"title": titles, "place": np.arange(len(titles))})},
+        ).secret
+
+    def found(self, engine: Publisher, known: pa.Table) -> Iterator[pa.ChunkedArray]:
+        """The records among those that are somebody's in truth."""
+        records = _in_order(known["truth"])
+        if len(records):
+            yield engine.count(
+                f"SELECT DISTINCT r.person AS person FROM {self.text} "
+                f"JOIN {RECORDS} AS t ON t.person = r.person WHERE {self.whole}",
+                {RECORDS: pa.table({"person": records})},
+            ).secret["person"]
 
 
-def _whole(found: pa.Table, columns: Sequence[str]) -> pa.Table:
-    kept = pc.is_valid(found[columns[0]])
-    for name in columns[1:]:
-        kept = pc.and_(kept, pc.is_valid(found[name]))
-    return found.filter(kept)
+# -- Numbers ------------------------------------------------------------------------------------------------
 
 
-def _text(name: str) -> exp.Expr:
-    """A column as text; an empty one says nothing."""
-    return exp.func("nullif", exp.cast(exp.column(name, quoted=True), "text"), exp.Literal.string(""))
-
-
-def _day(name: str) -> exp.Expr:
-    """Days since 1970, from a date or a time; or a number of days as it is."""
-    text = exp.cast(exp.column(name, quoted=True), "text")
-    time = exp.TryCast(this=text, to=exp.DataType.build("timestamp"))
-    since = exp.Anonymous(
-        this="date_diff",
-        expressions=[exp.Literal.string("day"), exp.cast(exp.Literal.string(EPOCH), "timestamp"), time],
-    )
-    return exp.func("coalesce", since, exp.TryCast(this=text.copy(), to=exp.DataType.build("bigint")))
+def _in_order(*columns: pa.ChunkedArray) -> pa.Array:
+    """The different texts of columns, in their order."""
+    chunks = [chunk for column in columns for chunk in column.cast(pa.string()).chunks]
+    values = pa.chunked_array(chunks, pa.string()).drop_null().unique()
+    return values.take(pc.sort_indices(values))
 
 
 def _places(column: pa.ChunkedArray, values: pa.Array) -> Integers:
@@ -176,8 +230,8 @@ def _scaled(
     steps, stars, days = None, nothing, nothing
     if "rating" in shown.column_names and "rating" in told.column_names:
         steps, stars = _stars(shown["rating"], told["rating"])
-    if "day" in shown.column_names and "day" in told.column_names:
-        one, other = (np.asarray(each["day"].to_numpy(), np.int64) for each in (shown, told))
+    if all({DAY, DAYS} & set(each.column_names) for each in (shown, told)):
+        one, other = days_of(shown), days_of(told)
         days = one - one.min(), other - one.min()
     return steps, (stars, days)
 

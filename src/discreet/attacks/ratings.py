@@ -25,7 +25,10 @@ STARS = 1 << 15
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ratings:
-    """`person[i]` gave `title[i]` so many `stars[i]` on `day[i]`; records may have `names`."""
+    """`person[i]` gave `title[i]` so many `stars[i]` on `day[i]`; records may have `names`.
+
+    Of `people` the last may have none: those of whom no rating is in the table.
+    """
 
     person: Integers
     title: Integers
@@ -45,8 +48,8 @@ class Ratings:
         _within(self, "title", 0, self.titles)
         _within(self, "stars", 0, STARS)
         _within(self, "day", 0, DAYS)
-        named = len(self.names) in (0, self.people)
-        require(named, self, "names", f"{len(self.names)} names", "as many as the people, or none")
+        named = not self.names or int(self.person.max()) < len(self.names) <= self.people
+        require(named, self, "names", f"{len(self.names)} names", "those of all who rated, or none")
 
     def name(self, record: int) -> str:
         return self.names[record] if self.names else f"{record}"

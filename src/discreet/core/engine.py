@@ -56,6 +56,9 @@ class Publisher(Engine, Protocol):
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
         """The rows of one SELECT as a file, whole or not at all."""
 
+    def types(self, name: str) -> Mapping[str, str]:
+        """The columns of a table and their types, as DuckDB calls them."""
+
     def is_read(self, file: Path, table: str = "") -> bool:
         """Whether writing there would overwrite what is read here."""
 

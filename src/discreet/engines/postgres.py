@@ -13,7 +13,7 @@ Key         kept beside the ledger; the server is told it as a setting of the se
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
 from typing import Any, Self
@@ -161,10 +161,19 @@ def connected(address: str, *, autocommit: bool = False) -> Any:
     return connection
 
 
-def origin(connection: Any, name: str, source: str, declared: list[str] | None = None) -> Origin:
-    """A table or view, and how its declared columns are read; all of them where none are declared."""
+def origin(
+    connection: Any,
+    name: str,
+    source: str,
+    declared: list[str] | None = None,
+    lists: Collection[str] = (),
+) -> Origin:
+    """A table or view, and how its declared columns are read; all of them where none are declared.
+
+    An array is text, but for those columns that are to be read as `lists`.
+    """
     types, place = _columns(connection, name, source)
-    forms = {column: _read_as(*kind) for column, kind in types.items()}
+    forms = {column: _read_as(*kind, column.lower() in lists) for column, kind in types.items()}
     read = relations.columns(name, source, forms, declared, DIALECT)
     text = f"(SELECT {read.text} FROM {_place(place)})"
     return Origin(text=text, table=".".join(place), types=read.types)
@@ -174,8 +183,13 @@ def _place(parts: tuple[str, ...]) -> str:
     return ".".join(marks.named(part, DIALECT) for part in parts)
 
 
-def _read_as(kind: str, declared: str) -> tuple[str, str]:
+def _read_as(kind: str, declared: str, as_list: bool = False) -> tuple[str, str]:
     """A number of declared digits is finite but for NaN, which is nothing to whatever counts it."""
+    if as_list and kind.endswith(relations.LIST):
+        element = kind.removesuffix(relations.LIST)
+        # equal numbers of this kind need not read alike, as 1.0 and 1.00
+        form = AS_TEXT if element == "numeric" else _read_as(element, element)
+        return relations.listed(form, DIALECT)
     narrow = NARROW.fullmatch(declared)
     if narrow is not None:
         return "nullif({0}, CAST('NaN' AS numeric))", f"DECIMAL({narrow[1]},{narrow[2]})"

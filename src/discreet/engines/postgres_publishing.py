@@ -11,7 +11,7 @@ Written     as a table of the schema that the policy lets us write to, with the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cached_property
 from itertools import count
@@ -44,14 +44,23 @@ NUMERIC = pa.decimal128(38, 9)
 class PostgreSQLPublisher(Closing):
     """A `Publisher` over policy tables; `store` is the schema that may be written to."""
 
-    def __init__(self, address: str, tables: Mapping[str, Table], *, store: str | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        tables: Mapping[str, Table],
+        *,
+        store: str | None = None,
+        lists: Collection[str] = (),
+    ) -> None:
         self._store, self._numbers = store, count()
         self._connection = postgres.connected(address, autocommit=True)
         try:
             for each in (BEGIN, HASHED):
                 guarded(lambda each=each: postgres.run(self._connection, each))  # type: ignore[misc]
             self._origins = {
-                name: postgres.origin(self._connection, name, table.source, list(table.columns) or None)
+                name: postgres.origin(
+                    self._connection, name, table.source, list(table.columns) or None, lists
+                )
                 for name, table in tables.items()
             }
             self._relations = relations.published(self._origins, DIALECT)
@@ -60,7 +69,6 @@ class PostgreSQLPublisher(Closing):
             raise
 
     def types(self, name: str) -> Mapping[str, str]:
-        """The columns of a table and their types, as DuckDB calls them."""
         return self._origins[name].types
 
     def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:

@@ -142,6 +142,10 @@ class DuckDBPublisher(Closing):
         with _drafted(path) as draft:
             guarded(lambda: self._copy(f"SELECT * FROM {ARRIVING}", draft, path))
 
+    def types(self, name: str) -> Mapping[str, str]:
+        text = f"DESCRIBE {quoted(name)}"
+        return {row[0]: row[1] for row in guarded(lambda: self._connection.execute(text).fetchall())}
+
     def has(self, name: str) -> bool:
         """Whether a table or frame is read under a name."""
         return name in self._names
@@ -164,7 +168,8 @@ class DuckDBPublisher(Closing):
         self._sources.append(source)
         reading = guarded(lambda: sources.read(source, self._connection))
         columns = ", ".join(with_one_zero(each, reading.types.get(each, "")) for each in table.columns)
-        text = f"CREATE TEMP VIEW {quoted(name)} AS SELECT {columns} FROM {reading.relation}"
+        names = ", ".join(map(quoted, table.columns))  # as they are declared, whatever letters the file has
+        text = f"CREATE TEMP VIEW {quoted(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
         guarded(lambda: self._connection.execute(text))
 
     def _copy(self, sql: str, draft: Path, path: Path) -> None:

@@ -11,7 +11,7 @@ import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ KINDS: Mapping[str, Kind] = {
     "TIMESTAMP WITH TIME ZONE": kinds.ZONED,
 }
 """The types, as DuckDB calls them, that an engine's own are read as; a DECIMAL may have fewer digits."""
+LIST, CAST = "[]", re.compile(r" AS [a-z ]+\)", re.I)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +95,12 @@ def columns(
         form, types[column] = forms[own]
         outputs.append(f"{form.format(marks.named(own, dialect))} AS {marks.named(column, dialect)}")
     return Columns(text=", ".join(outputs), types=types)
+
+
+def listed(form: tuple[str, str], dialect: Dialect) -> tuple[str, str]:
+    """How lists are read, from how a value of theirs would be."""
+    text, type_name = form
+    return CAST.sub(f" AS {dialect.many(_kind(type_name))})", text), f"{type_name}{LIST}"
 
 
 def plain(origins: Mapping[str, Origin]) -> Tables:
@@ -174,9 +181,11 @@ def _called(name: str, statement: Written, dialect: Dialect) -> Relation:
 
 def _kind(type_name: str) -> Kind:
     """
-    >>> _kind("DECIMAL(9,2)").largest
-    10000000.0
+    >>> _kind("DECIMAL(9,2)").largest, _kind("BIGINT[]").many
+    (10000000.0, True)
     """
+    if type_name.endswith(LIST):
+        return replace(_kind(type_name.removesuffix(LIST)), many=True)
     narrow = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_name)
     if type_name in KINDS or narrow is None:
         return KINDS[type_name]

@@ -17,7 +17,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,7 +71,7 @@ TYPES = {
     "timestamp": ("{0}", "TIMESTAMP"),
     "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
 }
-WHOLE = ".whole"
+WHOLE, ARRAY = ".whole", "array<"
 PORTS = {"spark": 7077, "sc": 15002}
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
@@ -173,10 +173,17 @@ def _classic(session_class: Any, address: str) -> Any:
     return session
 
 
-def origin(session: Any, name: str, source: str, declared: list[str] | None = None) -> Origin:
+def origin(
+    session: Any,
+    name: str,
+    source: str,
+    declared: list[str] | None = None,
+    lists: Collection[str] = (),
+) -> Origin:
     """A table or a path as a view, and how its declared columns are read.
 
-    Where none are declared, all of them, and of which types those of a CSV file are is read off its rows.
+    Where none are declared, all of them, and of which types those of a CSV file are is read off its rows. An
+    array is text, but for those columns that are to be read as `lists`.
     """
     frame = found(session, source, infer=declared is None)
     if frame is None:
@@ -184,12 +191,14 @@ def origin(session: Any, name: str, source: str, declared: list[str] | None = No
             f"Spark: the source of table {name} is {source}, and there is no such table or path.",
             hint="Name a table of the catalogue, or a Parquet or CSV path.",
         )
-    return viewed(session, name, frame, declared)
+    return viewed(session, name, frame, declared, lists)
 
 
-def viewed(session: Any, name: str, frame: Any, declared: list[str] | None = None) -> Origin:
+def viewed(
+    session: Any, name: str, frame: Any, declared: list[str] | None = None, lists: Collection[str] = ()
+) -> Origin:
     """A frame as a view of the session, and how its columns are read."""
-    forms = {column: _read_as(kind) for column, kind in frame.dtypes}
+    forms = {column: _read_as(kind, column.lower() in lists) for column, kind in frame.dtypes}
     read = relations.columns(name, "its source", forms, declared, DIALECT)
     view = f"_discreet_origin {name}"
     frame.createOrReplaceTempView(DIALECT.quoted(view))
@@ -198,7 +207,9 @@ def viewed(session: Any, name: str, frame: Any, declared: list[str] | None = Non
     )
 
 
-def _read_as(kind: str) -> tuple[str, str]:
+def _read_as(kind: str, as_list: bool = False) -> tuple[str, str]:
+    if as_list and kind.startswith(ARRAY):
+        return relations.listed(_read_as(kind.removeprefix(ARRAY).removesuffix(">")), DIALECT)
     if kind.startswith("decimal"):
         return "{0}", kind.upper()
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))

@@ -11,7 +11,7 @@ One state   Spark has no transactions: the rows are summed before and after they
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import count
@@ -40,16 +40,15 @@ PARTS = "spark.sql.shuffle.partitions"
 class SparkPublisher(Closing):
     """A `Publisher` over policy tables."""
 
-    def __init__(self, address: str, tables: Mapping[str, Table]) -> None:
+    def __init__(self, address: str, tables: Mapping[str, Table], *, lists: Collection[str] = ()) -> None:
         self._session, self._numbers = spark.started(address), count()
         self._origins = {
-            name: spark.origin(self._session, name, table.source, list(table.columns) or None)
+            name: spark.origin(self._session, name, table.source, list(table.columns) or None, lists)
             for name, table in tables.items()
         }
         self._relations = relations.published(self._origins, DIALECT)
 
     def types(self, name: str) -> Mapping[str, str]:
-        """The columns of a table and their types, as DuckDB calls them."""
         return self._origins[name].types
 
     def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:

@@ -2,24 +2,25 @@
 
 Basket      a person's: in a table of the policy whose people may have several rows, the column that names the
             basket must be the one that names the person.
+Lists       that are equal are counted, not numbered one by one: what comes back grows with different lists.
 Unknown     Of a policy's table, an item that is not declared is none, and a row without a basket is left out.
 Nothing     An item that is missing is none, so that a client without items has a row, or an empty list.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.app.addresses import engine_of
 from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers, having, require_one_row_each
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.engines.connection import quoted
+from discreet.engines.publishing import with_one_zero
 from discreet.local import BASKETS
 from discreet.local.baskets import design_baskets
 from discreet.local.baskets.packing import of_pairs
@@ -63,20 +64,24 @@ class BasketRows:
     def held(self, operator: Operator, publisher: Publisher) -> Words:
         """A row of bits for every basket."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
-        found = publisher.count(self._sql(), {DOMAIN: codes}).secret
+        kind = publisher.types(ANSWERS)[self.answers.column].partition("[")[0]
+        found = publisher.count(self._sql(kind), {DOMAIN: codes}).secret
         if self.answers.policy is None:
             self._require_known(found)
         return _packed(found, len(self.values))
 
-    def _sql(self) -> str:
+    def _sql(self, kind: str) -> str:
+        """Items are of a `kind`: of numbers that are equal, one stands for all, so they must read alike."""
         text = self.answers.read_as_declared("item")
+        number = "basket" if self.basket is None else "dense_rank() OVER (ORDER BY basket)"
         kept = "" if self.answers.policy is None else "WHERE basket IS NOT NULL"
         looked_up = (
-            f"SELECT basket, item IS NOT NULL AS given, {self._code} AS code "
-            f"FROM ({self._rows()}) AS bought LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text}"
+            f"SELECT basket, people, item IS NOT NULL AS given, {self._code} AS code FROM (SELECT basket, "
+            f"people, {with_one_zero('item', kind)} FROM ({self._rows()}) AS several) AS bought "
+            f"LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text}"
         )
         return (
-            "SELECT DISTINCT dense_rank() OVER (ORDER BY basket) AS basket, code, "
+            f"SELECT DISTINCT {number} AS basket, people, code, "
             "given AND code IS NULL AS strange, basket IS NULL AS lost "
             f"FROM ({looked_up}) AS looked_up {kept}"
         )
@@ -89,13 +94,19 @@ class BasketRows:
         return f"COALESCE(d.code, CASE WHEN item IS NOT NULL THEN {self.values.index(self.other)} END)"
 
     def _rows(self) -> str:
-        """Rows of basket and item; a list without items is a row without one."""
+        """Rows of basket, how many people have such a one, and item; a list without items has a row without.
+
+        `array_length` of no list is nothing, so that such a client has no items either.
+        """
         item, rows = quoted(self.answers.column), quoted(ANSWERS)
         if self.basket is not None:
-            return f"SELECT {quoted(self.basket)} AS basket, {item} AS item FROM {rows}"
-        numbered = f"SELECT row_number() OVER () AS basket, {item} AS items FROM {rows}"
-        some = "CASE WHEN len(items) > 0 THEN items ELSE [NULL] END"
-        return f"SELECT basket, unnest({some}) AS item FROM ({numbered})"
+            return f"SELECT {quoted(self.basket)} AS basket, 1 AS people, {item} AS item FROM {rows}"
+        alike = f"SELECT {item} AS items, COUNT(*) AS people FROM {rows} GROUP BY {item}"
+        numbered = (
+            f"SELECT row_number() OVER (ORDER BY items) AS basket, people, items FROM ({alike}) AS alike"
+        )
+        some = "CASE WHEN array_length(items) > 0 THEN items ELSE [NULL] END"
+        return f"SELECT basket, people, unnest({some}) AS item FROM ({numbered}) AS numbered"
 
     def _require_known(self, found: pa.Table) -> None:
         if found.num_rows == 0:
@@ -111,11 +122,14 @@ class BasketRows:
 
 
 def _packed(found: pa.Table, items: int) -> Words:
-    """Rows of bits from pairs of basket and code; a basket without items has a pair without a code."""
+    """A row of bits for each client, from pairs of basket and code; one without items has none of these."""
     baskets = found["basket"].to_numpy() - 1
     held = pc.is_valid(found["code"]).to_numpy()
     codes = pc.drop_null(found["code"]).to_numpy()
-    return of_pairs(baskets[held], codes, int(baskets.max(initial=-1)) + 1, items)
+    people = np.zeros(int(baskets.max(initial=-1)) + 1, np.int64)
+    people[baskets] = found["people"].to_numpy()
+    different = of_pairs(baskets[held], codes, people.size, items)
+    return np.repeat(different, people, axis=0)
 
 
 def find_baskets(
@@ -123,12 +137,8 @@ def find_baskets(
 ) -> BasketRows:
     """The baskets that a command line names."""
     if basket is None:
-        if engine_of(answers.engine).scheme != "duckdb":
-            raise RequestError(
-                f"Lists of items are read from files, and {answers.name} is elsewhere.",
-                hint="Name a table, or a view, with a row for each item, and its basket: --basket COLUMN.",
-            )
         require_one_row_each(answers)
+        answers = replace(answers, lists=True)
         _require_lists(answers)
     elif answers.policy is None:
         having(answers.source.source, basket)
@@ -142,12 +152,10 @@ def find_baskets(
 
 
 def _require_lists(answers: Answers) -> None:
-    """Refuse a column of single values; its type is in the header of the file."""
-    column = quoted(answers.column)
-    described = f"SELECT column_type FROM (DESCRIBE SELECT {column} FROM {quoted(ANSWERS)})"
+    """Refuse a column of single values; its type is in the header of the file, or in the catalogue."""
     with answers.open() as publisher:
-        kinds = publisher.count(described).secret
-    if not kinds["column_type"][0].as_py().endswith("]"):
+        kind = publisher.types(ANSWERS)[answers.column]
+    if not kind.endswith("]"):
         raise RequestError(
             f"Column {answers.column} has no lists of items.",
             hint="Name the column that says which basket a row is of: --basket COLUMN.",

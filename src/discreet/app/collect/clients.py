@@ -41,7 +41,8 @@ READ_AS = {Kind.INTEGER: "BIGINT", Kind.BOOLEAN: "BOOLEAN"}
 class Answers:
     """Where answers are: a column of a file, or of a table of the policy.
 
-    `beside` is the policy that is at hand, even if the answers are none of its tables.
+    `beside` is the policy that is at hand, even if the answers are none of its tables. An answer has several
+    values where they are `lists`.
     """
 
     source: Table
@@ -49,6 +50,7 @@ class Answers:
     policy: Policy | None = None
     name: str = ANSWERS
     beside: Policy | None = None
+    lists: bool = False
 
     @property
     def declared(self) -> Column:
@@ -81,7 +83,7 @@ class Answers:
         """The column, and columns that are named `also`, to be counted; of rows nothing is read yet."""
         facts = {name: self.source.columns.get(name, Column()) for name in (self.column, *also)}
         table = self.source.model_copy(update={"columns": facts, "links": {}, "person": "row"})
-        return publisher(self.engine, {ANSWERS: table})
+        return publisher(self.engine, {ANSWERS: table}, lists=(self.column.lower(),) if self.lists else ())
 
 
 class Clients(Protocol):

@@ -175,11 +175,6 @@ def require_domains(wanted: Wanted, declared: Mapping[str, HierarchyEntry]) -> N
             )
 
 
-def table_of_file(file: str | Path, roles: Mapping[str, Role], hierarchies: Collection[str] = ()) -> Table:
-    """A file as a table; see `table_of`."""
-    return table_of(str(file), roles, hierarchies, engine="duckdb")
-
-
 def table_of(
     named: str, roles: Mapping[str, Role], hierarchies: Collection[str] = (), *, engine: str
 ) -> Table:
@@ -189,7 +184,7 @@ def table_of(
     as nobody said what their bounds are, unless a hierarchy of theirs is given. Nobody said of a column
     without a role that it may leave: what is called like an identifier does not.
     """
-    source, found = _schema(named, engine)
+    source, found = schema_in(engine, named)
     unnamed = [at for at, (name, _) in enumerate(found, 1) if not WORD.fullmatch(name)]
     if unnamed:
         raise RequestError(
@@ -203,8 +198,8 @@ def table_of(
     return Table(source=source, columns=columns)
 
 
-def _schema(named: str, engine: str) -> tuple[str, Columns]:
-    """The source that a name means, and its columns."""
+def schema_in(engine: str, named: str) -> tuple[str, Columns]:
+    """The source that a name means to an engine, and the names and types of its columns."""
     address = engine_of(engine)
     source = address.named(named)
     if address.scheme != "duckdb" and address.reads(source):

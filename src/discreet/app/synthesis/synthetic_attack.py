@@ -1,6 +1,7 @@
-"""The trial of a synthetic table that is a file, whoever made it: beside the people that it was made from,
-and a panel of people who were not among them.
+"""The trial of a synthetic table, whoever made it: beside the people that it was made from, and a panel of
+people who were not among them.
 
+Places      what is a file here is read here; other names are those of the engine's tables.
 Original    --original; or the policy's table that the certificate beside the file names, or --table.
 Columns     those that all three have and that are no identifiers; their kinds are the policy's, or the file's
             own.
@@ -9,11 +10,12 @@ Columns     those that all three have and that are no identifiers; their kinds a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.app.drafting.roles import likely_role
 from discreet.app.policies import load, promise_of
-from discreet.app.publishing.subjects import table_of_file
+from discreet.app.publishing.subjects import engine_in, schema_in, table_of
 from discreet.app.synthesis.synthetic_trial import ASSUMED, FITTING, KNOWLEDGE, People, rows_of, swept
 from discreet.app.trials.attacked import certificate_of, digest_of
 from discreet.app.trials.request import Request
@@ -22,7 +24,7 @@ from discreet.app.trials.trial import Trial, judged
 from discreet.attacks.criteria import criteria_of_synthetic
 from discreet.core.errors import RequestError
 from discreet.core.policy import Kind, Policy, Role, Table
-from discreet.engines.schema import describe
+from discreet.engines.sources import split
 
 Tell = Callable[[str], None]
 
@@ -34,19 +36,20 @@ def attack_synthetic(request: Request, tell: Tell) -> tuple[Trial, Policy | None
             "attack: nobody is known who is not in the data, to tell what is found of anybody.",
             hint="Name a table of such people with --panel.",
         )
-    path, policy = Path(request.release), None if request.policy is None else load(request.policy)
-    made, panel = table_of_file(path, {}), table_of_file(request.panel, {})
-    original, called = _original(request, policy, path)
-    kinds = _kinds(request, made, original, panel)
+    path = Path(request.release)
+    policy = None if request.policy is None else load(request.policy, engine=request.engine)
+    address = engine_in(policy, request.engine)
+    made, panel = (_Place.of(each, address) for each in (request.release, request.panel))
+    original, called = _original(request, policy, address)
+    kinds = _kinds(request, made, original.table, panel.table)
     for name in request.sensitive_names:
         if name not in kinds:
             raise RequestError(
                 f"attack: {name} is not in all three tables.", hint=f"They share {', '.join(kinds)}."
             )
     tell("reading the tables")
-    address = "duckdb" if policy is None or request.original is not None else policy.engine
-    rows, others = (rows_of(each, list(kinds)) for each in (made, panel))
-    people = rows_of(original, list(kinds), address)
+    places = (made, original, panel)
+    rows, people, others = (rows_of(each.table, list(kinds), each.address) for each in places)
     tell("attacking")
     runs = swept(rows, People(original=people, panel=others), kinds, request.sensitive_names)
     trial = Trial(
@@ -61,31 +64,44 @@ def attack_synthetic(request: Request, tell: Tell) -> tuple[Trial, Policy | None
             f"{called} are the people of the data, {Path(request.panel).name} is the panel; compared are "
             f"{', '.join(kinds)}.",
         ),
-        sha256=digest_of(path),
+        sha256=digest_of(made.table.source),
     )
     return trial, policy
 
 
-def _original(request: Request, policy: Policy | None, path: Path) -> tuple[Table, str]:
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A table, and the address of the engine that reads it."""
+
+    table: Table
+    address: str
+
+    @staticmethod
+    def of(named: str, address: str) -> _Place:
+        address = "duckdb" if Path(split(named)[0]).is_file() else address
+        return _Place(table=table_of(named, {}, engine=address), address=address)
+
+
+def _original(request: Request, policy: Policy | None, address: str) -> tuple[_Place, str]:
     """The people that it was made from, and how they are called."""
     if request.original is not None:
-        return table_of_file(request.original, {}), Path(request.original).name
-    named = request.table or certificate_of(path).get("table")
+        return _Place.of(request.original, address), Path(request.original).name
+    named = request.table or certificate_of(request.release).get("table")
     if policy is None or named not in policy.tables:
         raise RequestError(
-            f"attack: nothing says which people {path.name} was made from.",
+            f"attack: nothing says which people {Path(request.release).name} was made from.",
             hint="Name their table with --original, or the --policy and its --table.",
         )
-    return policy.tables[str(named)], str(named)
+    return _Place(table=policy.tables[str(named)], address=address), str(named)
 
 
-def _kinds(request: Request, made: Table, original: Table, panel: Table) -> dict[str, Kind]:
-    """The columns that are compared, with the kinds that the policy or else the file says."""
-    said = describe(Path(request.release))
+def _kinds(request: Request, made: _Place, original: Table, panel: Table) -> dict[str, Kind]:
+    """The columns that are compared, with the kinds that the policy or else the release says."""
+    _, said = schema_in(made.address, request.release)
     shared = {
         name: kind or Kind.TEXT
         for name, kind in said
-        if all(name in each.columns for each in (made, original, panel)) and not _identifies(name, original)
+        if all(name in each.columns for each in (original, panel)) and not _identifies(name, original)
     }
     if len(shared) < 2:
         raise RequestError(

@@ -18,7 +18,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from discreet.app.publishing.subjects import table_of_file
+from discreet.app.addresses import engine_of
+from discreet.app.policies import load
+from discreet.app.publishers import publisher
+from discreet.app.publishing.subjects import engine_in, schema_in, table_of
 from discreet.app.trials.attacked import digest_of
 from discreet.app.trials.bounds import Bound
 from discreet.app.trials.request import Request
@@ -35,8 +38,6 @@ from discreet.belief.wording import number, percent
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
 from discreet.core.policy import Kind, Policy
-from discreet.engines.publishing import DuckDBPublisher
-from discreet.engines.schema import describe
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 DRAWN = 400
@@ -68,17 +69,17 @@ def attack_frequencies(request: Request, tell: Tell) -> tuple[Trial, Policy | No
                 hint=f"Add {option} FILE, with a row for each SNP.",
             )
     tell("reading frequencies and genomes")
-    study = _read(request)
+    address = _address(request)
+    study = _read(request, address)
     tell("judging who was in the study")
     runs = [Run(findings=_judged(attack, study)) for attack in STATISTICS]
-    path = Path(request.release)
     trial = Trial(
-        subject=path.name,
+        subject=Path(request.release).name,
         knowledge=f"the genomes of {len(study.names):,} people, over {study.published.share.size:,} SNPs",
         tried=judged(runs, (*_allowed(study.published), *request.bounds)),
         skipped=others_than(GenomeMembership),
         assumed=study.assumed,
-        sha256=digest_of(path),
+        sha256=digest_of(engine_of(address).named(request.release)),
     )
     return trial, None
 
@@ -105,13 +106,23 @@ def _allowed(published: Frequencies) -> tuple[Bound, ...]:
     return (Bound(most=most, by=by),)
 
 
-def _read(request: Request) -> _Study:
+def _address(request: Request) -> str:
+    """Where tables are: as is told, else as the policy says."""
+    if request.engine is not None or request.policy is None:
+        return engine_in(None, request.engine)
+    return load(request.policy).engine
+
+
+def _read(request: Request, address: str) -> _Study:
     asked = [("", request.release), ("the reference ", request.reference), ("the genomes ", request.genomes)]
     asked += [("the panel ", request.panel)] if request.panel is not None else []
     files = {f"{called}{Path(file or '').name}": file or "" for called, file in asked}
     release, standard, genomes, *others = files
-    with DuckDBPublisher({name: table_of_file(file, {}) for name, file in files.items()}) as engine:
-        shares, standing = (read_shares(engine, name, _numbers(files[name])) for name in (release, standard))
+    tables = {name: table_of(file, {}, engine=address) for name, file in files.items()}
+    with publisher(address, tables) as engine:
+        shares, standing = (
+            read_shares(engine, name, _numbers(address, files[name])) for name in (release, standard)
+        )
         people = read_genomes(engine, genomes)
         panel = next((read_genomes(engine, name) for name in others), None)
     snps = shared_snps(shares, standing, people, *(() if panel is None else (panel,)))
@@ -129,8 +140,8 @@ def _read(request: Request) -> _Study:
     )
 
 
-def _numbers(file: str) -> list[str]:
-    return [name for name, kind in describe(Path(file)) if kind in NUMBERS]
+def _numbers(address: str, named: str) -> list[str]:
+    return [name for name, kind in schema_in(address, named)[1] if kind in NUMBERS]
 
 
 def _victim(request: Request) -> str:

@@ -52,9 +52,10 @@ FITTING: dict[Release, tuple[str, ...]] = {
         "days",
         "stars",
         "wrong",
+        "engine",
     ),
-    Release.FREQUENCIES: ("genomes", "reference", "panel", "people", "epsilon", "victim"),
-    Release.SYNTHETIC: ("panel", "original", "sensitive", "table"),
+    Release.FREQUENCIES: ("genomes", "reference", "panel", "people", "epsilon", "victim", "engine"),
+    Release.SYNTHETIC: ("panel", "original", "sensitive", "table", "engine"),
 }
 CALLED = {
     "earlier": "--with",

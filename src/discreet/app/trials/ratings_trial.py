@@ -15,7 +15,8 @@ from pathlib import Path
 
 from discreet.app.drafting.roles import likely_role
 from discreet.app.policies import load
-from discreet.app.publishing.subjects import table_of_file
+from discreet.app.publishers import publisher
+from discreet.app.publishing.subjects import engine_in, schema_in, table_of
 from discreet.app.trials.attacked import digest_of
 from discreet.app.trials.knowledge import person_of
 from discreet.app.trials.request import Request
@@ -27,8 +28,6 @@ from discreet.belief.wording import percent
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number, parse_probability
 from discreet.core.policy import Kind, Policy, Role, Table
-from discreet.engines.publishing import DuckDBPublisher
-from discreet.engines.schema import describe
 
 RATINGS = ("rating", "stars", "score", "grade")
 NUMBERS, TIMES = (Kind.INTEGER, Kind.DECIMAL), (Kind.DATE, Kind.TIMESTAMP)
@@ -43,13 +42,17 @@ def attack_ratings(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
             "attack: nothing says which ratings an attacker knows.",
             hint="Name a table of them with --knows: a name, a title, a rating and a date in each row.",
         )
-    path, policy = Path(request.release), None if request.policy is None else load(request.policy)
-    name, register = path.name, f"the register {Path(request.knows).name}"
-    tables = {name: table_of_file(path, {}), register: table_of_file(request.knows, {})}
-    shown = _columns(request, policy, name, dict(describe(path)))
+    policy = None if request.policy is None else load(request.policy, engine=request.engine)
+    address = engine_in(policy, request.engine)
+    name, register = Path(request.release).name, f"the register {Path(request.knows).name}"
+    tables = {
+        name: table_of(request.release, {}, engine=address),
+        register: table_of(request.knows, {}, engine=address),
+    }
+    shown = _columns(request, policy, name, dict(schema_in(address, request.release)[1]))
     told = _known(request, shown, register, tables[register])
     shown = replace(shown, rating=told.rating and shown.rating, date=told.date and shown.date)
-    with DuckDBPublisher(tables) as engine:
+    with publisher(address, tables) as engine:
         tell("reading ratings")
         heard = read(engine, shown, told, request.victim_values)
     tell("looking for their records")
@@ -61,7 +64,7 @@ def attack_ratings(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         tried=judged([run], request.bounds),
         skipped=others_than(Scoreboard),
         assumed=tuple(_assumed(request, attack, shown, told, heard)),
-        sha256=digest_of(path),
+        sha256=digest_of(tables[name].source),
     )
     return trial, policy
 

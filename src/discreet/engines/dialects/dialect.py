@@ -87,6 +87,12 @@ class Dialect(Protocol):
 
     def at(self, values: str, place: str) -> str: ...
     def listed(self, items: Sequence[str], of: Kind) -> str: ...
+    def many(self, of: Kind) -> str:
+        """The type of a list."""
+
+    def size(self, items: Piece) -> str:
+        """How many items a list has; NULL of no list."""
+
     def span(self, first: str, end: str) -> str:
         """The list of whole numbers from one to before another."""
 

@@ -57,7 +57,8 @@ class Expressions:
         if have is want or want is Family.NULL:
             return piece
         if have is Family.NULL:
-            return Piece(text=f"CAST(NULL AS {self.dialect.types[want]})", kind=to)
+            wanted = self.dialect.many(to) if to.many else self.dialect.types[want]
+            return Piece(text=f"CAST({piece.text if piece.kind.many else 'NULL'} AS {wanted})", kind=to)
         if have is Family.ENUM:
             return self.as_kind(Piece(text=piece.text, kind=kinds.TEXT), to)
         if want is Family.DOUBLE and piece.constant is not None:

@@ -115,8 +115,8 @@ def union(kinds: list[Kind]) -> Kind | None:
     known = [kind for kind in kinds if kind.family is not Family.NULL]
     if not known:
         return NULL
-    if all(kind == known[0] for kind in known):
-        return known[0]
+    if any(kind.many for kind in known) or all(kind == known[0] for kind in known):
+        return known[0] if len(set(known)) == 1 else None
     families = {kind.family for kind in known}
     least, largest = min(kind.least for kind in known), max(kind.largest for kind in known)
     if families <= set(NUMBERS):

@@ -165,7 +165,13 @@ class Postgres:
         return f"({values})[{place}]"
 
     def listed(self, items: Sequence[str], of: Kind) -> str:
-        return f"CAST(ARRAY[{', '.join(items)}] AS {TYPES[of.family]}[])"
+        return f"CAST(ARRAY[{', '.join(items)}] AS {self.many(of)})"
+
+    def many(self, of: Kind) -> str:
+        return f"{TYPES[of.family]}[]"
+
+    def size(self, items: Piece) -> str:
+        return f"CAST(cardinality({items.text}) AS bigint)"
 
     def span(self, first: str, end: str) -> str:
         return f"ARRAY(SELECT generate_series(CAST({first} AS bigint), CAST({end} AS bigint) - 1))"
@@ -283,7 +289,7 @@ def _filled(form: str, text: str) -> str:
 
 
 FUNCTIONS = frozenset(
-    """abs array_append array_position bit_count bit_or bool_and bool_or btrim ceil coalesce count
+    """abs array_append array_position bit_count bit_or bool_and bool_or btrim cardinality ceil coalesce count
     current_setting date_part date_trunc dense_rank exp first_value floor generate_series greatest grouping
     hash_record_extended hashint8extended hashtextextended least length lower make_date make_interval max md5
     min nullif regexp_match replace round row row_number rpad sign substr sum trim trunc unnest

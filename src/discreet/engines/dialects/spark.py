@@ -169,7 +169,13 @@ class SparkSql:
         return f"element_at({values}, CAST({place} AS INT))"
 
     def listed(self, items: Sequence[str], of: Kind) -> str:
-        return f"CAST(array({', '.join(items)}) AS ARRAY<{TYPES[of.family]}>)"
+        return f"CAST(array({', '.join(items)}) AS {self.many(of)})"
+
+    def many(self, of: Kind) -> str:
+        return f"ARRAY<{TYPES[of.family]}>"
+
+    def size(self, items: Piece) -> str:
+        return f"CAST(array_size({items.text}) AS BIGINT)"
 
     def span(self, first: str, end: str) -> str:
         return f"sequence(CAST({first} AS BIGINT), CAST({end} AS BIGINT) - 1)"

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.engines.dialects import kinds
 from discreet.engines.dialects.expressions import Expressions, Writers
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.scope import Scope
@@ -14,7 +15,14 @@ from discreet.engines.dialects.scope import Scope
 def array(writer: Expressions, node: Any, scope: Scope) -> Piece:
     pieces, kind = writer.aligned(writer.all(node.expressions, scope))
     many = Kind(family=kind.family, values=kind.values, many=True)
-    return Piece(text=writer.dialect.listed([piece.text for piece in pieces], kind), kind=many)
+    texts = [piece.text for piece in pieces]
+    # of NULLs alone it is text until it is aligned with a list of something
+    known = kinds.TEXT if kind.family is Family.NULL else kind
+    return Piece(text=writer.dialect.listed(texts, known), kind=many)
+
+
+def size(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    return Piece(text=writer.dialect.size(writer.write(node.this, scope)), kind=kinds.INTEGER)
 
 
 def span(writer: Expressions, node: Any, scope: Scope) -> Piece:
@@ -35,6 +43,7 @@ def unnested(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 WRITERS: Writers = {
     exp.Array: array,
+    exp.ArraySize: size,
     exp.GenerateSeries: span,
     exp.ArrayAppend: appended,
     exp.Explode: unnested,
