@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from discreet.app.proposals import expected
 from discreet.core.engine import Engine
 from discreet.core.policy import Bounds, Policy
 from discreet.engines.duckdb import DuckDB, run_released
@@ -195,6 +196,15 @@ def weighed(text: str, rows: Visits) -> Fraction:
     count = [Fraction(min(PARTS, 2 * PARTS // persons[who]), PARTS) for who, _, _ in rows]
     total = sum((w * (cost or 0) for w, (_, _, cost) in zip(count, rows, strict=True)), Fraction(0))
     return {"COUNT(*)": sum(count), "SUM(cost)": total, "AVG(cost)": total / sum(count)}[text]  # type: ignore[return-value]
+
+
+def test_the_error_of_a_mean_is_told_in_rows(tmp_path: Path) -> None:
+    text = "SELECT AVG(cost) AS a FROM visits"
+    told = [
+        expected(made(text, tmp_path, bounding=bounding))[0].note.replace(",", "").split()[1]
+        for bounding in ("rows", "weights")
+    ]
+    assert float(told[1]) == pytest.approx(float(told[0]), rel=0.1)
 
 
 def test_an_error_that_is_asked_for_holds_of_what_is_shown(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
         ("cost", f"epsilon {number(proposal.cost)} of {number(promise.epsilon)}"),
         ("belief", f"{prior} → {change(proposal)} (promise: {posterior})"),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
-        ("bounding", plan.bounding.rule),
+        ("bounding", plan.bounding.sentence),
     ]
     if plan.least_rows is not None:
         facts.append(("assumed", f"every group has at least {plan.least_rows:,} rows"))

@@ -110,6 +110,6 @@ def _note(made: Plan, output: Output) -> str:
         return f"{rows.sentence}{of_all}"
     if output.measure.function == "avg":
         vector = made.vectors[output.parts[0]]
-        half = float(vector.noise.half_width(made.confidence) * vector.primitive.unit)
+        half = float(vector.half_width(made.confidence) * vector.primitive.unit)
         return f"about {number(half)} / the rows of a group"
     return "depends on the rows of a group"

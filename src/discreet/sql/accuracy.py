@@ -101,7 +101,7 @@ def reach(plan: Plan, output: Output) -> Fraction | None:
     vectors = [plan.vectors[name] for name in output.parts]
     units = [each.primitive.unit for each in vectors]
     confidence = _confidence(plan, output)
-    halves = [Fraction(each.noise.half_width(confidence), each.primitive.parts) for each in vectors]
+    halves = [each.half_width(confidence) for each in vectors]
     if output.known_rows is not None:
         return halves[0] * units[0] / output.known_rows
     if len(output.parts) == 1:

@@ -40,6 +40,17 @@ class Bounding:
     rule: str
     parts: int = 1
 
+    @property
+    def sentence(self) -> str:
+        """The rule, and what it lets one person's rows count for."""
+        rows, groups = self.contribution.rows, self.contribution.groups
+        most = f"{rows:,} row{'s' if rows > 1 else ''}"
+        if self.question.rows.people is not People.COLUMN:
+            return self.rule
+        if self.parts > 1:
+            return f"{self.rule}: all rows count, those of one person for {most} at most"
+        return f"{self.rule}: of one person {most} at most" + (f" in {groups:,} groups" if groups > 1 else "")
+
 
 def bound(
     question: Question, policy: Policy, relation: Relation, *, by_groups: bool = True, declared: bool = False

@@ -54,6 +54,10 @@ class Vector:
     primitive: Primitive
     noise: Noise
 
+    def half_width(self, confidence: float) -> Fraction:
+        """Of the interval of a number, in whole steps of the primitive rather than the parts it is counted in."""
+        return Fraction(self.noise.half_width(confidence), self.primitive.parts)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
