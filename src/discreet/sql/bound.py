@@ -8,9 +8,9 @@ by question  where a filter would waste the ranked rows, or where the policy bou
              is the same however they are found, which is what each engine does best. Where nothing is
              prepared the rows that are asked for are put in order, and no others.
 by weight    all rows that are asked for count, and those of a person who has more than R count for R
-             together, as `weighing` says. Nothing is chosen, and more of what a person's rows tell is used;
-             it answers what is linear in rows, of declared groups: COUNT, SUM, AVG, VARIANCE and STDDEV.
-             Where the policy says so, and where nothing is prepared, unless it says otherwise.
+             together, as `weighing` says: what choosing R of them gives on average. It answers what is
+             linear in rows, of declared groups: COUNT, SUM, AVG, VARIANCE and STDDEV. Where the policy says
+             so, and where nothing is prepared, unless it says otherwise.
 """
 
 from __future__ import annotations

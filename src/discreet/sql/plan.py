@@ -55,7 +55,7 @@ class Vector:
     noise: Noise
 
     def half_width(self, confidence: float) -> Fraction:
-        """Of the interval of a number, in whole steps of the primitive rather than the parts it is counted in."""
+        """Of a number's interval, in steps rather than in the parts of one that are counted."""
         return Fraction(self.noise.half_width(confidence), self.primitive.parts)
 
 
