@@ -41,6 +41,11 @@ class Bounding:
     parts: int = 1
 
     @property
+    def bounds_itself(self) -> bool:
+        """Whether people are bounded in the question's own statement, not by what was prepared."""
+        return isinstance(self.question.rows, Bounded | Weighted)
+
+    @property
     def sentence(self) -> str:
         """The rule, and what it lets one person's rows count for."""
         rows, groups = self.contribution.rows, self.contribution.groups

@@ -3,6 +3,7 @@
 Class       The time is estimated from what is declared (rows of the tables, groups, joins, values that are
             picked) and the engine's pace, and rounded up to a power of two of the shortest one: coarse, and
             the same for every data. A table that declares no number of rows is taken to have a million.
+Pace        at least five times what ten million rows took on two quiet cores (`benchmarks/RESULTS.md`).
 Early       What is ready waits, an answer or a fault, and is settled in the ledger afterwards: whoever plans
             the same question or reads the ledger meanwhile, at this server or another, sees it under way.
 Late        An overrun is a fault: the answer is withheld, the charge stays, the analyst is suspended, as its
@@ -23,17 +24,26 @@ from discreet.sql.plan import Plan
 from discreet.sql.tree import scans
 
 ASSUMED_ROWS = 1_000_000
+TIMES = 5
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Seconds that an engine takes: the least, for a row and for a group; `in_place` for rows unprepared."""
+    """Seconds that an engine takes: the least, for a row and for a group; `in_place` for rows unprepared.
+
+    Prepared rows of people that a question bounds itself are read several times.
+    """
 
     shortest: float
     row: float
     group: float
     in_place: float = 0.0
+
+    def a_row(self, plan: Plan, *, prepared: bool) -> float:
+        if self.in_place and not prepared:
+            return self.in_place
+        return self.row * (TIMES if plan.bounding.bounds_itself else 1)
 
 
 PACES = {
@@ -61,7 +71,7 @@ class Deadlines:
         passes = len(tables) + len(plan.counted)
         groups = plan.groups or (1 if not plan.question.keys else ASSUMED_ROWS // 10)
         pace = PACES.get(engine_of(self.policy.engine).scheme, SPARK)
-        a_row = pace.row if self.policy.store else pace.in_place or pace.row
+        a_row = pace.a_row(plan, prepared=bool(self.policy.store))
         estimate = rows * passes * a_row + groups * (1 + len(plan.outputs)) * pace.group
         shortest = pace.shortest
         while shortest < estimate:
