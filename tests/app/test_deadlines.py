@@ -37,7 +37,7 @@ def test_more_declared_rows_leave_later_by_doubling() -> None:
     ids=["by question", "by weight"],
 )
 def test_people_that_a_question_bounds_itself_take_longer_than_by_rank(
-    text: str, more: dict[str, str]
+    text: str, more: dict[str, Any]
 ) -> None:
     assert seconds(text, **more) >= 4 * seconds(QUESTION)
 
