@@ -90,7 +90,8 @@ QUESTIONS = [
     "SELECT COUNT(ward), COUNT(cost), SUM(cost) FROM visits",
     "SELECT ward, COUNT(*) FROM visits WHERE cost > 12 GROUP BY ward",
     "SELECT SUM(cost) FROM visits WHERE ward IS NULL OR ward = 'b '",
-    "SELECT ward, STDDEV(cost), SUM(cost) FILTER (WHERE age > 3) FROM visits GROUP BY ward",
+    "SELECT ward, SUM(cost) FILTER (WHERE age > 3) AS s FROM visits GROUP BY ward",
+    "SELECT ward, STDDEV(cost) FROM visits GROUP BY ward",
     "SELECT ward = 'a' AS k, COUNT(DISTINCT ward), SUM(-cost), SUM(cost) FROM visits GROUP BY k",
     "SELECT UPPER(ward) AS k, MEDIAN(cost) FROM visits GROUP BY k",
     "SELECT w, SUM(c) FROM (SELECT ward AS w, cost AS c FROM visits WHERE age < 7) AS s GROUP BY w",
@@ -98,12 +99,15 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("nulls", [False, True], ids=["", "nulls are a group"])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"ward": {**WARD, "nulls": True}}, {"cost": {**COST, "nulls": True, "resolution": "0.005"}}],
+    ids=["", "NULL is a group", "steps of half a cent"],
+)
 def test_every_question_is_counted_as_if_each_row_were_encoded(
-    filled: PostgresServer, rows: str, nulls: bool
+    filled: PostgresServer, rows: str, more: dict[str, Any]
 ) -> None:
     """Text that is no declared value, or one but for case or blanks, and numbers beyond bounds, and NaN."""
-    more = {"ward": {**WARD, "nulls": nulls}, "cost": {**COST, "nulls": nulls}}
     with both(filled, rows, **more) as (late, encoded):
         for question in QUESTIONS:
             made = plan(question, policy(rows, **more), TAILED, epsilon=1, leak=LEAK)
@@ -121,7 +125,10 @@ SAME = "d.k0 IS NOT DISTINCT FROM g.k0"
 STATEMENTS = [
     JOINED.format(DOMAIN, "LEFT", GROUPS, SAME),
     JOINED.format(NULLABLE, "LEFT", GROUPS, SAME),
+    JOINED.format(DOMAIN.replace("'a'", "'a', 'nowhere'"), "LEFT", GROUPS, SAME),
     JOINED.format(DOMAIN, "", GROUPS, SAME),
+    JOINED.format(DOMAIN, "LEFT", f"{GROUPS} ORDER BY p0 LIMIT 1", SAME),
+    JOINED.format(DOMAIN, "LEFT", GROUPS, "d.k0 IS NOT DISTINCT FROM d.k0"),
     JOINED.format(DOMAIN, "LEFT", GROUPS, f"NOT ({SAME})"),
     JOINED.format(DOMAIN, "LEFT", GROUPS, f"{SAME} OR g.p0 > 9"),
     JOINED.format(DOMAIN, "LEFT", GROUPS, "g.p0 > 9"),

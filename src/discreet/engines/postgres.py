@@ -87,7 +87,7 @@ class PostgreSQL(Closing):
         late = late_statements(policy, own, statements, definitions)
         return cls(
             connection,
-            late if policy.in_place else statements,
+            statements if policy.store else late,
             definitions,
             lambda: _shut_off(connected(address), key, seconds),
         )

@@ -2,9 +2,9 @@
 
 Rows        are passed on as they are: selected, joined and filtered by what is encoded.
 Groups      are those of a late text, not those of its value, which is NULL where the text is none of the
-            declared values. There may be more of them. Where a LEFT JOIN looks for the groups of declared
-            values, each of which is known, it finds the same ones: a text is the value where it is one of
-            them, and what would be NULL is looked for by nobody.
+            declared values. There may be more of them. Where a join looks for the groups of declared values,
+            each of which is known, it finds the same ones: a text is the value where it is one of them, and
+            what would be NULL is looked for by nobody.
 All else    asks for the value, and is refused with `NotEncodedError`: then the column is read encoded.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.engines.dialects.expressions import NotEncodedError
-from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects.kinds import Piece
 
 ROWS = {"expressions", "from_", "joins", "where"}
 GROUPS = ROWS | {"group"}
@@ -27,28 +27,18 @@ def require_encoded(select: Any, outputs: Sequence[tuple[str, Piece]], joined: f
 
     `joined` are the columns by which the groups of a source are looked for; None of what is no source.
     """
-    late = {name: piece.kind for name, piece in outputs if piece.kind.late is not None}
     clauses = {name for name, value in select.args.items() if value}
-    if not late or (joined is not None and clauses <= ROWS):
+    if joined is not None and clauses <= ROWS:
         return
-    looked_for = (joined or frozenset()) if clauses <= GROUPS and _by_places(select) else frozenset()
-    for name, kind in late.items():
-        if name not in looked_for or kind.family is not Family.ENUM:
-            assert kind.late is not None
-            raise NotEncodedError(kind.late)
+    looked_for = joined if joined is not None and clauses <= GROUPS else frozenset()
+    for name, piece in outputs:
+        if piece.kind.late is not None and name not in looked_for:
+            raise NotEncodedError(piece.kind.late)
 
 
 def compared_by(join: Any) -> frozenset[str]:
-    """The columns by which a LEFT JOIN looks for the same values in its source, by all of them at once."""
+    """The columns of its source in which a join looks for the same values, in all of them at once."""
     on, alias = join.args.get("on"), join.this.alias_or_name
-    if on is None or not join.args.get("side"):
-        return frozenset()
     parts = on.flatten() if isinstance(on, exp.And) else [on]
     keys = [part.expression for part in parts if isinstance(part, exp.NullSafeEQ)]
     return frozenset(key.name for key in keys if isinstance(key, exp.Column) and key.table == alias)
-
-
-def _by_places(select: Any) -> bool:
-    """Whether a SELECT is grouped by its outputs, each on its own."""
-    group = select.args.get("group")
-    return group is not None and all(isinstance(key, exp.Literal) for key in group.expressions)
