@@ -31,7 +31,8 @@ TYPES = {
 
 def cast(writer: Expressions, node: Any, scope: Scope) -> Piece:
     to, narrow = kind_of(writer, node.to), node.to.this is exp.DType.INT
-    if isinstance(node.this, exp.Literal) and node.this.is_string and to.family is not Family.TEXT:
+    constant = isinstance(node.this, exp.Literal) and node.this.is_string and to.family is not Family.TEXT
+    if constant and not isinstance(node, exp.TryCast):
         return _constant(writer, str(node.this.this), to)
     if to.many:
         items = writer.dialect.listed([writer.text(value) for value in to.values], to.element)
