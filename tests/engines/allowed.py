@@ -92,6 +92,9 @@ CASES: dict[str, tuple[str, ...]] = {
         *(f"CAST({name} AS DECIMAL(9, 2))" for name in (*NUMBERS, "word")),
         "CAST('7' AS INT) + steps",
         "CAST('x' AS DOUBLE) + steps",
+        *(f"COALESCE(CAST('{text}' AS DATE), day)" for text in ("7", "2020-02-30", "2020-02-29")),
+        *(f"COALESCE(CAST('{text}' AS TIMESTAMP), time)" for text in ("7", "2020-02-29 23:59:60")),
+        "CAST('maybe' AS BOOLEAN) OR flag",
     ),
 }
 AGGREGATES: dict[str, str] = {

@@ -11,6 +11,9 @@ Numbers     with bounds: steps of the declared resolution, rounded to the neares
 Categories  with declared values: an ENUM of them in their order, everything else is NULL. Else VARCHAR.
 Times       DATE or TIMESTAMP (UTC), clamped where bounds are declared. Without bounds, times outside of the
             years 1 to 9999 are NULL: date functions and calendars overflow there.
+Late        what is left of an encoding when its last step is put off until values were grouped or summed: the
+            text of a category that may be none of the values, and an exact number that is clamped but not
+            multiplied to whole steps yet.
 Persons     the text of the identifier. The same number is the same person however a file types it (7, 7.0).
             Empty text and NaN name nobody.
 """
@@ -19,7 +22,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 from discreet.core.numerals import numeral
 from discreet.core.policy import Column, Kind
@@ -42,6 +47,38 @@ ROUNDED = ("FLOAT", "DOUBLE", "DECIMAL")
 def encoded(column: Column, name: str, source_type: str) -> str:
     """SQL text that gives the stored value of a source's column `name`, which has `source_type` there."""
     return ENCODERS[column.type](column, *_plain(name, source_type))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Late:
+    """SQL text that gives what is to become the stored value, a number by so many `steps` for each 1."""
+
+    text: str
+    steps: int = 1
+
+
+def late(column: Column, name: str, source_type: str) -> Late | None:
+    """What can be put off of a column's encoding; None where that is nothing."""
+    value, source_type = _plain(name, source_type)
+    if column.type is Kind.CATEGORY and column.values is not None:
+        return Late(text=_text(column, value, source_type))
+    narrow, each = NARROW.fullmatch(source_type), column.step.denominator
+    places = len(str(each)) - 1
+    whole = narrow is not None and _whole_steps(column, value, source_type) is not None
+    if column.grid is None or narrow is None or not whole or each != 10**places:
+        return None
+    digits, scale = map(int, narrow.groups())
+    low, high = (Decimal(bound).scaleb(-places) for bound in column.grid)
+    largest = Decimal(10**digits - 1).scaleb(-scale)
+    return Late(text=_clamped(value, low, high, largest), steps=each)
+
+
+def _clamped(value: str, low: Decimal, high: Decimal, largest: Decimal) -> str:
+    """An exact number between bounds; above the largest of its type there is only NaN, which is NULL."""
+    return (
+        f"CASE WHEN {value} BETWEEN {low:f} AND {high:f} THEN {value} WHEN {value} < {low:f} THEN {low:f} "
+        f"WHEN {value} <= {largest:f} THEN {high:f} END"
+    )
 
 
 def person(column: Column, name: str, source_type: str) -> str:

@@ -6,13 +6,12 @@ Connection  read-only, in UTC, with a limit of time and of memory for each state
 Statements  our own, written by `dialects.postgres` and checked; see `dialects.checking`.
 Store       where the policy names a schema (`store: schema`), the tables of the policy are prepared there
             once for each version of policy and data; without one they are encoded, and people's rows
-            ranked, in every statement.
+            ranked, in every statement, as late as can be (`late`).
 Key         kept beside the ledger; the server is told it as a setting of the session, never in a statement.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
@@ -26,16 +25,16 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.values import Exact
 from discreet.engines import limits, relations
-from discreet.engines.dialects import marks
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.kinds import Family
-from discreet.engines.dialects.postgres import LONGEST_NAME, Postgres
+from discreet.engines.dialects.postgres import LONGEST_NAME
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
+from discreet.engines.late import late_statements
+from discreet.engines.postgres_tables import DIALECT, OwnTable, marked, own_table
 from discreet.engines.ranking import PERSON
 from discreet.engines.relations import Origin, Tables
 
-DIALECT = Postgres()
 MEMORY = "256MB"
 SETTINGS = (
     "SET TimeZone = 'UTC'",
@@ -52,35 +51,21 @@ SETTINGS = (
     "SET parallel_setup_cost = 100",
 )
 READ_ONLY = "SET default_transaction_read_only = on"
-TYPES = {
-    "boolean": ("{0}", "BOOLEAN"),
-    "smallint": ("CAST({0} AS bigint)", "BIGINT"),
-    "integer": ("CAST({0} AS bigint)", "BIGINT"),
-    "bigint": ("{0}", "BIGINT"),
-    "numeric": ("{0}", "DECIMAL(38,9)"),
-    "real": ("CAST({0} AS double precision)", "DOUBLE"),
-    "double precision": ("{0}", "DOUBLE"),
-    "date": ("{0}", "DATE"),
-    "timestamp without time zone": ("{0}", "TIMESTAMP"),
-    "timestamp with time zone": ("{0}", "TIMESTAMP WITH TIME ZONE"),
-}
-NARROW = re.compile(r"numeric\((\d+),(\d+)\)")
-AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
-COLUMNS = """SELECT a.attname AS name,
-  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL) AS type,
-  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,
-    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END) AS declared
-FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
-ORDER BY a.attnum"""
+COMPILED = "SET LOCAL jit = on"
 
 
 class PostgreSQL(Closing):
     """An `Engine` over the tables of a policy."""
 
-    def __init__(self, connection: Any, tables: Tables, again: Callable[[], Any]) -> None:
-        self._connection, self._tables, self._again = connection, tables, again
-        self._statements = Statements(dialect=DIALECT, relations=tables.relations)
+    def __init__(
+        self,
+        connection: Any,
+        statements: Callable[[str], Written],
+        definitions: Mapping[str, Written],
+        again: Callable[[], Any],
+    ) -> None:
+        self._connection, self._again = connection, again
+        self._statements, self._definitions = statements, definitions
 
     @classmethod
     def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
@@ -88,10 +73,8 @@ class PostgreSQL(Closing):
         connection = connected(address)
         try:
             guarded(lambda: _tell_key(connection, key))
-            origins = {
-                name: origin(connection, name, table.source, list(table.columns))
-                for name, table in policy.tables.items()
-            }
+            own = {name: _found(connection, name, each.source) for name, each in policy.tables.items()}
+            origins = {name: own[name].origin(list(each.columns)) for name, each in policy.tables.items()}
             tables = relations.tables(policy, origins, DIALECT)
             if policy.store:
                 tables = _prepared(connection, policy, tables, key)
@@ -99,7 +82,15 @@ class PostgreSQL(Closing):
         except BaseException:
             connection.close()
             raise
-        return cls(connection, tables, lambda: _shut_off(connected(address), key, seconds))
+        statements = Statements(dialect=DIALECT, relations=tables.relations)
+        definitions = dict(tables.definitions)
+        late = late_statements(policy, own, statements, definitions)
+        return cls(
+            connection,
+            statements if policy.store else late,
+            definitions,
+            lambda: _shut_off(connected(address), key, seconds),
+        )
 
     @classmethod
     def over(cls, sources: Mapping[str, str], address: str) -> Self:
@@ -111,7 +102,8 @@ class PostgreSQL(Closing):
         except BaseException:
             connection.close()
             raise
-        return cls(connection, relations.plain(origins), lambda: _shut_off(connected(address), b""))
+        statements = Statements(dialect=DIALECT, relations=relations.plain(origins).relations)
+        return cls(connection, statements, {}, lambda: _shut_off(connected(address), b""))
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
@@ -120,20 +112,21 @@ class PostgreSQL(Closing):
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
         statement = self._statements(sql)
-        text = _defined(statement.text, statement, self._tables)
-        return guarded(lambda: Exact(self._selected(text, statement)))
+        text = _defined(statement, self._definitions)
+        settings = (COMPILED,) if _encodes(statement, self._definitions) else ()
+        return guarded(lambda: Exact(self._selected(text, statement, *settings)))
 
-    def _selected(self, text: str, statement: Written) -> pa.Table:
+    def _selected(self, text: str, statement: Written, *settings: str) -> pa.Table:
         """What a statement finds; once more where the server had closed the connection meanwhile."""
         try:
-            return selected(self._connection, text, statement)
+            return selected(self._connection, text, statement, *settings)
         except Exception:
             if _is_open(self._connection):
                 raise
         with suppress(Exception):
             self._connection.close()
         self._connection = self._again()
-        return selected(self._connection, text, statement)
+        return selected(self._connection, text, statement, *settings)
 
     def close(self) -> None:
         self._connection.close()
@@ -172,63 +165,38 @@ def origin(
 
     An array is text, but for those columns that are to be read as `lists`.
     """
-    types, place = _columns(connection, name, source)
-    forms = {column: _read_as(*kind, column.lower() in lists) for column, kind in types.items()}
-    read = relations.columns(name, source, forms, declared, DIALECT)
-    text = f"(SELECT {read.text} FROM {_place(place)})"
-    return Origin(text=text, table=".".join(place), types=read.types)
+    return _found(connection, name, source).origin(declared, lists=lists)
 
 
-def _place(parts: tuple[str, ...]) -> str:
-    return ".".join(marks.named(part, DIALECT) for part in parts)
+def _found(connection: Any, name: str, source: str) -> OwnTable:
+    return own_table(lambda text: guarded(lambda: fetched(connection, text)), name, source)
 
 
-def _read_as(kind: str, declared: str, as_list: bool = False) -> tuple[str, str]:
-    """A number of declared digits is finite but for NaN, which is nothing to whatever counts it."""
-    if as_list and kind.endswith(relations.LIST):
-        element = kind.removesuffix(relations.LIST)
-        # equal numbers of this kind need not read alike, as 1.0 and 1.00
-        form = AS_TEXT if element == "numeric" else _read_as(element, element)
-        return relations.listed(form, DIALECT)
-    narrow = NARROW.fullmatch(declared)
-    if narrow is not None:
-        return "nullif({0}, CAST('NaN' AS numeric))", f"DECIMAL({narrow[1]},{narrow[2]})"
-    return TYPES.get(kind, AS_TEXT)
-
-
-def _columns(connection: Any, name: str, source: str) -> tuple[dict[str, tuple[str, str]], tuple[str, ...]]:
-    """The types of the columns, without and with what was declared of them, and where the table is."""
-    parts = tuple(source.split("."))
-    places = [parts, tuple(part.lower() for part in parts)]
-    if len(parts) == 1:
-        places = [("public", *place) for place in places]
-    for place in dict.fromkeys(places):
-        table = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
-        rows = guarded(lambda table=table: fetched(connection, COLUMNS.format(table=table)))  # type: ignore[misc]
-        if rows.num_rows:
-            found = {row["name"]: (row["type"], row["declared"]) for row in rows.to_pylist()}
-            return found, place
-    raise RequestError(
-        f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
-        hint="Name a table or view, with its schema where that is not public.",
-    )
-
-
-def _defined(text: str, statement: Written, tables: Tables) -> str:
-    """With what stands for each table of the policy before it.
+def _defined(statement: Written, definitions: Mapping[str, Written]) -> str:
+    """A statement with what stands for each table of the policy before it.
 
     The fence keeps the planner from writing an encoded value out wherever a statement names it. Windows,
     by which people's rows are ranked or counted, do so themselves; behind a fence nobody would know how few
-    ranks or people are asked for.
+    ranks are asked for.
     """
-    heads = []
-    for name in sorted(statement.tables & tables.definitions.keys()):
-        definition = tables.definitions[name]
+    text, heads = statement.text, []
+    for name in sorted(statement.tables & definitions.keys()):
+        definition = definitions[name]
         fence = "" if PERSON in definition.columns else DIALECT.fence
         heads.append(f"{DIALECT.quoted(name)} AS NOT MATERIALIZED ({definition.text}{fence})")
     if not heads:
         return text
     return f"WITH {', '.join(heads)}{', ' + text[5:] if text.startswith('WITH ') else ' ' + text}"
+
+
+def _encodes(statement: Written, definitions: Mapping[str, Written]) -> bool:
+    """Whether a statement encodes rows and neither ranks nor weighs any.
+
+    Then most of its time goes to expressions, which the server can compile where it expects many rows; rows
+    of people are sorted, which compiling does not make faster.
+    """
+    found = [definitions[name] for name in statement.tables & definitions.keys()]
+    return bool(found) and all(PERSON not in each.columns for each in found)
 
 
 # -- Prepared tables ----------------------------------------------------------------------------------------
@@ -245,7 +213,7 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
         place = (schema, f"discreet_{version}_{name}"[:LONGEST_NAME])
         guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
         found[name] = Relation(
-            text=_place(place),
+            text=marked(place),
             columns=relation.columns,
             tables=frozenset({".".join(place)}),
         )
@@ -309,18 +277,19 @@ def run(connection: Any, text: str) -> None:
     connection.commit()
 
 
-def fetched(connection: Any, text: str) -> pa.Table:
-    """What a statement finds; its transaction ends, whatever becomes of it."""
+def fetched(connection: Any, text: str, *settings: str) -> pa.Table:
+    """What a statement finds under settings; its transaction ends, whatever becomes of it."""
     try:
         with closing(connection.cursor()) as cursor:
-            cursor.execute(text)
+            for each in (*settings, text):
+                cursor.execute(each)
             return cursor.fetch_arrow_table()
     finally:
         connection.rollback()
 
 
-def selected(connection: Any, text: str, statement: Written) -> pa.Table:
-    table = fetched(connection, text)
+def selected(connection: Any, text: str, statement: Written, *settings: str) -> pa.Table:
+    table = fetched(connection, text, *settings)
     for place, (name, kind) in enumerate(statement.columns.items()):
         if kind.family is Family.WIDE:
             table = table.set_column(place, name, _whole(table.column(place)))

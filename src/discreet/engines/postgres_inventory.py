@@ -23,7 +23,7 @@ from discreet.engines.dialects.checking import Statements
 from discreet.engines.faults import guarded
 from discreet.engines.inventory import LOOKED_AT, SECONDS, Held, meant
 from discreet.engines.patterns import matching_by
-from discreet.engines.postgres import DIALECT
+from discreet.engines.postgres_tables import DIALECT
 from discreet.engines.schema import kind_of
 
 PUBLIC = "public"

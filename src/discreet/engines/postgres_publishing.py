@@ -30,7 +30,7 @@ from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.kinds import Family
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
-from discreet.engines.postgres import DIALECT
+from discreet.engines.postgres_tables import DIALECT
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.engines.relations import Origin, in_order, plain_texts
 

@@ -102,7 +102,7 @@ class Dialect(Protocol):
 
     def unnested(self, items: Piece) -> str: ...
     def total(self, of: Piece, *, small: bool) -> str:
-        """The sum of whole numbers; `small` where each fits in 32 bits and the sum in 64."""
+        """The sum of whole numbers, late ones too; `small` where each fits in 32 bits and the sum in 64."""
 
     def total_in_order(self, of: Piece, order: Piece) -> str:
         """The sum of floating-point numbers in an order, which decides how it is rounded."""

@@ -1,8 +1,8 @@
 """Expressions of our statements, each with its kind, written as a dialect writes them.
 
 Kinds are inferred from those of the columns, as DuckDB does, so that a dialect knows what it compares,
-converts and rounds. Who writes which node is listed in `operators`; what is written is marked, so that it can
-be checked (`marks`).
+converts and rounds. A column that is late has no value yet: who asks for one gets `NotEncodedError`. Who
+writes which node is listed in `operators`; what is written is marked, so that it can be checked (`marks`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ from sqlglot import exp
 
 from discreet.engines.dialects import kinds, marks
 from discreet.engines.dialects.dialect import Dialect, unsupported
-from discreet.engines.dialects.kinds import Family, Kind, Piece
+from discreet.engines.dialects.kinds import Family, Kind, Late, Piece
 from discreet.engines.dialects.scope import Scope
 
 Node = exp.Expr
+
+
+class NotEncodedError(Exception):
+    """A value was asked for of a column that is late."""
+
+    def __init__(self, late: Late) -> None:
+        super().__init__(late)
+        self.late = late
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +41,14 @@ class Expressions:
         if writer is None:
             unsupported(self.dialect.name, f"{type(node).__name__} in a statement")
         return _whole(writer(self, node, scope))
+
+    def passed(self, node: Node, scope: Scope) -> Piece:
+        """What is only passed on: a column as it is, though it be late; of all else the value."""
+        if not isinstance(node, exp.Column):
+            return self.write(node, scope)
+        alias, name, kind = scope.found(node.name, node.table)
+        place = f"{self.name(alias)}." if alias else ""
+        return _whole(Piece(text=f"{place}{self.name(name)}", kind=kind))
 
     def all(self, nodes: Sequence[Node], scope: Scope) -> list[Piece]:
         return [self.write(node, scope) for node in nodes]

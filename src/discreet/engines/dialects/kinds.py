@@ -7,11 +7,13 @@ the engine hashes to, and is only ever compared.
 Magnitude   of numbers in floating point: the least one above 0 and the largest that there can be. An engine
             that errs where a result is too large or too small needs no guard where neither can be. A decimal
             number of a known magnitude is never NaN.
+Late        of a column: that its values are not encoded yet. Text may be none of an ENUM's values; of a whole
+            number there is an exact one, to be multiplied. It can be passed on, and little else.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf, isfinite
 
@@ -41,14 +43,28 @@ NUMBERS = (Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.D
 
 
 @dataclass(frozen=True, kw_only=True)
+class Late:
+    """Which column is not encoded yet; a number becomes so many steps."""
+
+    table: str
+    column: str
+    steps: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Family, the values of an ENUM, the magnitude of a number; `many` is a list of such values."""
+    """Family, the values of an ENUM, the magnitude of a number; `many` is a list of such values.
+
+    `known` says of a column that it is never NULL.
+    """
 
     family: Family
     values: tuple[str, ...] = ()
     least: float = 0.0
     largest: float = inf
     many: bool = False
+    late: Late | None = None
+    known: bool = field(default=False, compare=False)
 
     @property
     def numeric(self) -> bool:

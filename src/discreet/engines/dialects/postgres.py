@@ -189,6 +189,9 @@ class Postgres:
     # -- Totals -----------------------------------------------------------------------------------------
 
     def total(self, of: Piece, *, small: bool) -> str:
+        if of.kind.late is not None:
+            steps = f"{of.kind.late.steps} * sum({of.text})"
+            return f"CAST({steps} AS bigint)" if small else f"trunc({steps})"
         return f"sum(CAST({of.text} AS integer))" if small else f"sum({of.text})"
 
     def total_in_order(self, of: Piece, order: Piece) -> str:

@@ -5,6 +5,7 @@ Tables          names mean what the engine declares: a table of its own, or what
 QUALIFY         a condition on windows becomes a column of an inner SELECT and a filter of an outer one; of a
                 number that is at most a constant, the number does, which engines stop to count beyond it.
 *               is written out, so that an engine adds no column of its own.
+Late columns    are passed on from SELECT to SELECT, as far as `lateness` allows.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from discreet.engines.dialects import marks
 from discreet.engines.dialects.dialect import Dialect, unsupported
 from discreet.engines.dialects.expressions import Expressions
 from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects.lateness import compared_by, require_encoded
 from discreet.engines.dialects.operators import OPERATORS
+from discreet.engines.dialects.operators.conditions import met
 from discreet.engines.dialects.operators.windows import frame, ordering
 from discreet.engines.dialects.scope import Columns, Scope
 
@@ -100,14 +103,15 @@ class Writer:
     def _name(self, name: str) -> str:
         return marks.named(name, self.dialect)
 
-    def query(self, node: Any) -> Written:
+    def query(self, node: Any, joined: frozenset[str] | None = None) -> Written:
+        """`joined` are the columns that a join compares the query by; there are none but in a source."""
         if isinstance(node, exp.Subquery | exp.Paren):
-            return self.query(node.this)
+            return self.query(node.this, joined)
         head, inner = self._with(node)
         if isinstance(node, exp.Union):
             found = inner._union(node)
         elif isinstance(node, exp.Select):
-            found = inner._select(node)
+            found = inner._select(node, joined)
         else:
             unsupported(self.dialect.name, f"{type(node).__name__} as a statement")
         return replace(found, meant=f"{head}{found.meant}")
@@ -134,13 +138,14 @@ class Writer:
 
     # -- SELECT -----------------------------------------------------------------------------------------
 
-    def _select(self, node: Any) -> Written:
+    def _select(self, node: Any, joined: frozenset[str] | None) -> Written:
         strange = [name for name, value in node.args.items() if value and name not in CLAUSES]
         if strange:
             unsupported(self.dialect.name, f"the clause {strange[0]}")
         source, scope, tables = self._sources(node)
         scope = replace(scope, windows=self._windows(node, scope))
         outputs = self._outputs(node.expressions, scope)
+        require_encoded(node, outputs, joined)
         text = self._body(node, source, scope, outputs)
         columns = {name: piece.kind for name, piece in outputs}
         return Written(meant=text, columns=columns, tables=tables)
@@ -212,7 +217,7 @@ class Writer:
             else:
                 name = node.alias_or_name or f"column{place}"
                 inner = node.this if isinstance(node, exp.Alias) else node
-                outputs.append((name, self._expressions.write(inner, scope)))
+                outputs.append((name, self._expressions.passed(inner, scope)))
         return outputs
 
     def _star(self, node: Any, scope: Scope) -> list[tuple[str, Piece]]:
@@ -241,7 +246,9 @@ class Writer:
         scope = Scope(sources={alias: columns})
         text = f" FROM {text}"
         for join in node.args.get("joins") or []:
-            more, alias, columns, others = self._source(join.this)
+            more, alias, columns, others = self._source(join.this, joined=compared_by(join))
+            if join.args.get("side"):
+                columns = {name: replace(kind, known=False) for name, kind in columns.items()}
             scope = replace(scope, sources={**scope.sources, alias: columns})
             tables |= others
             text += self._join(join, more, scope)
@@ -256,14 +263,16 @@ class Writer:
         on = join.args.get("on")
         if on is None:
             return f" CROSS JOIN {source}"
-        condition = self._expressions.boolean(self._expressions.write(on, scope))
+        condition = met(self._expressions, on, scope)
         return f" {'LEFT JOIN' if side else 'JOIN'} {source} ON {condition.text}"
 
-    def _source(self, node: Any, *, fenced: bool = False) -> tuple[str, str, Columns, frozenset[str]]:
+    def _source(
+        self, node: Any, *, fenced: bool = False, joined: frozenset[str] = frozenset()
+    ) -> tuple[str, str, Columns, frozenset[str]]:
         quoted = self._name
         if isinstance(node, exp.Subquery):
             alias = node.alias or "s"
-            found = self.query(node.this)
+            found = self.query(node.this, joined)
             fence = self.dialect.fence if fenced else ""
             return f"({found.meant}{fence}) AS {quoted(alias)}", alias, found.columns, found.tables
         if not isinstance(node, exp.Table):

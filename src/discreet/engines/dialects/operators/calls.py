@@ -18,6 +18,8 @@ def call(writer: Expressions, node: Any, scope: Scope) -> Piece:
     name = node.name.lower()
     if name == "date_part":
         return times.part(writer, node, scope)
+    if name == "sum_no_overflow":
+        return totals.small_total(writer, node, scope)
     if name == "getvariable":
         return Piece(text=writer.dialect.variable(str(node.expressions[0].this)), kind=kinds.TEXT)
     found = CALLS.get(name)
@@ -26,5 +28,5 @@ def call(writer: Expressions, node: Any, scope: Scope) -> Piece:
     return found(writer, writer.all(node.expressions, scope))
 
 
-CALLS: Calls = numbers.CALLS | conditions.CALLS | bits.CALLS | totals.CALLS | hashes.CALLS
+CALLS: Calls = numbers.CALLS | conditions.CALLS | bits.CALLS | hashes.CALLS
 WRITERS: Writers = {exp.Anonymous: call}

@@ -42,6 +42,23 @@ def same(writer: Expressions, node: Any, scope: Scope) -> Piece:
     return Piece(text=writer.dialect.same(left, right), kind=kinds.BOOLEAN)
 
 
+def met(writer: Expressions, node: Node, scope: Scope) -> Piece:
+    """A condition of which only matters whether it is true, as that of a join."""
+    parts = [_declared(writer, each, scope) for each in node.flatten()] if isinstance(node, exp.And) else []
+    if not parts:
+        return writer.boolean(_declared(writer, node, scope))
+    return Piece(text=f"({' AND '.join(writer.boolean(each).text for each in parts)})", kind=kinds.BOOLEAN)
+
+
+def _declared(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    """Late text that is the same as one of the values, all of which are known, is that value."""
+    if isinstance(node, exp.NullSafeEQ):
+        one, late = (writer.passed(each, scope) for each in (node.left, node.right))
+        if late.kind.late is not None and one.kind.known and one.kind.values == late.kind.values:
+            return Piece(text=f"({one.text} = {late.text})", kind=kinds.BOOLEAN)
+    return writer.write(node, scope)
+
+
 def is_null(writer: Expressions, node: Any, scope: Scope) -> Piece:
     if not isinstance(node.expression, exp.Null):
         unsupported(writer.dialect.name, "IS with anything but NULL")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from discreet.engines.dialects import kinds
-from discreet.engines.dialects.expressions import Expressions, Node, Writers
+from discreet.engines.dialects.expressions import Expressions, Node, NotEncodedError, Writers
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.scope import Scope
 
@@ -37,9 +38,10 @@ def null(writer: Expressions, node: Node, scope: Scope) -> Piece:
 
 
 def column(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    alias, name, kind = scope.found(node.name, node.table)
-    place = f"{writer.name(alias)}." if alias else ""
-    return Piece(text=f"{place}{writer.name(name)}", kind=kind)
+    piece = writer.passed(node, scope)
+    if piece.kind.late is not None:
+        raise NotEncodedError(piece.kind.late)
+    return replace(piece, kind=replace(piece.kind, known=False)) if piece.kind.known else piece
 
 
 def paren(writer: Expressions, node: Any, scope: Scope) -> Piece:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -30,11 +31,12 @@ TYPES = {
 
 def cast(writer: Expressions, node: Any, scope: Scope) -> Piece:
     to, narrow = kind_of(writer, node.to), node.to.this is exp.DType.INT
-    if isinstance(node.this, exp.Literal) and node.this.is_string and to.family is not Family.TEXT:
+    constant = isinstance(node.this, exp.Literal) and node.this.is_string and to.family is not Family.TEXT
+    if constant and not isinstance(node, exp.TryCast):
         return _constant(writer, str(node.this.this), to)
     if to.many:
         items = writer.dialect.listed([writer.text(value) for value in to.values], to.element)
-        return Piece(text=items, kind=to)
+        return Piece(text=items, kind=replace(to, known=True))
     piece = writer.write(node.this, scope)
     if to.family is Family.ENUM:
         return _of_values(writer, writer.as_kind(piece, kinds.TEXT), to)

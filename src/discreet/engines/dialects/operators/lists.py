@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -33,7 +34,7 @@ def span(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 def appended(writer: Expressions, node: Any, scope: Scope) -> Piece:
     piece = writer.write(node.this, scope)
-    return Piece(text=writer.dialect.appended(piece), kind=piece.kind)
+    return Piece(text=writer.dialect.appended(piece), kind=replace(piece.kind, known=False))
 
 
 def unnested(writer: Expressions, node: Any, scope: Scope) -> Piece:

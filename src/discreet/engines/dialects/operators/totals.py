@@ -1,4 +1,4 @@
-"""Totals over rows."""
+"""Totals over rows. A late number is as well counted or summed: it is one where its value is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from discreet.engines.dialects import kinds, marks
 from discreet.engines.dialects.dialect import unsupported
-from discreet.engines.dialects.expressions import Calls, Expressions, Writers
+from discreet.engines.dialects.expressions import Expressions, Writers
 from discreet.engines.dialects.kinds import Family, Piece
 from discreet.engines.dialects.scope import Scope
 
@@ -20,7 +20,7 @@ def counted(writer: Expressions, node: Any, scope: Scope) -> Piece:
     elif isinstance(inner, exp.Distinct):
         text = f"DISTINCT {writer.write(inner.expressions[0], scope).text}"
     else:
-        text = writer.write(inner, scope).text
+        text = _number(writer, inner, scope).text
     return Piece(text=f"count({text})", kind=kinds.INTEGER)
 
 
@@ -29,7 +29,7 @@ def total(writer: Expressions, node: Any, scope: Scope) -> Piece:
         (by,) = node.this.expressions
         value, order = writer.write(node.this.this, scope), writer.write(by.this, scope)
         return Piece(text=writer.dialect.total_in_order(value, order), kind=kinds.DOUBLE)
-    piece = writer.write(node.this, scope)
+    piece = _number(writer, node.this, scope)
     if piece.kind.family is Family.BOOLEAN:
         piece = writer.as_kind(piece, kinds.INTEGER)
     if piece.kind.family is not Family.INTEGER:
@@ -49,8 +49,16 @@ def mean(writer: Expressions, node: Any, scope: Scope) -> Piece:
     )
 
 
-def small_total(writer: Expressions, pieces: list[Piece]) -> Piece:
-    return Piece(text=writer.dialect.total(pieces[0], small=True), kind=kinds.INTEGER)
+def small_total(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    piece = _number(writer, node.expressions[0], scope)
+    return Piece(text=writer.dialect.total(piece, small=True), kind=kinds.INTEGER)
+
+
+def _number(writer: Expressions, node: Any, scope: Scope) -> Piece:
+    """What is counted or summed; text that is late may be no value, so it is asked for its value."""
+    piece = writer.passed(node, scope)
+    number = piece.kind.late is None or piece.kind.family is Family.INTEGER
+    return piece if number else writer.write(node, scope)
 
 
 def limit(writer: Expressions, node: Any, scope: Scope) -> Piece:
@@ -65,7 +73,9 @@ def limit(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def filtered(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Only totals that end in a call can be filtered: those of an ENUM are taken apart first."""
+    """Only totals that end in a call can be filtered: those of an ENUM are taken apart first, and those of a
+    late number are not.
+    """
     condition = writer.boolean(writer.write(node.expression.this, scope))
     inner = node.this
     if isinstance(inner, exp.Min | exp.Max):
@@ -75,6 +85,7 @@ def filtered(writer: Expressions, node: Any, scope: Scope) -> Piece:
         kept = exp.Case(ifs=[exp.If(this=node.expression.this.copy(), true=inner.this.this.copy())])
         order = exp.Order(this=kept, expressions=[each.copy() for each in inner.this.expressions])
         return (mean if isinstance(inner, exp.Avg) else total)(writer, type(inner)(this=order), scope)
+    writer.all(list(inner.find_all(exp.Column)), scope)
     piece = writer.write(inner, scope)
     return Piece(text=f"{marks.bare(piece.text)} FILTER (WHERE {condition.text})", kind=piece.kind)
 
@@ -93,4 +104,3 @@ WRITERS: Writers = {
     exp.Filter: filtered,
     exp.Grouping: grouping,
 }
-CALLS: Calls = {"sum_no_overflow": small_total}

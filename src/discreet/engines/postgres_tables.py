@@ -1,0 +1,112 @@
+"""The custodian's own tables on a PostgreSQL server: where they are, and how their columns are read.
+
+Types that have no counterpart in DuckDB are read as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from discreet.core.errors import RequestError
+from discreet.engines import relations
+from discreet.engines.dialects import marks
+from discreet.engines.dialects.postgres import Postgres
+from discreet.engines.relations import Origin
+
+DIALECT = Postgres()
+TYPES = {
+    "boolean": ("{0}", "BOOLEAN"),
+    "smallint": ("CAST({0} AS bigint)", "BIGINT"),
+    "integer": ("CAST({0} AS bigint)", "BIGINT"),
+    "bigint": ("{0}", "BIGINT"),
+    "numeric": ("{0}", "DECIMAL(38,9)"),
+    "real": ("CAST({0} AS double precision)", "DOUBLE"),
+    "double precision": ("{0}", "DOUBLE"),
+    "date": ("{0}", "DATE"),
+    "timestamp without time zone": ("{0}", "TIMESTAMP"),
+    "timestamp with time zone": ("{0}", "TIMESTAMP WITH TIME ZONE"),
+}
+NARROW = re.compile(r"numeric\((\d+),(\d+)\)")
+AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
+COLUMNS = """SELECT a.attname AS name,
+  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL) AS type,
+  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,
+    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END) AS declared
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTable:
+    """A table or view; `types` of its columns are without and with what was declared of them."""
+
+    name: str
+    source: str
+    place: tuple[str, ...]
+    types: Mapping[str, tuple[str, str]]
+
+    def origin(
+        self,
+        declared: list[str] | None = None,
+        late: frozenset[str] = frozenset(),
+        lists: Collection[str] = (),
+    ) -> Origin:
+        """How declared columns are read, or all where none are; NaN is left in those that are late.
+
+        An array is text, but for those columns whose names are in `lists`, in lower case.
+        """
+        lower = {column.lower(): column for column in self.types}
+        kept = {column if column in self.types else lower.get(column.lower()) for column in late}
+        forms = {
+            column: _listed(kind[0])
+            if column.lower() in lists and kind[0].endswith(relations.LIST)
+            else _read_as(*kind, late=column in kept)
+            for column, kind in self.types.items()
+        }
+        read = relations.columns(self.name, self.source, forms, declared, DIALECT)
+        text = f"(SELECT {read.text} FROM {marked(self.place)})"
+        return Origin(text=text, table=".".join(self.place), types=read.types)
+
+
+def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> OwnTable:
+    """The source of a table of the policy, as the server's catalogue has it."""
+    parts = tuple(source.split("."))
+    places = [parts, tuple(part.lower() for part in parts)]
+    if len(parts) == 1:
+        places = [("public", *place) for place in places]
+    for place in dict.fromkeys(places):
+        table = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
+        rows = fetched(COLUMNS.format(table=table)).to_pylist()
+        if rows:
+            types = {row["name"]: (row["type"], row["declared"]) for row in rows}
+            return OwnTable(name=name, source=source, place=place, types=types)
+    raise RequestError(
+        f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
+        hint="Name a table or view, with its schema where that is not public.",
+    )
+
+
+def marked(place: tuple[str, ...]) -> str:
+    """A table's name, with marks."""
+    return ".".join(marks.named(part, DIALECT) for part in place)
+
+
+def _listed(kind: str) -> tuple[str, str]:
+    """Exact numbers as text: of those that are equal, not all read alike, as 1.0 and 1.00."""
+    element = kind.removesuffix(relations.LIST)
+    form = AS_TEXT if element == "numeric" else _read_as(element, element, late=False)
+    return relations.listed(form, DIALECT)
+
+
+def _read_as(kind: str, declared: str, *, late: bool) -> tuple[str, str]:
+    """A number of declared digits is finite but for NaN, which is nothing to whatever counts it."""
+    narrow = NARROW.fullmatch(declared)
+    if narrow is None:
+        return TYPES.get(kind, AS_TEXT)
+    form = "{0}" if late else "nullif({0}, CAST('NaN' AS numeric))"
+    return form, f"DECIMAL({narrow[1]},{narrow[2]})"
