@@ -389,6 +389,21 @@ def test_a_curator_is_attacked_with_its_whole_budget_and_nothing_is_charged(
         assert words in page
 
 
+def test_answers_about_rows_that_weigh_are_believed_as_much_as_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An attacker who took parts of a row for rows would take all of an answer for noise."""
+    path = answerers.write_policy(folder / "people")
+    table = answerers.rows()
+    pq.write_table(table.append_column("who", table["id"]), path.parent / "people.parquet")
+    named = path.read_text().replace("person: row", "person: who")
+    path.write_text(f"bounding: weights\n{named}      who: {{type: integer, role: identifier}}\n")
+    found = attacks(capsys, str(path), "--claim", answerers.CLAIM, "--victims", "6")
+    for name in ("differencing", "averaging", "tracker", "informed adversary"):
+        assert [each["held"] for each in found[name]["bounds"]] == [True]
+    assert max(after for _, _, after in claims(found["informed adversary"])) > 0.6
+
+
 @pytest.mark.parametrize("terms", ["tail: 1e-9", "secret: presence", "group: 2"])
 def test_every_kind_of_promise_is_attacked_and_holds(
     folder: Path, capsys: pytest.CaptureFixture[str], terms: str

@@ -59,8 +59,8 @@ class Released:
 
     @property
     def nearest(self) -> Integers:
-        """The whole numbers next to them."""
-        return self.numbers if self.parts == 1 else (2 * self.numbers + self.parts) // (2 * self.parts)
+        """The whole numbers next to them; of numbers at the end of 64 bits, twice as much would not fit."""
+        return self.numbers // self.parts + (2 * (self.numbers % self.parts) >= self.parts)
 
     def within(self, confidence: float) -> tuple[Floats, Floats]:
         half = float(self.noise.half_width(confidence)) / self.parts

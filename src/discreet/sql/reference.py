@@ -289,9 +289,10 @@ One run, with epsilon 0.5: `mean` 16,518, between 15,417 and 17,618 with 95% con
 Of a person with more rows than may count, which ones do is drawn by a key that nobody is told, the same ones
 every time. With `bounding: weights` in the policy all of them count, each for less: of ten rows where five
 may count, each counts for half a row. That is what drawing gives on average, without its chance; the noise is
-the same. It serves COUNT, SUM, AVG, VARIANCE and STDDEV of one table, filtered or not, by declared groups;
-for anything else in a question rows are kept, as with `bounding: rows`. Unsaid, rows weigh where an engine is
-asked in place ([scale](scale.md)), and are kept where a prepared table is. `discreet plan` says which.
+the same. It serves COUNT, SUM, AVG, VARIANCE and STDDEV of one table, filtered or not, by declared groups, of
+numbers within a million steps of their resolution (a thousand for the last two); for anything else in a
+question rows are kept, as with `bounding: rows`. Unsaid, rows weigh where an engine is asked in place
+([scale](scale.md)), and are kept where a prepared table is. `discreet plan` says which.
 
 Beside the person, a foreign key joins that the policy declares under `links`:
 

@@ -38,8 +38,9 @@ from discreet.attacks.attack import Findings
 from discreet.attacks.pairs import draws
 from discreet.belief import Promise
 from discreet.core.engine import Engine
-from discreet.core.policy import Policy
+from discreet.core.policy import Bounds, Policy
 from discreet.core.randomness import Randomness
+from discreet.sql.plan import plan
 
 REPEATS = 8
 QUESTIONS_OF_A_TRACKER = 5
@@ -68,9 +69,10 @@ class Asking:
         return self.curator().ledger.accountant().equal_part(questions)
 
     def noise(self, epsilon: Fraction) -> Noise:
-        """What a count carries for that much."""
+        """What a count carries for that much, as it is shown: in rows, also where parts of one are counted."""
         sql = f"SELECT COUNT(*) AS n FROM {self.target.table} WHERE {self.target.claim}"
-        (vector,) = self.curator().plan(sql, epsilon=epsilon, raw=True).plan.vectors.values()
+        kept = self.policy.model_copy(update={"bounding": Bounds.ROWS})
+        (vector,) = plan(sql, kept, self.promise, epsilon=epsilon, raw=True).vectors.values()
         return vector.noise
 
     def answerer(self, epsilon: Fraction) -> CuratorAnswerer:
