@@ -2,7 +2,8 @@
 
 An engine that encodes in every statement pays for each row what it could pay for each group. So where every
 row is a person of its own, columns are tried late (`encoding.late`, `dialects.lateness`): text is grouped as
-it is and compared with the declared values afterwards, exact numbers are summed before they become steps. A
+it is and compared with the declared values afterwards, unless it has so many kinds that its groups would
+take longer than its rows; exact numbers are summed before they become steps. A
 statement that asks for the value of such a column is written again with that one encoded; at last all are,
 and it is the statement that every engine runs.
 """
@@ -30,9 +31,13 @@ LATE = "_discreet_late"
 
 
 class Own(Protocol):
-    """An engine's own table, in which NaN may be left in the columns that are late."""
+    """An engine's own table."""
 
-    def origin(self, declared: list[str] | None = None, late: frozenset[str] = frozenset()) -> Origin: ...
+    def origin(self, declared: list[str] | None = None, late: frozenset[str] = frozenset()) -> Origin:
+        """As it is read; NaN may be left in the columns that are late."""
+
+    def repeats(self, column: str) -> bool:
+        """Whether a column has few different values, so that there are few groups of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +56,7 @@ class LateTable:
         found = {
             column: encoding.late(entry, column, types[column])
             for column, entry in self.table.columns.items()
-            if entry.role is not Role.IDENTIFIER
+            if entry.role is not Role.IDENTIFIER and (entry.values is None or self.own.repeats(column))
         }
         return {column: late for column, late in found.items() if late is not None}
 

@@ -1,6 +1,7 @@
 """The custodian's own tables on a PostgreSQL server: where they are, and how their columns are read.
 
-Types that have no counterpart in DuckDB are read as text.
+Types that have no counterpart in DuckDB are read as text. Whether a column has few different values is what
+the server's planner takes for it: nothing but the time of an answer depends on it.
 """
 
 from __future__ import annotations
@@ -31,24 +32,36 @@ TYPES = {
     "timestamp with time zone": ("{0}", "TIMESTAMP WITH TIME ZONE"),
 }
 NARROW = re.compile(r"numeric\((\d+),(\d+)\)")
+FEW = 100_000
 AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
 COLUMNS = """SELECT a.attname AS name,
   pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL) AS type,
   pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,
-    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END) AS declared
+    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END) AS declared,
+  coalesce((SELECT bool_and(s.n_distinct > 0 AND s.n_distinct <= {few}) FROM pg_catalog.pg_stats s
+    WHERE s.schemaname = n.nspname AND s.tablename = c.relname AND s.attname = a.attname), false) AS few
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTable:
-    """A table or view; `types` of its columns are without and with what was declared of them."""
+    """A table or view; `types` of its columns are without and with what was declared of them.
+
+    `few` are the columns that have few different values, as far as is known.
+    """
 
     name: str
     source: str
     place: tuple[str, ...]
     types: Mapping[str, tuple[str, str]]
+    few: frozenset[str] = frozenset()
+
+    def repeats(self, column: str) -> bool:
+        """Whether a declared column has few different values, so that there are few groups of them."""
+        return self._own(column) in self.few
 
     def origin(
         self,
@@ -60,8 +73,7 @@ class OwnTable:
 
         An array is text, but for those columns whose names are in `lists`, in lower case.
         """
-        lower = {column.lower(): column for column in self.types}
-        kept = {column if column in self.types else lower.get(column.lower()) for column in late}
+        kept = {self._own(column) for column in late}
         forms = {
             column: _listed(kind[0])
             if column.lower() in lists and kind[0].endswith(relations.LIST)
@@ -72,6 +84,11 @@ class OwnTable:
         text = f"(SELECT {read.text} FROM {marked(self.place)})"
         return Origin(text=text, table=".".join(self.place), types=read.types)
 
+    def _own(self, column: str) -> str | None:
+        """What the table calls a declared column."""
+        lower = {own.lower(): own for own in self.types}
+        return column if column in self.types else lower.get(column.lower())
+
 
 def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> OwnTable:
     """The source of a table of the policy, as the server's catalogue has it."""
@@ -81,10 +98,11 @@ def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> Own
         places = [("public", *place) for place in places]
     for place in dict.fromkeys(places):
         table = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
-        rows = fetched(COLUMNS.format(table=table)).to_pylist()
+        rows = fetched(COLUMNS.format(table=table, few=FEW)).to_pylist()
         if rows:
             types = {row["name"]: (row["type"], row["declared"]) for row in rows}
-            return OwnTable(name=name, source=source, place=place, types=types)
+            few = frozenset(row["name"] for row in rows if row["few"])
+            return OwnTable(name=name, source=source, place=place, types=types, few=few)
     raise RequestError(
         f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
         hint="Name a table or view, with its schema where that is not public.",
