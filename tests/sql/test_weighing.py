@@ -325,6 +325,16 @@ def test_rows_weigh_where_the_policy_says_so_or_nothing_is_prepared(
     assert found.bounding.rule == rule
 
 
+@pytest.mark.parametrize("engine", ["postgresql://reader@host/clinic", "spark:local"])
+def test_tables_that_others_may_write_to_are_read_once(tmp_path: Path, engine: str) -> None:
+    """Rows that came between two readings would count with the weight of fewer."""
+    found = made(
+        "SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 0 GROUP BY ward", tmp_path, engine=engine
+    )
+    assert found.bounding.rule == "by weight"
+    assert found.statement.count('unordered visits"') == 1
+
+
 # -- Neighbours ---------------------------------------------------------------------------------------------
 
 

@@ -171,7 +171,7 @@ class Bounded:
 class Weighted:
     """All rows, each with a weight in the hidden column WEIGHT: one person's add up to `most` at most.
 
-    They are found by one GROUP BY of people, or, where an engine `sorts`, by sorting.
+    They are found by one GROUP BY of people, which reads the rows twice, or, where it `sorts`, by sorting.
     """
 
     source: Rows

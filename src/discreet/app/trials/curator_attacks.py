@@ -69,7 +69,7 @@ class Asking:
         return self.curator().ledger.accountant().equal_part(questions)
 
     def noise(self, epsilon: Fraction) -> Noise:
-        """What a count carries for that much, as it is shown: in rows, also where parts of one are counted."""
+        """What a count carries for that much: in rows, as it is shown, not in the parts that are counted."""
         sql = f"SELECT COUNT(*) AS n FROM {self.target.table} WHERE {self.target.claim}"
         kept = self.policy.model_copy(update={"bounding": Bounds.ROWS})
         (vector,) = plan(sql, kept, self.promise, epsilon=epsilon, raw=True).vectors.values()
