@@ -339,11 +339,6 @@ class Policy(Strict):
         return self.engine.startswith("duckdb")
 
     @property
-    def served(self) -> bool:
-        """Whether the engine is a server that sorts faster than it looks people up."""
-        return self.engine.startswith("postgresql")
-
-    @property
     def in_place(self) -> bool:
         """Whether nothing may be written: rows are encoded and ranked in every statement."""
         return not self.embedded and not self.store

@@ -117,7 +117,7 @@ def _by_weight(question: Question, scan: Scan, policy: Policy, relation: Relatio
     weighted = Weighted(
         source=_unbounded(question.rows, Order.NONE if policy.in_place else Order.RANKED),
         most=scan.rows,
-        sorts=policy.in_place or policy.served,
+        sorts=not policy.embedded,
     )
     return Bounding(
         question=replace(question, rows=weighted),

@@ -11,10 +11,10 @@ Sensitivity what a person adds lies between nothing and R rows that are alike, a
             of R rows kept (`mechanisms.sensitivity`), times PARTS.
 Cut         a sum of one weight is cut off at MOST, and then the total, so that nothing overflows. Cutting
             brings two numbers no further apart.
-People      are counted by one GROUP BY and joined to their rows; where an engine sorts in less time than it
-            finds people in a table of hashes, by a window. So are the rows of an engine's own tables, which a
-            window reads once: what somebody writes there between two readings, or what a view gives only the
-            second time, would have the weight that others had before it.
+People      are counted by one GROUP BY and joined to their rows, where the engine is at hand and its store
+            stays as it is. Elsewhere by a window, which reads rows once: what somebody writes between two
+            readings, or what a view gives only the second time, would have the weight that others had before
+            it. There a sort takes no longer than the join.
 """
 
 from __future__ import annotations
