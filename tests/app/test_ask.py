@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from discreet.app.sample import write, write_policy
+from tests.app import patients
 from tests.app.test_promise import discreet
 
 SQL = "SELECT sex, AVG(age) AS age, COUNT(*) AS people FROM census GROUP BY sex"
@@ -65,6 +66,27 @@ def test_csv_has_the_ends_of_the_intervals(policy: str, capsys: pytest.CaptureFi
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert set(rows[0]) == {"sex", "age", "age.low", "age.high", "people", "people.low", "people.high"}
     assert float(rows[0]["people.low"]) <= float(rows[0]["people"]) <= float(rows[0]["people.high"])
+
+
+def test_beside_a_count_of_rows_that_weigh_stands_no_less_than_its_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ends are broken numbers, which are not rounded down."""
+    path = patients.write(tmp_path, posterior="50%")
+    path.write_text(f"bounding: weights\n{path.read_text()}")
+    monkeypatch.chdir(tmp_path)
+    sql = "SELECT disease, COUNT(*) AS n FROM patients GROUP BY disease"
+    assert discreet("ask", sql, "--epsilon", "0.37", "--json", "--analyst", "alice") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert discreet("ask", sql, "--epsilon", "0.37", "--analyst", "alice") == 0
+    shown = capsys.readouterr().out
+    ends = [
+        max(high - n, n - low)
+        for (_, n), (low, high) in zip(told["rows"], told["intervals"]["n"], strict=True)
+    ]
+    beside = [int(line.split()[-1]) for line in shown.splitlines() if line.startswith(patients.DISEASES)]
+    assert any(end % 1 for end in ends)
+    assert all(end <= within < end + 1 for end, within in zip(ends, beside, strict=True))
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])

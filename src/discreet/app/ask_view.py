@@ -86,7 +86,9 @@ def cell(answer: Answer, name: str, place: int, value: object) -> str:
     if value is None:
         return "cannot be told"
     half = max(high - float(value), float(value) - low)  # type: ignore[arg-type]
-    return f"{shown} ± {half:,.{_places(half)}f}" if isinstance(value, float) else f"{shown} ± {half:,.0f}"
+    # beside a whole number the ends may be broken, where rows weigh
+    within = f"{half:,.{_places(half)}f}" if isinstance(value, float) else f"{math.ceil(half):,}"
+    return f"{shown} ± {within}"
 
 
 def _digits(answer: Answer, name: str, place: int, value: float) -> int:

@@ -12,7 +12,7 @@ by weight    all rows that are asked for count, and those of a person who has mo
              linear in rows, of declared groups: COUNT, SUM, AVG, VARIANCE and STDDEV. Where the policy says
              so, and where nothing is prepared, unless it says otherwise. Totals and noise come in 64 bits, of
              which parts of one take 15: where numbers are so large that the rest may not do, rows are kept.
-             It does for 2**26 rows at the bounds in a group, and noise of 2**13 times what a person moves.
+             It does for 2**30 rows at the bounds in a group, and noise of 2**13 times what a person moves.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from discreet.sql.tree import KEY, LINK, Bounded, Filter, Order, People, Project
 from discreet.sql.weighing import PARTS
 
 LINEAR = ("count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
-LARGEST, FEWEST = 1 << 34, 1 << 14
+LARGEST, FEWEST = 1 << 34, 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -290,9 +290,10 @@ Of a person with more rows than may count, which ones do is drawn by a key that 
 every time. With `bounding: weights` in the policy all of them count, each for less: of ten rows where five
 may count, each counts for half a row. That is what drawing gives on average, without its chance; the noise is
 the same. It serves COUNT, SUM, AVG, VARIANCE and STDDEV of one table, filtered or not, by declared groups, of
-numbers within a million steps of their resolution (a thousand for the last two); for anything else in a
-question rows are kept, as with `bounding: rows`. Unsaid, rows weigh where an engine is asked in place
-([scale](scale.md)), and are kept where a prepared table is. `discreet plan` says which.
+numbers within 65,536 steps of their resolution (256 for the last two), whose sums surely fit in parts of a
+row; for anything else in a question rows are kept, as with `bounding: rows`. Unsaid, rows weigh where an
+engine is asked in place ([scale](scale.md)), and are kept where a prepared table is. `discreet plan` says
+which.
 
 Beside the person, a foreign key joins that the policy declares under `links`:
 
