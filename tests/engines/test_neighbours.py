@@ -20,7 +20,7 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Bounds, Policy
 from discreet.core.relations import Relation
 from discreet.sql.plan import Plan, plan
-from tests.engines.servers import PostgresServer, Server
+from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address, store
 from tests.sql import claims
@@ -157,6 +157,7 @@ def assert_alike(seed: int, server: Server, folder: Path, count: int) -> int:
 
 
 @shows("rows that weigh, whatever they hold, the same everywhere")
+@spark_by_night
 @pytest.mark.parametrize("prepared", [False, True], ids=["in place", "prepared"])
 def test_rows_weigh_the_same_everywhere(server: Server, tmp_path: Path, prepared: bool) -> None:
     """All of them count, so that of people with any number of rows engines count the same."""
