@@ -547,6 +547,29 @@ def test_where_rows_are_counted_and_not_people_the_terminal_says_so(
     assert said.index("Rows are counted, and people may have several") < said.index("linkage")
 
 
+def test_no_attack_is_right_of_more_people_than_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everybody has two values, and a claim that is true of both is right of one person."""
+    rows = [f"{who},{who // 2},{2 * (who // 2) + value}" for who in range(8) for value in (1, 2)]
+    (tmp_path / "visits.csv").write_text("\n".join(["who,age,stage", *rows, ""]))
+    (tmp_path / "privacy.yaml").write_text(
+        "promise: {prior: 1%, posterior: 5%, secret: value}\ntables:\n  visits:\n    source: visits.csv\n"
+        "    person: who\n    rows_per_person: 2\n    columns:\n      who: {role: identifier}\n"
+        "      age: {type: integer, role: quasi, low: 0, high: 3}\n"
+        "      stage: {type: integer, role: sensitive, low: 0, high: 9}\n"
+    )
+    (tmp_path / "release.csv").write_text("\n".join(["age,stage", *(row[2:] for row in rows), ""]))
+    words = ("attack", str(tmp_path / "release.csv"), "--policy", str(tmp_path / "privacy.yaml"))
+    assert discreet(*words, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    right = {each["name"]: each["success"] for each in found["attacks"]}
+    assert right["similarity"] == right["class inference"] == 1
+    assert max(right.values()) == 1
+    skipped = {each["name"]: each["why"] for each in found["not_run"]}
+    assert skipped["background knowledge"].startswith("people have several values of stage")
+
+
 def test_a_bound_on_shares_of_people_is_not_held_against_shares_of_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

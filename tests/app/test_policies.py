@@ -315,6 +315,11 @@ LINKED = """tables:
         ("tables: {}\nepsilon: .inf\n", 2, "epsilon: must be a number; got .inf."),
         ("tables: {}\nepsilon: inf\n", 2, "epsilon: must be a finite number; got inf."),
         ("tables: {}\nepsilon: -1\n", 2, "epsilon: must be above 0"),
+        (
+            "tables: {}\nbounding: weight\n",
+            2,
+            "bounding: must be rows or weights; got weight: did you mean weights?",
+        ),
         ("tables: {}\npromise: {prior: 1%}\n", 2, "promise: posterior is missing: add posterior: 5%."),
         ("tables: {}\npromise:\n  prior: 5%\n  posterior: 1%\n", 4, "posterior: must be above the prior"),
         ("tables: {}\npromise:\n  prior: 0\n  posterior: 1%\n", 3, "prior: must be a probability between"),

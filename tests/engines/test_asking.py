@@ -21,10 +21,11 @@ from discreet.engines.dialects.checking import checked
 from discreet.engines.dialects.postgres import Postgres
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.dialects.statements import Written
+from discreet.engines.postgres import PostgreSQL
 from discreet.engines.spark import WHOLE
 from discreet.sql.plan import plan
 from tests.app.test_promise import discreet
-from tests.engines.servers import ADDRESS, PostgresServer, Server, SparkServer
+from tests.engines.servers import ADDRESS, KEY, PostgresServer, Server, SparkServer
 from tests.engines.support import shows
 from tests.sql.example import PROMISE
 
@@ -154,6 +155,46 @@ def test_prepared_tables_are_written_once_for_a_version_of_the_data(postgres: Po
     assert found[0] == found[1]
     assert len(found[2]) == 1
     assert found[2] != found[0]
+
+
+def test_a_store_that_is_not_there_or_not_ours_to_write_is_one_sentence(postgres: PostgresServer) -> None:
+    source = postgres.put({"visits": ROWS})["visits"]
+    schema = source.partition(".")[0]
+    postgres.run(
+        "CREATE SCHEMA closed",
+        "CREATE SCHEMA shown",
+        "CREATE ROLE clerk LOGIN",
+        f"GRANT USAGE ON SCHEMA shown, {schema} TO clerk",
+        f"GRANT SELECT ON {source} TO clerk",
+    )
+    clerk = postgres.url.replace("discreet@", "clerk@")
+    told = {"absent": "is no schema of the database", "closed": "may not be", "shown": "may not be written"}
+    try:
+        for name, words in told.items():
+            policy = Policy.model_validate(
+                {"tables": {"visits": {"source": source, **VISITS}}, "store": name}
+            )
+            with pytest.raises(RequestError, match=f"{name}, which the policy names as its store, {words}"):
+                PostgreSQL.open(policy, clerk, KEY)
+    finally:
+        postgres.run("DROP OWNED BY clerk", "DROP ROLE clerk")
+
+
+def test_who_may_only_read_a_store_asks_what_others_prepared_there(postgres: PostgresServer) -> None:
+    postgres.run("CREATE SCHEMA lent", "CREATE ROLE clerk LOGIN", "GRANT USAGE ON SCHEMA lent TO clerk")
+    source = postgres.put({"visits": ROWS})["visits"]
+    policy = Policy.model_validate({"tables": {"visits": {"source": source, **VISITS}}, "store": "lent"})
+    clerk = postgres.url.replace("discreet@", "clerk@")
+    try:
+        with postgres.open(policy):
+            postgres.run(
+                "GRANT SELECT ON ALL TABLES IN SCHEMA lent TO clerk",
+                f"GRANT USAGE ON SCHEMA {source.partition('.')[0]} TO clerk",
+            )
+        with PostgreSQL.open(policy, clerk, KEY) as engine:
+            assert engine.count('SELECT count(*) AS n FROM "visits"').secret.to_pylist() == [{"n": 5}]
+    finally:
+        postgres.run("DROP OWNED BY clerk", "DROP ROLE clerk")
 
 
 @pytest.mark.xdist_group("spark")

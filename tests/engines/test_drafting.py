@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import duckdb
 import pyarrow as pa
@@ -252,6 +253,18 @@ def test_an_engine_that_cannot_be_had_is_one_sentence(
     out, err = capsys.readouterr()
     assert out == ""
     assert told in err
+    assert "hidden" not in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("wrong", ["stranger:hidden@HOST/postgres", "discreet:hidden@HOST/no_database"])
+def test_a_server_that_lets_nobody_in_is_told_from_one_that_is_not_there(
+    postgres: PostgresServer, here: Path, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = urlsplit(postgres.url).netloc.rpartition("@")[2]
+    assert discreet("init", "visits", "--engine", f"postgresql://{wrong.replace('HOST', host)}") == 2
+    err = capsys.readouterr().err
+    assert "PostgreSQL: no connection to 127.0.0.1, which is there and refuses it. Check user and" in err
     assert "hidden" not in err
     assert len(err.splitlines()) == 1
 

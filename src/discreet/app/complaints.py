@@ -181,7 +181,7 @@ def _unknown(place: Place) -> str:
 
 
 def _choice(name: str, given: object, expected: str) -> str:
-    words = [each.value for each in CHOICES[name]] if name in CHOICES else [expected.strip("'")]
+    words = [each.value for each in CHOICES[name]] if name in CHOICES else re.findall(r"'([^']*)'", expected)
     meant = nearest(str(given), words)
     listed = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
     return f"must be {listed}; got {_shown(given)}{f': did you mean {meant}?' if meant else ''}"

@@ -135,13 +135,17 @@ def _truth(right: float, people: int) -> bool | None:
 
 
 def right_of(sets: MatchSets, column: str, about: Integers, posterior: Floats, holds: Holds) -> Floats:
-    """Of how many people each claim is true; `holds` tells whether claim i is true of those with value v."""
+    """Of how many people each claim is true; `holds` tells whether claim i is true of those with value v.
+
+    Who has several values that it is true of counts once for each, up to everybody of the set.
+    """
     truth = sets.truth(column)
     if truth is None:
         return np.asarray(sets.people[about] * posterior)
     entries = truth[about].tocoo()
     true = holds(entries.row.astype(np.int64), entries.col.astype(np.int64))
-    return np.bincount(entries.row[true], entries.data[true], len(about)).astype(float)
+    found = np.bincount(entries.row[true], entries.data[true], len(about)).astype(float)
+    return np.asarray(np.minimum(found, sets.people[about]))
 
 
 def said_values(column: str, names: tuple[str, ...], values: Integers) -> Callable[[int], str]:

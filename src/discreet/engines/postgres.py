@@ -33,8 +33,10 @@ from discreet.engines.faults import guarded
 from discreet.engines.late import late_statements
 from discreet.engines.postgres_tables import DIALECT, OwnTable, marked, own_table
 from discreet.engines.ranking import PERSON
+from discreet.engines.reaching import is_reached, named
 from discreet.engines.relations import Origin, Tables
 
+PORT = 5432
 MEMORY = "256MB"
 SETTINGS = (
     "SET TimeZone = 'UTC'",
@@ -145,13 +147,22 @@ def connected(address: str, *, autocommit: bool = False) -> Any:
     with suppress(dbapi.Error):
         connection = dbapi.connect(address, autocommit=autocommit)
     if connection is None:
-        raise RequestError(
-            f"PostgreSQL: no connection to {urlsplit(address).hostname or 'the server'}.",
-            hint="Check the address, the user and that the server takes connections.",
-        )
+        raise _unconnected(address)
     for setting in SETTINGS:
         guarded(lambda setting=setting: run(connection, setting))  # type: ignore[misc]
     return connection
+
+
+def _unconnected(address: str) -> RequestError:
+    """Why there is no connection: nobody is there, or whoever is there does not let this user in."""
+    place = urlsplit(address).netloc.rpartition("@")[2]
+    told = f"PostgreSQL: no connection to {named(place)}"
+    if is_reached(place, PORT):
+        return RequestError(
+            f"{told}, which is there and refuses it.",
+            hint="Check user and database, and that PGPASSWORD or ~/.pgpass has the password.",
+        )
+    return RequestError(f"{told}.", hint="Check the address, and that the server takes connections.")
 
 
 def origin(
@@ -206,6 +217,7 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
     """The same tables, written once to the schema that the policy names; what is older is dropped."""
     schema = policy.store or ""
     version = relations.version(policy, tables, key)
+    require_store(connection, schema, "USAGE")
     found = {}
     for name, relation in tables.relations.items():
         (called,) = relation.tables
@@ -221,6 +233,22 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
     return Tables(relations=found, definitions={})
 
 
+def require_store(connection: Any, schema: str, privilege: str) -> None:
+    """Refuse a schema that is not there, or in which the address's user may not do this."""
+    text = (
+        f"SELECT pg_catalog.has_schema_privilege(oid, '{privilege}') AS may FROM pg_catalog.pg_namespace "
+        f"WHERE nspname = {DIALECT.literal(schema)}"
+    )
+    may = guarded(lambda: _rows(connection, text))
+    if may == [(True,)]:
+        return
+    wrong = "may not be written by the address's user" if may else "is no schema of the database"
+    raise RequestError(
+        f"PostgreSQL: {schema}, which the policy names as its store, {wrong}.",
+        hint=f"Have its owner {'grant USAGE and CREATE on it' if may else 'create it'}, or leave out store.",
+    )
+
+
 def _make(connection: Any, place: tuple[str, str], text: str) -> None:
     name = ".".join(map(DIALECT.quoted, place))
     with closing(connection.cursor()) as cursor:
@@ -230,6 +258,7 @@ def _make(connection: Any, place: tuple[str, str], text: str) -> None:
         cursor.execute(f"SELECT pg_catalog.to_regclass({DIALECT.literal(name)}) IS NULL")
         ((missing,),) = cursor.fetchall()
         if missing:
+            require_store(connection, place[0], "CREATE")
             cursor.execute(f"CREATE TABLE {name} AS {text}")
             cursor.execute(f"ANALYZE {name}")
     connection.commit()
@@ -275,6 +304,14 @@ def run(connection: Any, text: str) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute(text)
     connection.commit()
+
+
+def _rows(connection: Any, text: str) -> list[tuple[Any, ...]]:
+    """What a statement finds, within the transaction that is open."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(text)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 def fetched(connection: Any, text: str, *settings: str) -> pa.Table:

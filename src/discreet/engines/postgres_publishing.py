@@ -86,8 +86,10 @@ class PostgreSQLPublisher(Closing):
 
     def require_new(self, name: str) -> None:
         """Refuse a table that there is, or one outside of the schema that may be written to."""
-        name = DIALECT.literal(self._place(name))
-        text = f"SELECT pg_catalog.to_regclass({name}) IS NULL AS free"
+        place = DIALECT.literal(self._place(name))
+        for privilege in ("USAGE", "CREATE"):
+            postgres.require_store(self._connection, str(self._store), privilege)
+        text = f"SELECT pg_catalog.to_regclass({place}) IS NULL AS free"
         if not guarded(lambda: postgres.fetched(self._connection, text))["free"][0].as_py():
             raise RequestError(
                 f"PostgreSQL: there is a table {name} already.", hint="Drop it, or name another."

@@ -16,12 +16,25 @@ SECONDS = 10.0
 
 def require_reached(engine: str, place: str, port: int) -> None:
     """Refuse `host:port`, or several with commas between them, of which none takes a connection."""
-    hosts = [urlsplit(f"//{each}") for each in place.partition("/")[0].split(",")]
-    if not any(_answers(host, port) for host in hosts):
+    if not is_reached(place, port):
         raise RequestError(
-            f"{engine}: no connection to {', '.join(host.hostname or 'the server' for host in hosts)}.",
+            f"{engine}: no connection to {named(place)}.",
             hint="Check the address, and that the server takes connections.",
         )
+
+
+def is_reached(place: str, port: int) -> bool:
+    """Whether one of the hosts takes a connection."""
+    return any(_answers(host, port) for host in _hosts(place))
+
+
+def named(place: str) -> str:
+    """The hosts, as they are told."""
+    return ", ".join(host.hostname or "the server" for host in _hosts(place))
+
+
+def _hosts(place: str) -> list[SplitResult]:
+    return [urlsplit(f"//{each}") for each in place.partition("/")[0].split(",")]
 
 
 def _answers(host: SplitResult, usual: int) -> bool:

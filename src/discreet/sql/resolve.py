@@ -109,6 +109,10 @@ def resolve(select: exp.Select, policy: Policy) -> Question:
     """The question that a SELECT asks, or a refusal."""
     found = _Resolver(policy).select(select, "question", {})
     if isinstance(found, Named):
+        if select.args.get("group") is not None:
+            refuse(
+                "the question would show rows.", "What is grouped by person is a subquery to aggregate over."
+            )
         refuse("the question would show rows.", "Aggregate: SELECT COUNT(*) …, AVG(x) …, with GROUP BY.")
     return found
 

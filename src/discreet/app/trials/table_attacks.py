@@ -68,6 +68,12 @@ class Scene:
         found = self.sets.published.classes.sensitive[column]
         return int(found.counts.sum()) != self.sets.published.rows
 
+    def known_several(self, column: str) -> bool:
+        """The same of the people who are known, of whom the release may have rows that nothing connects."""
+        known = self.sets.known
+        found = known.tuples.sensitive.get(column)
+        return found is not None and int(found.counts.sum()) > known.people
+
 
 def attack_table(scene: Scene) -> tuple[tuple[Run, ...], tuple[Skipped, ...]]:
     """What was run and what was not, in the order of the family."""
@@ -115,11 +121,10 @@ def _homogeneity(scene: Scene, column: str) -> Outcome:
 
 
 def _background(scene: Scene, column: str) -> Outcome:
-    if scene.several(column):
+    facts = scene.facts.get(column, ())
+    if scene.several(column) or (scene.known_several(column) and not facts):
         return Skipped(name=BackgroundKnowledge.name, why=SEVERAL.format(column=column))
-    attack = BackgroundKnowledge(
-        column=column, facts=scene.facts.get(column, ()), ruled_out=scene.ruled_out.get(column, RULED_OUT)
-    )
+    attack = BackgroundKnowledge(column=column, facts=facts, ruled_out=scene.ruled_out.get(column, RULED_OUT))
     parts = attack.parts(scene.sets)[0] if attack.facts else None
     return Run(findings=_found(scene, attack, parts), column=column)
 
