@@ -21,6 +21,8 @@ KEPT = {
 STORE = """\
 # store: {place:<12}    # a {what} that may be written to: tables are prepared there once, for all questions
 # data_version: 2        # raise it when the data change: answers and prepared tables are of one version
+# bounding: rows         # of a person with too many rows some count; weights: all, for less. Unsaid: weights
+#                          where nothing is prepared, rows where a store is
 """
 
 
