@@ -89,6 +89,18 @@ def test_ask_answers_what_is_there_within_each_persons_bound(server: Server, tmp
     assert abs(second["n"] - 1) <= 3
 
 
+@pytest.mark.parametrize("person", ["who", "row"])
+def test_a_table_may_have_a_name_that_is_longer_than_the_engine_takes(server: Server, person: str) -> None:
+    name = "visits_of_everybody_who_came_to_any_of_the_wards_of_the_clinic_in_a_year"
+    table = {"source": server.put({"visits": ROWS})["visits"], **VISITS, "person": person}
+    if person == "row":
+        del table["rows_per_person"]
+    policy = Policy.model_validate({"tables": {name: table}, "engine": address(server)})
+    found = plan(f"SELECT ward, SUM(cost) AS s FROM {name} GROUP BY ward", policy, PROMISE, epsilon=1)
+    with server.open(policy) as engine:
+        assert engine.count(found.statement).secret.num_rows == 2
+
+
 def test_the_command_line_takes_the_address(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

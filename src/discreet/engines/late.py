@@ -62,7 +62,7 @@ class LateTable:
 
     def called(self, late: frozenset[str]) -> str:
         """Names may hold anything, so they are told apart by their quotes."""
-        return f"{LATE} {json.dumps([self.name, *sorted(late)])}"
+        return self.dialect.called(f"{LATE} {json.dumps([self.name, *sorted(late)])}")
 
     def definition(self, late: frozenset[str]) -> Written:
         origin = self.own.origin(list(self.table.columns), late)

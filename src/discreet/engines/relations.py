@@ -120,8 +120,9 @@ def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> T
         if policy.in_place and policy.tables[name].knows_people:
             forms |= ranking.in_place(name, policy, reading)
         for form, sql in forms.items():
-            definitions[f"{TABLE} {form}"] = written(sql)
-            found[form] = _called(f"{TABLE} {form}", definitions[f"{TABLE} {form}"], dialect)
+            called = dialect.called(f"{TABLE} {form}")
+            definitions[called] = written(sql)
+            found[form] = _called(called, definitions[called], dialect)
         for column in linking.awaited(name, policy):
             owners = written(ranking.owners(name, column, policy, reading))
             known[f"_discreet_owners {name} {column}"] = Relation(
