@@ -25,7 +25,7 @@ from discreet.engines.postgres import PostgreSQL
 from discreet.engines.spark import WHOLE
 from discreet.sql.plan import plan
 from tests.app.test_promise import discreet
-from tests.engines.servers import ADDRESS, KEY, PostgresServer, Server, SparkServer
+from tests.engines.servers import ADDRESS, KEY, PostgresServer, Server, SparkServer, spark_by_night
 from tests.engines.support import shows
 from tests.sql.example import PROMISE
 
@@ -89,6 +89,7 @@ def test_ask_answers_what_is_there_within_each_persons_bound(server: Server, tmp
     assert abs(second["n"] - 1) <= 3
 
 
+@spark_by_night
 @pytest.mark.parametrize("person", ["who", "row"])
 def test_a_table_may_have_a_name_that_is_longer_than_the_engine_takes(server: Server, person: str) -> None:
     name = "visits_of_everybody_who_came_to_any_of_the_wards_of_the_clinic_in_a_year"
@@ -209,6 +210,7 @@ def test_who_may_only_read_a_store_asks_what_others_prepared_there(postgres: Pos
         postgres.run("DROP OWNED BY clerk", "DROP ROLE clerk")
 
 
+@pytest.mark.night
 @pytest.mark.xdist_group("spark")
 def test_what_a_killed_run_left_of_a_store_is_not_taken_for_whole(spark: SparkServer, tmp_path: Path) -> None:
     rows = pa.concat_tables([ROWS.slice(0, 3)] * 40)
@@ -286,6 +288,7 @@ def test_a_text_that_says_more_than_our_statement_does_not_run(
     assert told in caplog.text
 
 
+@spark_by_night
 def test_a_constant_of_a_question_stays_one(server: Server) -> None:
     words = [
         "'",

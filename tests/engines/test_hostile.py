@@ -20,7 +20,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import prepare
 from discreet.sql.plan import plan
 from tests.engines import hostile
-from tests.engines.servers import Server
+from tests.engines.servers import Server, spark_by_night
 from tests.engines.support import shows
 
 SELECTED = ", ".join(f'"{name}"' for name in hostile.KINDS)
@@ -68,6 +68,7 @@ QUESTIONS = [
 ]
 
 
+@spark_by_night
 def test_whoever_leaves_moves_no_count_further_than_the_plan_says(server: Server) -> None:
     people = [1] * 9 + [2] * 3 + [3] + [None, 4, 4]
     rows = pa.table(

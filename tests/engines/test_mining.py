@@ -20,7 +20,7 @@ from discreet.mining.scores import Scores, outputs
 from discreet.mining.splits import Splits
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
-from tests.engines.servers import Server
+from tests.engines.servers import Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address
 from tests.mining.rows import COLUMNS, at_hand, drawn, policy, written
@@ -28,6 +28,7 @@ from tests.mining.test_counting import SPLITS
 
 
 @shows("counts that `mine` learns from")
+@spark_by_night
 def test_every_engine_counts_what_the_rows_at_hand_count(server: Server, tmp_path: Path) -> None:
     written(tmp_path, drawn(500))
     source = server.put({"people": pq.read_table(tmp_path / "people.parquet")})["people"]

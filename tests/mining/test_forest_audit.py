@@ -223,7 +223,10 @@ def test_an_audit_certifies_much_of_a_forests_epsilon_and_never_more(monkeypatch
     assert found.lower_bound > 1.6
 
 
-@pytest.mark.parametrize(("twin", "attributes", "rows"), [(OneRound, 1, MANY), (OneAttribute, 16, OTHERS)])
+@pytest.mark.parametrize(
+    ("twin", "attributes", "rows"),
+    [pytest.param(OneRound, 1, MANY, marks=pytest.mark.night), (OneAttribute, 16, OTHERS)],
+)
 def test_an_audit_catches_a_twin(
     twin: type[Boosting], attributes: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from tests.sql.claims import TAIL, Claims, World, halved
 from tests.sql.questions import question, questions
 from tests.sql.tables import extremes, neighbours
 
-WORLDS, QUESTIONS = 18, 18
+WORLDS, QUESTIONS = 14, 16
 NIGHT_WORLDS = 400
 
 
