@@ -139,6 +139,7 @@ def test_a_person_keeps_as_many_rows_as_the_policy_says(
     assert bounded == [{"n": 4, "people": 3}]
 
 
+@spark_by_night
 def test_which_rows_are_kept_in_place_depends_neither_on_their_order_nor_on_other_people(
     server: Server,
 ) -> None:

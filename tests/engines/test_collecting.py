@@ -122,6 +122,7 @@ def test_a_csv_path_of_spark_is_counted(
     assert estimated(capsys, *words, "--engine", address(spark)) == estimated(capsys, *words)
 
 
+@spark_by_night
 def test_what_is_no_report_of_the_operator_is_refused(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,6 +33,7 @@ def stored(engine: Engine) -> dict[str, list[str]]:
 
 
 @shows("every kind of column, whatever it holds")
+@spark_by_night
 @settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(table=hostile.tables())
 def test_whatever_a_table_holds_is_stored_alike(
