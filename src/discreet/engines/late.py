@@ -20,7 +20,7 @@ from discreet.core.policy import Policy, Role, Table
 from discreet.engines import encoding
 from discreet.engines.connection import quoted
 from discreet.engines.dialects import kinds, marks
-from discreet.engines.dialects.checking import KEPT, Statements
+from discreet.engines.dialects.checking import Statements, remembered
 from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.expressions import NotEncodedError
 from discreet.engines.dialects.kinds import Family, Kind, Late
@@ -98,13 +98,7 @@ class LateStatements:
     kept: dict[str, Written] = field(default_factory=dict)
 
     def __call__(self, sql: str) -> Written:
-        found = self.kept.get(sql)
-        if found is None:
-            found = self._written(sql)
-            if len(self.kept) >= KEPT:
-                self.kept.clear()
-            self.kept[sql] = found
-        return found
+        return remembered(self.kept, sql, self._written)
 
     def _written(self, sql: str) -> Written:
         late = {name: frozenset(table.columns) for name, table in self.tables.items()}

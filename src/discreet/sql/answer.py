@@ -44,11 +44,7 @@ def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterward
     counts = engine.count(plan.statement)
     places = _shown_groups(plan, counts, random)
     released = {
-        name: Released(
-            numbers=vector.noise.release_many(_column(counts, name, places), random).value,
-            noise=vector.noise,
-            parts=vector.primitive.parts,
-        )
+        name: vector.released(vector.noise.release_many(_column(counts, name, places), random).value)
         for name, vector in plan.vectors.items()
     }
     keys = _keys(plan, counts, places)
@@ -67,10 +63,7 @@ def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterward
 def shape(plan: Plan, afterwards: Afterwards) -> Release:
     """An answer of no groups: columns, types and which have intervals, all from the plan alone."""
     nothing = np.empty(0, np.int64)
-    released = {
-        name: Released(numbers=nothing, noise=each.noise, parts=each.primitive.parts)
-        for name, each in plan.vectors.items()
-    }
+    released = {name: each.released(nothing) for name, each in plan.vectors.items()}
     columns: dict[str, Any] = {key.name: pa.array([], _key_type(key.type)) for key, _ in plan.question.keys}
     for output in plan.outputs:
         if output.column in plan.counted:

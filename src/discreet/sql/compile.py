@@ -91,7 +91,7 @@ def _per_person(node: PerPerson) -> str:
     totals = [f"{_total(*total, node.source.rows)} AS {quoted(column.name)}" for column, total in node.totals]
     rank = f"min({quoted(RANK)})" if keys else "1"
     outputs = ", ".join([*keys, quoted(PERSON), *totals, f"{rank} AS {quoted(RANK)}"])
-    return f"SELECT {outputs} FROM ({rows(node.source)}) AS s GROUP BY {places(len(keys) + 1)}"
+    return f"SELECT {outputs} FROM ({rows(node.source)}) AS s GROUP BY {emit.places(len(keys) + 1)}"
 
 
 def _scan(node: Scan) -> str:
@@ -204,11 +204,6 @@ def _place(node: Join) -> str:
 # -- Groups -----------------------------------------------------------------------------------------------
 
 
-def places(count: int) -> str:
-    """The first columns, to group by; GROUP BY ALL would leave constants out, and give a group of no rows."""
-    return ", ".join(str(place + 1) for place in range(count))
-
-
 def grouped(question: Question, aggregates: dict[str, str], groups: Groups | None) -> str:
     """One row for each group: its keys k0, k1 … and the aggregates under their names.
 
@@ -236,7 +231,7 @@ def _counts(question: Question, aggregates: dict[str, str]) -> str:
     totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
     weighted = isinstance(question.rows, Weighted)
     by = [*keys, quoted(WEIGHT)] if weighted else keys
-    source = f"FROM ({rows(question.rows)}) AS s GROUP BY {places(len(by)) or '()'}"
+    source = f"FROM ({rows(question.rows)}) AS s GROUP BY {emit.places(len(by))}"
     counts = f"SELECT {', '.join(by + totals)} {source}"
     names = [quoted(column.name) for column, _ in question.keys]
     return weighing.summed(counts, names, list(aggregates)) if weighted else counts

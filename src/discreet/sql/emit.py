@@ -44,6 +44,11 @@ def value(expression: Expression) -> str:
     return function.duckdb(arguments, types, expression.type, expression.options)
 
 
+def places(count: int) -> str:
+    """The first columns, to group by; GROUP BY ALL would leave constants out, and give a group of no rows."""
+    return ", ".join(str(place + 1) for place in range(count)) or "()"
+
+
 def total(sum_of: str) -> str:
     """A sum in 128 bits, cut off at 2**61: cutting moves two sums no further apart, and nothing overflows."""
     return f"CAST({cut_off(f'coalesce({sum_of}, 0)', MOST)} AS BIGINT)"

@@ -24,11 +24,12 @@ from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.group_selection import GroupSelection
+from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.sql import compile as compiled
 from discreet.sql import domains
 from discreet.sql.bound import Bounding, bound
-from discreet.sql.estimates import Noise
+from discreet.sql.estimates import Noise, Released
 from discreet.sql.expressions import Scalar
 from discreet.sql.needs import Output, read
 from discreet.sql.parse import parse
@@ -53,6 +54,10 @@ class Vector:
 
     primitive: Primitive
     noise: Noise
+
+    def released(self, numbers: Integers) -> Released:
+        """Its numbers with this noise in them."""
+        return Released(numbers=numbers, noise=self.noise, parts=self.primitive.parts)
 
     def half_width(self, confidence: float) -> Fraction:
         """Of a number's interval, in steps rather than in the parts of one that are counted."""

@@ -102,7 +102,7 @@ def _statement(text: str, measure: Measure, question: Question) -> str:
     condition = "" if measure.condition is None else f" AND {emit.value(measure.condition)}"
     names = ", ".join([*(quoted(column.name) for column, _ in question.keys), "v"])
     source = compiled.rows(question.rows)
-    groups = compiled.places(len(keys) + 1)
+    groups = emit.places(len(keys) + 1)
     inner = f"SELECT {outputs} FROM ({source}) AS s WHERE ({text}) IS NOT NULL{condition} GROUP BY {groups}"
     return f"SELECT * FROM ({inner}) AS g ORDER BY {names}"
 

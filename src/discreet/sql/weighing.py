@@ -50,8 +50,7 @@ def in_order(source: str, most: int) -> str:
 def summed(counts: str, keys: Sequence[str], names: Sequence[str]) -> str:
     """The totals of each group: its sums of each weight, times that weight."""
     totals = [f"{_total(quoted(name))} AS {quoted(name)}" for name in names]
-    by = ", ".join(str(place + 1) for place in range(len(keys))) or "()"
-    return f"SELECT {', '.join([*keys, *totals])} FROM ({counts}) AS w GROUP BY {by}"
+    return f"SELECT {', '.join([*keys, *totals])} FROM ({counts}) AS w GROUP BY {emit.places(len(keys))}"
 
 
 def _weight(rows: str, most: int) -> str:

@@ -109,9 +109,7 @@ class Worlds:
         released: dict[str, Released] = {}
         for name, vector in self.plan.vectors.items():
             numbers = _noisy(vector.noise, numbers_of(truth, name, groups), runs, self.random)
-            released[name] = Released(
-                numbers=numbers.ravel(), noise=vector.noise, parts=vector.primitive.parts
-            )
+            released[name] = vector.released(numbers.ravel())
             columns |= _named("released", name, groups, numbers, shown)
             laws = (numbers_of(side, name, groups) for side in (self.here, self.there))
             loss += np.where(shown, _loss_of_noise(vector.noise, numbers, *laws), 0).sum(axis=1)

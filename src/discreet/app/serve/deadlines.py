@@ -40,10 +40,8 @@ class Pace:
     group: float
     in_place: float = 0.0
 
-    def a_row(self, plan: Plan, *, prepared: bool) -> float:
-        if self.in_place and not prepared:
-            return self.in_place
-        return self.row * (TIMES if plan.bounding.bounds_itself else 1)
+    def a_row(self, plan: Plan, *, in_place: bool) -> float:
+        return self.in_place if in_place else self.row * (TIMES if plan.bounding.bounds_itself else 1)
 
 
 PACES = {
@@ -71,7 +69,7 @@ class Deadlines:
         passes = len(tables) + len(plan.counted)
         groups = plan.groups or (1 if not plan.question.keys else ASSUMED_ROWS // 10)
         pace = PACES.get(engine_of(self.policy.engine).scheme, SPARK)
-        a_row = pace.a_row(plan, prepared=bool(self.policy.store))
+        a_row = pace.a_row(plan, in_place=self.policy.in_place)
         estimate = rows * passes * a_row + groups * (1 + len(plan.outputs)) * pace.group
         shortest = pace.shortest
         while shortest < estimate:

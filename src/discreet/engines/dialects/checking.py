@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -63,14 +63,23 @@ class Statements:
     kept: dict[str, Written] = field(default_factory=dict)
 
     def __call__(self, sql: str) -> Written:
-        found = self.kept.get(sql)
-        if found is None:
-            found = written(sql, self.dialect, self.relations)
-            checked(found.text, found, sql, self.dialect)
-            if len(self.kept) >= KEPT:
-                self.kept.clear()
-            self.kept[sql] = found
+        return remembered(self.kept, sql, self._written)
+
+    def _written(self, sql: str) -> Written:
+        found = written(sql, self.dialect, self.relations)
+        checked(found.text, found, sql, self.dialect)
         return found
+
+
+def remembered(kept: dict[str, Written], sql: str, write: Callable[[str], Written]) -> Written:
+    """A statement as it was written before, or now; of many, the last ones are kept."""
+    found = kept.get(sql)
+    if found is None:
+        found = write(sql)
+        if len(kept) >= KEPT:
+            kept.clear()
+        kept[sql] = found
+    return found
 
 
 def checked(text: str, statement: Written, sql: str, dialect: Dialect) -> None:
