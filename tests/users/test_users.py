@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 
@@ -177,6 +178,25 @@ def test_many_names_from_one_place_are_throttled_together() -> None:
         throttle.failed(f"user{number}", "here")
     assert throttle.wait("somebody", "here") > 0
     assert throttle.wait("somebody", "elsewhere") == 0
+
+
+@pytest.mark.parametrize("tried", ["failing", "trying"])
+def test_an_ipv6_site_is_one_place_and_a_mapped_address_is_that_of_ipv4(tried: str) -> None:
+    throttle = Throttle(clock=lambda: 0.0)
+    with ExitStack() as stack:
+        for number in range(5):
+            for place in (f"2001:db8:0:1::{number:x}", f"2001:db8:0:1:{number:x}:{number:x}:0:9%eth0"):
+                if tried == "failing":
+                    throttle.failed("alice", place)
+                else:
+                    stack.enter_context(throttle.trying("alice", place))
+        assert throttle.wait("alice", "2001:db8:0:1:ffff:ffff:ffff:ffff") > 0
+        assert throttle.wait("alice", "2001:db8:0:2::1") == 0
+    for _ in range(3):
+        throttle.failed("bob", "192.0.2.7")
+        throttle.failed("bob", "::ffff:192.0.2.7")
+    assert throttle.wait("bob", "::ffff:c000:207") > 0
+    assert throttle.wait("bob", "::ffff:192.0.2.8") == 0
 
 
 def test_granted_wishes_move_shares_and_never_make_more(file: UserStorage, policy: Policy) -> None:

@@ -1,4 +1,9 @@
-"""Where a server listens: a socket, or one sentence; and whether others can reach it."""
+"""Sockets of servers, and where their clients are.
+
+A client's network is its IPv4 address, or the /64 of its IPv6 address: the smallest block that is assigned to
+one site, within which a machine may take another address for each connection. An IPv4 address that is written
+as IPv6 (`::ffff:192.0.2.1`) is the IPv4 address.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,42 @@ import socket
 
 from discreet.core.errors import RequestError
 
+SITE_PREFIX = 64
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 
 def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine's own.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::ffff:127.0.0.1", "localhost", "0.0.0.0")]
+    [True, True, True, False]
+    """
+    address = parse_address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def client_network(host: str) -> str:
+    """Return the network that a client's address belongs to; logins that fail are counted by it.
+
+    >>> client_network("2001:db8::1") == client_network("2001:db8::ffff:1")
+    True
+    >>> client_network("::ffff:192.0.2.1")
+    '192.0.2.1'
+    """
+    address = parse_address(host)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((int(address), SITE_PREFIX), strict=False))
+    return host if address is None else str(address)
+
+
+def parse_address(host: str) -> Address | None:
+    """Return the address that a text is, without zone and brackets, IPv4 where it is mapped; else None."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]").partition("%")[0])
     except ValueError:
-        return host == "localhost"
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
 
 
 def bound_to(host: str, port: int) -> socket.socket:

@@ -1,8 +1,9 @@
 """How often a login may fail: after a few times, each further one is waited for, twice as long as the last.
 
-Counted by name and by where it comes from, so that a stranger elsewhere cannot lock somebody out, and by
-where it comes from alone, so that trying many names does not help. Whether a name exists makes no difference.
-While one is tried it counts as one that fails, so that trying many at once does not help either.
+Counted by name and by the network it comes from (`client_network`: an IPv6 /64 is one, because one machine
+can take any address of it), so that a stranger elsewhere cannot lock somebody out, and by the network alone,
+so that trying many names does not help. Whether a name exists makes no difference. While one is tried it
+counts as one that fails, so that trying many at once does not help either.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from discreet.app.listening import client_network
+
 FREE, FREE_OF_PLACE = 5, 50
 PAUSE, LONGEST = 15.0, 900.0
 MOMENT = 1.0
 FORGOTTEN = 3_600.0
 MOST = 10_000
+Key = tuple[str, ...]
 
 
 @dataclass
@@ -32,22 +36,21 @@ class Throttle:
     """Failures of the last hour; `clock` is in seconds."""
 
     clock: Callable[[], float] = time.monotonic
-    _failed: dict[tuple[str, ...], _Failures] = field(default_factory=dict)
-    _trying: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _failed: dict[Key, _Failures] = field(default_factory=dict)
+    _trying: Counter[Key] = field(default_factory=Counter)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def wait(self, name: str, place: str) -> float:
         """For how many seconds no login of that name from that place is looked at."""
         with self._guard:
-            own = self._left((name, place), FREE)
-            return max(own, self._left((place,), FREE_OF_PLACE))
+            return self._longest(_keys(name, place))
 
     @contextmanager
     def trying(self, name: str, place: str) -> Iterator[float]:
         """The same; where there is nothing to wait for, a login is tried within."""
-        keys = (name, place), (place,)
+        keys = _keys(name, place)
         with self._guard:
-            seconds = max(self._left(keys[0], FREE), self._left(keys[1], FREE_OF_PLACE))
+            seconds = self._longest(keys)
             counted = Counter(keys if seconds == 0 else ())
             self._trying += counted
         try:
@@ -60,7 +63,7 @@ class Throttle:
         with self._guard:
             if len(self._failed) >= MOST:
                 self._forget()
-            for key in ((name, place), (place,)):
+            for key in _keys(name, place):
                 found = self._failed.setdefault(key, _Failures())
                 if self.clock() - found.last > FORGOTTEN:
                     found.count = 0
@@ -68,9 +71,12 @@ class Throttle:
 
     def succeeded(self, name: str, place: str) -> None:
         with self._guard:
-            self._failed.pop((name, place), None)
+            self._failed.pop(_keys(name, place)[0], None)
 
-    def _left(self, key: tuple[str, ...], free: int) -> float:
+    def _longest(self, keys: tuple[Key, Key]) -> float:
+        return max(self._left(keys[0], FREE), self._left(keys[1], FREE_OF_PLACE))
+
+    def _left(self, key: Key, free: int) -> float:
         found = self._failed.get(key) or _Failures()
         if found.count < free:
             return MOMENT if found.count + self._trying[key] >= free else 0.0
@@ -82,3 +88,9 @@ class Throttle:
         oldest = sorted(self._failed, key=lambda key: self._failed[key].last)
         for key in oldest[: MOST // 2]:
             del self._failed[key]
+
+
+def _keys(name: str, place: str) -> tuple[Key, Key]:
+    """Return what failures are counted by: name and network, and the network alone."""
+    network = client_network(place)
+    return (name, network), (network,)
