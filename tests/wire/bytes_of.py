@@ -57,10 +57,11 @@ class Bytes:
     """One connection."""
 
     port: int
+    host: str = "127.0.0.1"
     line: socket.socket = field(init=False)
 
     def __post_init__(self) -> None:
-        self.line = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        self.line = socket.create_connection((self.host, self.port), timeout=PATIENCE)
 
     def send(self, content: bytes) -> None:
         self.line.sendall(content)

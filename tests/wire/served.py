@@ -103,6 +103,7 @@ def served(
     shadow: str | None = None,
     slack: float | None = None,
     throttle: Throttle | None = None,
+    host: str = "127.0.0.1",
 ) -> Iterator[Served]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml")
@@ -113,7 +114,7 @@ def served(
     with (
         Curators.under(policy, deadlines=deadlines) as curators,
         closing(BuiltIn(policy) if shadow is None else Shadow(shadow, policy)) as catalog,
-        socket.create_server(("127.0.0.1", 0)) as bound,
+        socket.create_server((host, 0)) as bound,
     ):
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
         serving = serve_postgres(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+import socket
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -20,6 +21,18 @@ from tests.wire.bytes_of import Bytes, fields, startup
 from tests.wire.served import Served, served
 
 TLS = struct.pack(">ii", 8, 80877103)
+CANCEL = 80877102
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> str:
+    """An address of this machine that is not loopback: who connects to it seems to come from it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as routed:
+        try:
+            routed.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no address but loopback's")
+        return str(routed.getsockname()[0])
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +114,36 @@ def test_without_a_certificate_other_machines_are_not_served() -> None:
         require_safe("0.0.0.0", None)
     require_safe("127.0.0.1", None)
     require_safe("::1", None)
+
+
+def test_plain_connections_from_other_machines_are_refused_before_a_password_is_asked_for(
+    data: Path, certificate: Certificate, elsewhere: str
+) -> None:
+    with served(data, certificate, host="0.0.0.0") as running:
+        away = running.address.replace("127.0.0.1", elsewhere)
+        with psycopg.connect(f"{away} sslmode=require") as connection:
+            assert connection.pgconn.ssl_in_use
+        with pytest.raises(psycopg.OperationalError, match="other machines must use TLS"):
+            psycopg.connect(f"{away} sslmode=disable")
+        with psycopg.connect(f"{running.address} sslmode=disable") as connection:
+            assert not connection.pgconn.ssl_in_use
+        for sent in (startup(), startup("nobody"), struct.pack(">iiII", 16, CANCEL, 1, 2)):
+            with Bytes(running.port, elsewhere) as line:
+                line.send(sent)
+                kind, content = line.message()
+                assert (kind, fields(content)["S"], fields(content)["C"]) == (b"E", "FATAL", "28000")
+                assert line.rest() == b""
+
+
+@pytest.mark.parametrize("refused", [80877103, 80877104])
+def test_without_a_certificate_a_plain_connection_from_elsewhere_is_refused_too(
+    data: Path, elsewhere: str, refused: int
+) -> None:
+    with served(data, host="0.0.0.0") as running, Bytes(running.port, elsewhere) as line:
+        line.send(struct.pack(">ii", 8, refused))
+        assert line.take(1) == b"N"
+        line.send(startup())
+        assert fields(line.message()[1])["C"] == "28000"
 
 
 def test_a_certificate_that_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path) -> None:

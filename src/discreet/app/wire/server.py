@@ -4,6 +4,8 @@
     CancelRequest → the conversation that holds the key is told; the asker hears nothing
     startup → SCRAM-SHA-256 → settings, key → conversation
 
+Plain text  is taken from this machine alone: from elsewhere a login or a cancel request without TLS is
+            refused before a password is asked for.
 Strangers   who have not logged in are as many as clients may be; the oldest gives way to who comes.
 Guessing    After some logins that failed, by name and place, the next is not looked at for a while.
 Log         Nothing is logged of a client, of what it sends or of what it is sent.
@@ -21,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from discreet.app.listening import is_loopback
 from discreet.app.wire import messages
 from discreet.app.wire.channel import Channel
 from discreet.app.wire.conversation import Conversation
@@ -143,6 +146,8 @@ class Server:
         for _ in range(3):
             reader = Reader(await line.startup())
             version = reader.number("i")
+            if version not in (TLS, GSS):
+                _require_encryption(line)
             if version == CANCEL:
                 process, secret = reader.number("I"), reader.number("I")
                 self._cancel((process, secret))
@@ -194,6 +199,17 @@ class Server:
         while (process := Randomness().bits(31)) in taken:
             pass
         return process, Randomness().bits(32)
+
+
+def _require_encryption(line: Line) -> None:
+    """Refuse plain text from other machines: questions, answers and cancel keys could be read on the way."""
+    if not line.secure and not is_loopback(line.place):
+        raise WireError(
+            "28000",
+            "Connections from other machines must use TLS.",
+            hint="Connect with sslmode=verify-full.",
+            fatal=True,
+        )
 
 
 def _read_startup(version: int, reader: Reader, line: Line) -> dict[str, str]:
