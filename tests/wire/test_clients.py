@@ -191,6 +191,59 @@ def test_settings_go_back_with_their_transaction(connection: psycopg.Connection)
     assert connection.execute("SHOW discreet.epsilon").fetchone() == ("0.2",)
 
 
+def test_set_local_ends_with_its_transaction_and_changes_nothing_outside_of_one(
+    connection: psycopg.Connection,
+) -> None:
+    said: list[tuple[str | None, str | None]] = []
+    connection.add_notice_handler(lambda note: said.append((note.severity_nonlocalized, note.sqlstate)))
+    connection.autocommit = True
+
+    def shown() -> str:
+        row = connection.execute("SHOW discreet.epsilon").fetchone()
+        assert row is not None
+        return str(row[0])
+
+    connection.execute("SET discreet.epsilon = 0.2")
+    connection.execute("SET LOCAL discreet.epsilon = 0.9")
+    assert shown() == "0.2"
+    assert said == [("WARNING", "25P01")]
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        connection.execute("SET LOCAL discreet.epsilon = 'much'")
+    with connection.transaction():
+        connection.execute("SET LOCAL discreet.within = 50")
+        assert shown() == ""
+        connection.execute("SET discreet.epsilon = 0.3")
+        connection.execute("SET LOCAL discreet.epsilon = 0.4")
+        assert shown() == "0.4"
+    assert shown() == "0.3"
+    with connection.transaction():
+        connection.execute("SET LOCAL time zone 'Europe/Berlin'")
+        connection.execute("SET discreet.epsilon = 0.5")
+        with connection.transaction(force_rollback=True):
+            connection.execute("SET discreet.epsilon = 0.6")
+        assert shown() == "0.5"
+    assert shown() == "0.5"
+    assert connection.execute("SHOW timezone").fetchone() == ("UTC",)
+    assert len(said) == 1
+
+
+def test_statements_of_one_text_are_one_transaction_of_settings(connection: psycopg.Connection) -> None:
+    connection.autocommit = True
+    said: list[tuple[str | None, str | None]] = []
+    connection.add_notice_handler(lambda note: said.append((note.severity_nonlocalized, note.sqlstate)))
+    connection.execute("SET LOCAL discreet.epsilon = 0.4; SET discreet.confidence = '90%'")
+    assert connection.execute("SHOW discreet.epsilon").fetchone() == ("",)
+    assert connection.execute("SHOW discreet.confidence").fetchone() == ("90%",)
+    with pytest.raises(psycopg.errors.UndefinedObject):
+        connection.execute("SET discreet.epsilon = 0.7; SHOW colour")
+    assert connection.execute("SHOW discreet.epsilon").fetchone() == ("",)
+    connection.execute("SET LOCAL discreet.epsilon = 0.6; BEGIN")
+    assert connection.execute("SHOW discreet.epsilon").fetchone() == ("0.6",)
+    connection.execute("COMMIT")
+    assert connection.execute("SHOW discreet.epsilon").fetchone() == ("",)
+    assert not said
+
+
 def test_an_error_is_chosen_instead_of_a_cost(server: Served, connection: psycopg.Connection) -> None:
     connection.execute("SET discreet.within = 50")
     connection.execute("SELECT COUNT(*) AS n FROM people")

@@ -124,17 +124,30 @@ def _commit(found: re.Match[str], talk: Talk) -> Command:
 
 
 def _rollback(found: re.Match[str], talk: Talk) -> Command:
-    act: Callable[[], object] = talk.recover if found["name"] else lambda: talk.end(commit=False)
-    return _says("ROLLBACK", act, ends=True)
+    if found["name"]:
+        return _says("ROLLBACK", lambda: talk.recover(plain(found["name"])), ends=True)
+    return _says("ROLLBACK", lambda: talk.end(commit=False), ends=True)
+
+
+def _savepoint(found: re.Match[str], talk: Talk) -> Command:
+    return _says("SAVEPOINT", lambda: talk.set_savepoint(plain(found["name"])))
+
+
+def _release(found: re.Match[str], talk: Talk) -> Command:
+    return _says("RELEASE", lambda: talk.release_savepoint(plain(found["name"])))
+
+
+def _changes(found: re.Match[str], talk: Talk, change: dict[str, str | None]) -> Command:
+    """SET in one of its forms; LOCAL where its scope says so."""
+    local = (found["scope"] or "").strip().lower() == "local"
+    return Command(act=lambda _: Result(tag="SET", warnings=talk.change(change, local=local)))
 
 
 def _set(found: re.Match[str], talk: Talk) -> Command:
     value = ", ".join(
         _value(each) for each in re.findall(r"'(?:[^']|'')*'|\"[^\"]*\"|[^\s,]+", found["value"])
     )
-    change = {plain(found["name"]): None if value.lower() == "default" else value}
-    local = (found["scope"] or "").strip().lower() == "local"
-    return _says("SET", lambda: talk.change(change, local=local))
+    return _changes(found, talk, {plain(found["name"]): None if value.lower() == "default" else value})
 
 
 def _value(written: str) -> str:
@@ -143,19 +156,22 @@ def _value(written: str) -> str:
 
 
 def _zone(found: re.Match[str], talk: Talk) -> Command:
-    return _says("SET", lambda: talk.change({"timezone": _value(found["value"])}, local=False))
+    value = _value(found["value"])
+    return _changes(found, talk, {"timezone": None if value.lower() in ("default", "local") else value})
 
 
 def _names(found: re.Match[str], talk: Talk) -> Command:
-    return _says("SET", lambda: talk.change({"client_encoding": _value(found["value"])}, local=False))
+    return _changes(found, talk, {"client_encoding": _value(found["value"])})
 
 
 def _reset(found: re.Match[str], talk: Talk) -> Command:
     name = plain(found["name"])
 
     def act() -> None:
-        names = talk.session.settings() if name == "all" else [name]
-        talk.change(dict.fromkeys(names), local=False)
+        if name == "all":
+            talk.reset()
+        else:
+            talk.change({name: None}, local=False)
 
     return _says("RESET", act)
 
@@ -220,7 +236,7 @@ def _deallocate(found: re.Match[str], talk: Talk) -> Command:
 def _discard(found: re.Match[str], talk: Talk) -> Command:
     def act() -> None:
         if found["what"].lower() == "all":
-            talk.change(dict.fromkeys(talk.session.settings()), local=False)
+            talk.reset()
             talk.statements.clear()
             talk.portals.clear()
 
@@ -237,11 +253,11 @@ FORMS: tuple[tuple[str, Callable[[re.Match[str], Talk], Command]], ...] = (
     (r"(?:commit|end)(?:\s+(?:work|transaction))?", _commit),
     (rf"rollback\s+(?:work\s+|transaction\s+)?to\s+(?:savepoint\s+)?{NAME}", _rollback),
     (r"(?:rollback|abort)(?:\s+(?:work|transaction))?(?P<name>)", _rollback),
-    (rf"(?P<word>savepoint)\s+{NAME}", _plainly),
-    (rf"(?P<word>release)\s+(?:savepoint\s+)?{NAME}", _plainly),
+    (rf"savepoint\s+{NAME}", _savepoint),
+    (rf"release\s+(?:savepoint\s+)?{NAME}", _release),
     (rf"(?P<word>set)\s+(?:session\s+characteristics\s+as\s+)?transaction{MODES}", _plainly),
-    (r"set\s+(?:session\s+|local\s+)?time\s+zone\s+(?P<value>'[^']*'|\w+)", _zone),
-    (r"set\s+names\s+(?P<value>'[^']*'|\w+)", _names),
+    (r"set\s+(?P<scope>session\s+|local\s+)?time\s+zone\s+(?P<value>'[^']*'|\w+)", _zone),
+    (r"set\s+(?P<scope>session\s+|local\s+)?names\s+(?P<value>'[^']*'|\w+)", _names),
     (rf"set\s+(?P<scope>session\s+|local\s+)?{NAME}\s*(?:=|\bto\b)\s*(?P<value>\S.*)", _set),
     (rf"reset\s+{NAME}", _reset),
     (r"show\s+(?P<name>time\s+zone|transaction\s+isolation\s+level|\"[^\"]+\"|[\w$.]+)", _show),

@@ -99,7 +99,10 @@ class Conversation:
             if not statements:
                 self._send(messages.message(b"I"))
             for each in statements:
+                if len(statements) > 1:
+                    self._talk.begin_implicitly()
                 await self._one(each)
+            self._talk.end_implicitly(commit=True)
         except Exception as error:
             self._fail(error)
         self._ready()
@@ -205,8 +208,10 @@ class Conversation:
     async def _emit(self, portal: Portal, most: int) -> None:
         """Run what was not run yet, and send rows."""
         taken = await self._work(lambda wanted: portal.take(most, wanted))
-        wished = self._talk.session.setting("client_min_messages") not in QUIET
-        for said in taken.notices if wished else ():
+        least = self._talk.session.setting("client_min_messages")
+        for warned in taken.warnings if least not in QUIET[1:] else ():
+            self._send(messages.warning(warned))
+        for said in taken.notices if least not in QUIET else ():
             self._send(messages.notice(said))
         await self._send_rows(portal, taken)
         if portal.prepared is NOTHING:

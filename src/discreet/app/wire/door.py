@@ -28,6 +28,14 @@ Values = Sequence[Scalar]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Warned:
+    """A warning: its SQLSTATE and its text."""
+
+    state: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """What came of a statement: rows in the order of its columns, what to say beside them, and its tag.
 
@@ -37,6 +45,7 @@ class Result:
     rows: Sequence[Sequence[object]] = ()
     notices: tuple[str, ...] = ()
     tag: str = "SELECT "
+    warnings: tuple[Warned, ...] = ()
 
 
 class Prepared(Protocol):

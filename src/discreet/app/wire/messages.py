@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from discreet.app.wire.door import Columns
+from discreet.app.wire.door import Columns, Warned
 from discreet.app.wire.faults import Told, WireError
 from discreet.app.wire.kinds import BINARY_FORM, TEXT_FORM, Encoder
 
@@ -177,6 +177,10 @@ def report(told: Told, *, notice: bool = False) -> bytes:
     }
     content = b"".join(code + text(value) for code, value in fields.items() if value)
     return message(b"N" if notice else b"E", content + b"\x00")
+
+
+def warning(warned: Warned) -> bytes:
+    return report(Told(state=warned.state, message=warned.message, severity="WARNING"), notice=True)
 
 
 def notice(said: str) -> bytes:
