@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -112,6 +113,32 @@ def test_a_token_asks_and_neither_makes_tokens_nor_passwords(server: Server) -> 
         with server.client() as client:
             assert client.delete(f"/api/tokens/{made['id']}").status_code == 200
         assert program.post("/api/ask", json=QUESTION).status_code == 401
+
+
+def test_tokens_expire_and_end_with_another_password(server: Server) -> None:
+    with server.client() as client:
+        for days in (0, 367, "soon"):
+            assert client.post("/api/tokens", json={"label": "x", "days": days}).status_code == 422
+        made = client.post("/api/tokens", json={"label": "notebook", "days": 7}).json()
+        (listed,) = client.get("/api/tokens").json()["tokens"]
+        begun, ends = (dt.datetime.fromisoformat(listed[name]) for name in ("made", "expires"))
+        assert ends - begun == dt.timedelta(days=7)
+        asked = {"authorization": f"Bearer {made['token']}"}
+        with server.client(None) as program:
+            assert program.get("/api/session", headers=asked).status_code == 200
+            expired = {"id": made["id"], "now": "2020-01-01T00:00:00+00:00"}
+            with server.users.file.writing() as rows:
+                rows.execute("UPDATE token SET expires = :now WHERE id = :id", expired)
+            unknown = program.get("/api/session", headers={"authorization": "Bearer discreet_x"})
+            gone = program.get("/api/session", headers=asked)
+            assert (gone.status_code, gone.content) == (unknown.status_code, unknown.content)
+            made = client.post("/api/tokens", json={"label": "notebook"}).json()
+            asked = {"authorization": f"Bearer {made['token']}"}
+            assert program.get("/api/session", headers=asked).status_code == 200
+            body = {"old": PASSWORD, "new": "another good password"}
+            assert client.post("/api/password", json=body).status_code == 200
+            gone = program.get("/api/session", headers=asked)
+            assert (gone.status_code, gone.content) == (401, unknown.content)
 
 
 def test_who_is_removed_is_out_at_once(server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from discreet.app.users.sessions import SECONDS, Sessions
 from discreet.app.users.throttle import Throttle
 from discreet.app.users.tokens import Tokens
 from discreet.app.users.wishes import Wishes, shares_of
+from discreet.app.wire.scram import ITERATIONS, Verifier
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 
@@ -154,6 +156,82 @@ def test_tokens_go_with_their_user(file: UserStorage, users: UserBook) -> None:
         tokens.revoke("bob", made.id)
     users.remove("alice")
     assert tokens.owner(text) is None
+
+
+def test_tokens_end_with_a_password_change(file: UserStorage, users: UserBook) -> None:
+    tokens = Tokens(file)
+    before = users.find("alice")
+    assert before is not None
+    users.add("carol", Role.AUDITOR, None, PASSWORD)
+    _, text = tokens.issue("alice", "notebook", stamp=before.stamp)
+    _, others = tokens.issue("carol", "notebook")
+    users.change("alice", "another good password")
+    assert tokens.owner(text) is None
+    assert tokens.of("alice") == []
+    assert tokens.owner(others) == "carol"
+    with pytest.raises(RequestError, match="removed or changed"):
+        tokens.issue("alice", "notebook", stamp=before.stamp)
+    with pytest.raises(RequestError, match="removed or changed"):
+        tokens.issue("nobody", "notebook")
+
+
+def test_a_token_that_has_expired_is_not_known(file: UserStorage, users: UserBook) -> None:
+    moment = [datetime(2026, 1, 1, tzinfo=UTC)]
+    tokens = Tokens(file, clock=lambda: moment[0])
+    made, text = tokens.issue("alice", "notebook", days=2)
+    assert made.expires == "2026-01-03T00:00:00+00:00"
+    assert tokens.issue("alice", "other")[0].expires == "2026-04-01T00:00:00+00:00"
+    moment[0] += timedelta(days=2, seconds=-1)
+    assert tokens.owner(text) == "alice"
+    moment[0] += timedelta(seconds=1)
+    assert tokens.owner(text) is None
+    assert made in tokens.of("alice")
+    tokens.issue("alice", "a third")
+    assert made not in tokens.of("alice")
+    for days in (0, -1, 367):
+        with pytest.raises(RequestError, match="1 to 366 days"):
+            tokens.issue("alice", "notebook", days=days)
+
+
+def test_tokens_of_a_store_without_expiry_last_ninety_days_more(policy: Policy) -> None:
+    with users_of(policy.ledger) as file:
+        UserBook(file).add("alice", Role.ANALYST, "alice", PASSWORD)
+        _, text = Tokens(file).issue("alice", "notebook", days=1)
+        with file.writing() as rows:
+            rows.execute("ALTER TABLE token DROP COLUMN expires")
+            in_file = isinstance(file, UserFile)
+            rows.execute("PRAGMA user_version = 3" if in_file else "UPDATE secret SET format = 3")
+    now = datetime.now(UTC)
+    for _ in range(2):
+        with users_of(policy.ledger) as file:
+            assert Tokens(file).owner(text) == "alice"
+            assert Tokens(file, clock=lambda: now + timedelta(days=89)).owner(text) == "alice"
+            assert Tokens(file, clock=lambda: now + timedelta(days=91)).owner(text) is None
+
+
+def test_a_verifier_of_few_iterations_is_written_anew_at_the_next_login(
+    file: UserStorage, users: UserBook
+) -> None:
+    old = {"name": "alice", "verifier": str(Verifier.of(PASSWORD, iterations=4096))}
+    with file.writing() as rows:
+        rows.execute('UPDATE "user" SET verifier = :verifier WHERE name = :name', old)
+    users.add("carol", Role.AUDITOR, None, PASSWORD)
+    assert sorted(users.iterations()) == [4096, ITERATIONS]
+    shown = {Verifier.nobody(f"n{i}", users.secret, users.iterations()).iterations for i in range(64)}
+    assert shown == {4096, ITERATIONS}
+    before = users.find("alice")
+    assert before is not None
+    assert users.admitted("alice", "a wrong password") is None
+    assert 4096 in users.iterations()
+    assert users.admitted("alice", PASSWORD) == before
+    after = users.find("alice")
+    assert after is not None
+    assert (after.stamp, after.once) == (before.stamp, before.once)
+    assert set(users.iterations()) == {ITERATIONS}
+
+
+def test_iterations_are_as_many_as_drivers_accept() -> None:
+    assert Verifier.of(PASSWORD).iterations == Verifier.nobody("x", b"secret").iterations == 100_000
 
 
 def test_logins_that_fail_are_waited_for_longer_and_longer() -> None:

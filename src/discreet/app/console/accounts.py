@@ -10,7 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import Page, entered
 from discreet.app.users import Role
-from discreet.app.users.tokens import LONGEST_LABEL
+from discreet.app.users.storage import TOKEN_DAYS
+from discreet.app.users.tokens import LONGEST_LABEL, MOST_DAYS
 from discreet.core.errors import DiscreetError, RequestError
 
 router = APIRouter(include_in_schema=False)
@@ -35,16 +36,20 @@ async def decide(page: Entered) -> Response:
         if fields.get("do") == "revoke":
             await run_in_threadpool(page.door.tokens.revoke, page.user, fields.get("token", ""))
             return elsewhere("/account")
-        made = await run_in_threadpool(_issued, page, fields.get("label", "").strip())
+        made = await run_in_threadpool(_issued, page, fields.get("label", "").strip(), fields.get("days", ""))
     except DiscreetError as error:
         return page.refused("account.html", error, _facts(page))
     return page.shown("account.html", _facts(page) | {"made": made})
 
 
-def _issued(page: Page, label: str) -> str:
+def _issued(page: Page, label: str, days: str) -> str:
     if not label or len(label) > LONGEST_LABEL:
         raise RequestError("tokens: a token has a label.", hint="Say what it is for.")
-    return page.door.tokens.issue(page.user, label)[1]
+    if not days.isascii() or not days.isdigit() or len(days) > 4:
+        raise RequestError("tokens: days is a whole number.", hint="Say for how many days it is made.")
+    assert page.caller is not None
+    stamp = page.caller.user.stamp
+    return page.door.tokens.issue(page.user, label, days=int(days), stamp=stamp)[1]
 
 
 def _facts(page: Page) -> dict[str, object]:
@@ -54,6 +59,8 @@ def _facts(page: Page) -> dict[str, object]:
         "may": MAY[user.role],
         "analyst": user.analyst,
         "tokens": page.door.tokens.of(user.name),
+        "days": TOKEN_DAYS,
+        "most_days": MOST_DAYS,
         "made": None,
         "url": str(page.request.base_url).rstrip("/"),
     }

@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.app.serve.settings import Spending
+from discreet.app.users.storage import TOKEN_DAYS
+from discreet.app.users.tokens import MOST_DAYS
 from discreet.sql.plan import CONFIDENCE
 
 LONGEST_SQL = 100_000
@@ -36,9 +38,10 @@ class Passwords(Body):
 
 
 class Label(Body):
-    """What a token is for."""
+    """What a token is for, and for how many days it is made."""
 
     label: Annotated[str, Field(min_length=1, max_length=100)]
+    days: Annotated[int, Field(ge=1, le=MOST_DAYS)] = TOKEN_DAYS
 
 
 class Question(Body):

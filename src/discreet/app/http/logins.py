@@ -70,7 +70,7 @@ def log_out(caller: Known, response: Response, door: Door) -> dict[str, object]:
 def change(
     body: Passwords, caller: Known, request: Request, response: Response, door: Door
 ) -> dict[str, object]:
-    """Choose another password; every other session of the user ends."""
+    """Choose another password; every other session and every token of the user ends."""
     session, text = changed(door, caller, body.old, body.new, place_of(request))
     set_cookie(response, door, text)
     return _told(door, session)
@@ -97,8 +97,9 @@ def tokens(caller: Entered, door: Door) -> dict[str, object]:
 
 @router.post("/tokens", status_code=201)
 def issue(body: Label, caller: Entered, door: Door) -> dict[str, object]:
-    """A token, told this one time."""
-    made, text = door.tokens.issue(caller.own.user.name, body.label)
+    """A token for a number of days, told this one time."""
+    user = caller.own.user
+    made, text = door.tokens.issue(user.name, body.label, days=body.days, stamp=user.stamp)
     return asdict(made) | {"token": text}
 
 

@@ -102,6 +102,9 @@ class PostgresDoor:
         found = self.users.find(user)
         return None if found is None else found.verifier
 
+    def iterations(self) -> Sequence[int]:
+        return self.users.iterations()
+
     def wait(self, user: str, place: str) -> float:
         return self.throttle.wait(user, place)
 

@@ -10,7 +10,7 @@ Shared      with `discreet user`, which may write while servers run: whoever is 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -18,7 +18,9 @@ from typing import Protocol, Self
 from discreet.accounting.storage import Rows
 from discreet.core.randomness import Randomness
 
-FORMAT = 3
+FORMAT = 4
+TOKEN_DAYS = 90
+"""How long a token lasts where nothing else is said, and from now on where a store knew no expiry."""
 SECRET_BYTES = 32
 
 
@@ -52,6 +54,10 @@ class UserStorage(Protocol):
 
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def days_from_now(days: int) -> str:
+    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
 
 
 def drawn_secret() -> bytes:

@@ -1,12 +1,20 @@
-"""API tokens: what a program shows in place of a login. Kept by their hash; told once."""
+"""API tokens: what a program shows in place of a login. Kept by their hash; told once.
+
+Expiry      Each token is made for a number of days, and afterwards is refused as an unknown one is.
+Password    With another password every token of the user ends; one that was begun to be made under the old
+            password is refused (`stamp`).
+Before      Tokens of a store that knew no expiry were given 90 days when the store was first opened since.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 
-from discreet.app.users.storage import UserStorage, now
+from discreet.app.users.storage import TOKEN_DAYS, UserStorage
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 
@@ -14,8 +22,14 @@ BEGINNING = "discreet_"
 TOKEN_BYTES = 32
 MOST = 20
 LONGEST_LABEL = 100
+MOST_DAYS = 366
 COUNT = 'SELECT count(*) FROM token WHERE "user" = :user'
-OWNER = 'SELECT "user" FROM token WHERE digest = :digest'
+INSERT = (
+    'INSERT INTO token (id, "user", label, digest, made, expires)'
+    " VALUES (:id, :user, :label, :digest, :made, :expires)"
+)
+OWNER = 'SELECT "user" FROM token WHERE digest = :digest AND expires > :now'
+PURGE = "DELETE FROM token WHERE expires <= :now"
 REVOKE = 'DELETE FROM token WHERE id = :id AND "user" = :user'
 
 
@@ -26,45 +40,61 @@ class Token:
     id: str
     label: str
     made: str
+    expires: str
 
 
 class Tokens:
     """The tokens of users. 256 random bits need no slow hash: there is nothing to guess."""
 
-    def __init__(self, file: UserStorage) -> None:
-        self._file = file
+    def __init__(self, file: UserStorage, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._file, self._clock = file, clock
 
-    def issue(self, user: str, label: str) -> tuple[Token, str]:
-        """A new token and how it is listed; at most so many a user."""
+    def issue(
+        self, user: str, label: str, *, days: int = TOKEN_DAYS, stamp: str | None = None
+    ) -> tuple[Token, str]:
+        """Make a token for some days; return how it is listed, and itself. A user has at most 20.
+
+        `stamp` is that of the password by which the user is logged in: if it was changed meanwhile, no token
+        is made.
+        """
+        if not 0 < days <= MOST_DAYS:
+            raise RequestError(f"tokens: a token lasts 1 to {MOST_DAYS} days.", hint="Give days between.")
         secret = Randomness().source(TOKEN_BYTES)
         text = BEGINNING + base64.urlsafe_b64encode(secret).decode().rstrip("=")
-        made = Token(id=Randomness().source(6).hex(), label=label, made=now())
+        until = (self._clock() + timedelta(days=days)).isoformat(timespec="seconds")
+        made = Token(id=Randomness().source(6).hex(), label=label, made=self._now(), expires=until)
         with self._file.writing() as rows:
+            kept = rows.execute('SELECT password FROM "user" WHERE name = :user', {"user": user}).fetchone()
+            if kept is None or (stamp is not None and stamp != kept[0]):
+                raise RequestError("tokens: the user was removed or changed.", hint="Log in again.")
+            rows.execute(PURGE, {"now": self._now()})
             count = rows.execute(COUNT, {"user": user}).fetchone()[0]
             if count >= MOST:
                 raise RequestError(
                     f"tokens: you have {MOST} already.", hint="Take one back that is not used."
                 )
-            row = {"id": made.id, "user": user, "label": label, "digest": _digest(text), "made": made.made}
-            rows.execute("INSERT INTO token VALUES (:id, :user, :label, :digest, :made)", row)
+            rows.execute(INSERT, asdict(made) | {"user": user, "digest": _digest(text)})
         return made, text
 
     def of(self, user: str) -> list[Token]:
-        query = 'SELECT id, label, made FROM token WHERE "user" = :user ORDER BY made, id'
+        query = 'SELECT id, label, made, expires FROM token WHERE "user" = :user ORDER BY made, id'
         with self._file.reading() as rows:
             found = rows.execute(query, {"user": user}).fetchall()
-        return [Token(id=row[0], label=row[1], made=row[2]) for row in found]
+        return [Token(id=row[0], label=row[1], made=row[2], expires=row[3]) for row in found]
 
     def owner(self, text: str) -> str | None:
-        """Whose token that is."""
+        """Return whose token that is; None for one that is unknown or has expired."""
         with self._file.reading() as rows:
-            found = rows.execute(OWNER, {"digest": _digest(text)}).fetchone()
+            found = rows.execute(OWNER, {"digest": _digest(text), "now": self._now()}).fetchone()
         return None if found is None else str(found[0])
 
     def revoke(self, user: str, token: str) -> None:
         with self._file.writing() as rows:
             if not rows.execute(REVOKE, {"id": token, "user": user}).rowcount:
                 raise RequestError("tokens: you have no token of that id.")
+
+    def _now(self) -> str:
+        return self._clock().isoformat(timespec="seconds")
 
 
 def _digest(text: str) -> bytes:

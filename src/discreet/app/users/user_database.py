@@ -13,7 +13,7 @@ from pathlib import Path
 from discreet.accounting.database import Database
 from discreet.accounting.storage import Rows, refused
 from discreet.app.ledger_addresses import file_beside, kept_at
-from discreet.app.users.storage import FORMAT, drawn_secret
+from discreet.app.users.storage import FORMAT, TOKEN_DAYS, days_from_now, drawn_secret
 from discreet.core.closing import Closing
 
 TABLES = ("secret", "user", "token", "ended", "wish", "attempt", "job")
@@ -26,7 +26,7 @@ SCHEMA = (
     f'CREATE TABLE "user" (name {NAME} PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, password TEXT NOT NULL,'
     " verifier TEXT, made TEXT NOT NULL)",
     f"CREATE TABLE token (id {NAME} PRIMARY KEY, {OWNER}, label TEXT NOT NULL, digest BYTEA NOT NULL UNIQUE,"
-    " made TEXT NOT NULL)",
+    " made TEXT NOT NULL, expires TEXT NOT NULL DEFAULT '')",
     "CREATE TABLE ended (session TEXT PRIMARY KEY, expires DOUBLE PRECISION NOT NULL)",
     f"CREATE TABLE wish (id {NUMBER} PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL,"
     " share TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL CHECK"
@@ -38,6 +38,13 @@ SCHEMA = (
     " share DOUBLE PRECISION NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT,"
     " file TEXT, process TEXT NOT NULL)",
 )
+SINCE: dict[int, tuple[str, ...]] = {
+    4: (
+        "ALTER TABLE token ADD COLUMN expires TEXT NOT NULL DEFAULT ''",
+        "UPDATE token SET expires = :expires",
+    ),
+}
+"""What databases of earlier formats lack."""
 
 
 class UserDatabase(Closing):
@@ -77,6 +84,10 @@ class UserDatabase(Closing):
             if form > FORMAT:
                 what = "has users that a newer version of discreet has written"
                 raise refused(self._database.place, what, "Open it with that version.")
+            for later in range(form + 1, FORMAT + 1):
+                for statement in SINCE.get(later, ()):
+                    rows.execute(statement, {"expires": days_from_now(TOKEN_DAYS)})
+            rows.execute("UPDATE secret SET format = :form", {"form": FORMAT})
             if value is None:
                 value = drawn_secret()
                 rows.execute("UPDATE secret SET value = :value", {"value": value})

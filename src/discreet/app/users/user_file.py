@@ -11,7 +11,7 @@ from pathlib import Path
 
 from discreet.accounting.processes import is_alive
 from discreet.accounting.storage import MEMORY, Rows
-from discreet.app.users.storage import FORMAT, drawn_secret
+from discreet.app.users.storage import FORMAT, TOKEN_DAYS, days_from_now, drawn_secret
 from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 
@@ -32,12 +32,18 @@ SCHEMA = (
     " digest BLOB NOT NULL, status INTEGER, kind TEXT, headers TEXT, body BLOB, PRIMARY KEY (user, key))",
     f"PRAGMA application_id = {MARK}",
 )
-SINCE = {
-    2: "CREATE TABLE job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
-    " user TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, stage TEXT NOT NULL,"
-    " share REAL NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT, file TEXT,"
-    " process TEXT NOT NULL)",
-    3: "ALTER TABLE attempt ADD COLUMN process TEXT NOT NULL DEFAULT ''",
+SINCE: dict[int, tuple[str, ...]] = {
+    2: (
+        "CREATE TABLE job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+        " user TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,"
+        " stage TEXT NOT NULL, share REAL NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT,"
+        " document TEXT, file TEXT, process TEXT NOT NULL)",
+    ),
+    3: ("ALTER TABLE attempt ADD COLUMN process TEXT NOT NULL DEFAULT ''",),
+    4: (
+        "ALTER TABLE token ADD COLUMN expires TEXT NOT NULL DEFAULT ''",
+        "UPDATE token SET expires = :expires",
+    ),
 }
 """What files of earlier formats lack."""
 
@@ -131,8 +137,8 @@ class UserFile(Closing):
         elif form > FORMAT:
             raise self._refused("was written by a newer version of discreet")
         for later in range(form + 1, FORMAT + 1):
-            if later in SINCE:
-                connection.execute(SINCE[later])
+            for statement in SINCE.get(later, ()):
+                connection.execute(statement, {"expires": days_from_now(TOKEN_DAYS)})
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
 

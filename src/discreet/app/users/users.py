@@ -2,7 +2,10 @@
 
 Role        A custodian decides and sees the whole ledger, an analyst asks within a share, an auditor reads
             ledger and certificates.
+Tokens      end when their user's password is changed.
 Password    Kept as an argon2id hash for forms and as a SCRAM verifier for the PostgreSQL door; never itself.
+Iterations  of a verifier are what drivers accept. One of fewer is written anew when its user logs in by
+            form; until then names that nobody has are shown the same numbers as users have.
 Once        A password that was drawn for the first custodian opens nothing but the place where another is
             chosen; its verifier is marked, so that the PostgreSQL door says so to who has it, and to nobody
             else.
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from discreet.accounting.ledger import SOLE_ANALYST
 from discreet.app.users.storage import UserStorage, now
-from discreet.app.wire.scram import Verifier
+from discreet.app.wire.scram import ITERATIONS, Verifier
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -39,6 +42,7 @@ ONCE = "once:"
 FIELDS = "name, role, analyst, verifier, password"
 INSERT = 'INSERT INTO "user" VALUES (:name, :role, :analyst, :password, :verifier, :made)'
 CHANGE = 'UPDATE "user" SET password = :password, verifier = :verifier WHERE name = :name'
+RENEW = 'UPDATE "user" SET verifier = :verifier WHERE name = :name AND password = :stamp'
 HASHING = threading.BoundedSemaphore(2)
 """A hash takes 64 MB: strangers who send many logins must not take all memory."""
 
@@ -76,6 +80,9 @@ class Users(Protocol):
     def find(self, name: str) -> User | None:
         """The user of that name, if there is one."""
 
+    def iterations(self) -> tuple[int, ...]:
+        """Return how many iterations the users' verifiers have."""
+
 
 class UserBook:
     """The users of a ledger."""
@@ -97,6 +104,10 @@ class UserBook:
     def all(self) -> list[User]:
         with self.file.reading() as rows:
             return [_user(row) for row in rows.execute(f'SELECT {FIELDS} FROM "user" ORDER BY name')]
+
+    def iterations(self) -> tuple[int, ...]:
+        """Return how many iterations the users' verifiers have."""
+        return tuple(each.verifier.iterations for each in self.all() if each.verifier is not None)
 
     def add(
         self, name: str, role: Role, analyst: str | None, password: str | None = None, *, once: bool = False
@@ -122,14 +133,25 @@ class UserBook:
         """The user, if the password is right."""
         user = self.find(name)
         right = _fits(_nobody() if user is None else user.stamp, password)
-        return user if right else None
+        if user is None or not right:
+            return None
+        if user.verifier is not None and user.verifier.iterations < ITERATIONS:
+            self._renew_verifier(user, password)
+        return user
 
     def change(self, name: str, password: str) -> None:
-        """Another password: sessions that were opened with the old one end."""
+        """Another password: sessions that were opened with the old one end, and tokens."""
         verifier = str(Verifier.of(password))
         values = {"password": hashed(required(password)), "verifier": verifier, "name": name}
         with self.file.writing() as rows:
             rows.execute(CHANGE, values)
+            rows.execute('DELETE FROM token WHERE "user" = :name', {"name": name})
+
+    def _renew_verifier(self, user: User, password: str) -> None:
+        """Write a verifier of as many iterations as are made today, unless the password has changed."""
+        verifier = (ONCE if user.once else "") + str(Verifier.of(password))
+        with self.file.writing() as rows:
+            rows.execute(RENEW, {"verifier": verifier, "name": user.name, "stamp": user.stamp})
 
     def begin(self, policy: Policy) -> Mapping[str, str]:
         """The first users of a policy where there is none yet, and their passwords: a custodian, analysts."""

@@ -91,6 +91,9 @@ class Door(Protocol):
     def verifier(self, user: str) -> Verifier | None:
         """What a login is checked against; None where there is no such user."""
 
+    def iterations(self) -> Sequence[int]:
+        """Return how many iterations the verifiers of all users have."""
+
     def wait(self, user: str, place: str) -> float:
         """For how many seconds no login of that name from that place is looked at."""
 

@@ -168,8 +168,9 @@ class Server:
     async def _login(self, line: Line, user: str) -> None:
         loop = asyncio.get_running_loop()
         verifier = await loop.run_in_executor(self._threads, self.door.verifier, user)
+        among = await loop.run_in_executor(self._threads, self.door.iterations)  # read for every name alike
         binding = self.channel.binding if self.channel is not None and line.secure else b""
-        exchange = Exchange(verifier or Verifier.nobody(user, self.door.secret), binding)
+        exchange = Exchange(verifier or Verifier.nobody(user, self.door.secret, among), binding)
         offered = b"".join(map(messages.text, exchange.mechanisms))
         await line.tell(messages.authentication(SASL, offered + b"\x00"))
         reader = Reader(await line.password())
