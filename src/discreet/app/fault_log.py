@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ class FaultLog(logging.FileHandler):
         return io.TextIOWrapper(os.fdopen(os.open(self.baseFilename, flags, 0o600), "ab"), encoding="utf-8")
 
 
+GUARD = threading.Lock()
 KEPT: dict[Path, tuple[FaultLog, int]] = {}
 """The open logs, and for how many: what several curators of one ledger log is written once."""
 
@@ -39,10 +41,11 @@ def keep_faults(ledger: str) -> FaultLog | None:
     if place is None:
         return None
     path = place.absolute()
-    log, holders = KEPT.get(path) or (FaultLog(path), 0)
-    if not holders:
-        CUSTODIAN.addHandler(log)
-    KEPT[path] = log, holders + 1
+    with GUARD:
+        log, holders = KEPT.get(path) or (FaultLog(path), 0)
+        if not holders:
+            CUSTODIAN.addHandler(log)
+        KEPT[path] = log, holders + 1
     return log
 
 
@@ -60,9 +63,10 @@ def stop(log: FaultLog | None) -> None:
     if log is None:
         return
     path = Path(log.baseFilename)
-    _, holders = KEPT.pop(path)
-    if holders > 1:
-        KEPT[path] = log, holders - 1
-    else:
-        CUSTODIAN.removeHandler(log)
-        log.close()
+    with GUARD:
+        _, holders = KEPT.pop(path)
+        if holders > 1:
+            KEPT[path] = log, holders - 1
+        else:
+            CUSTODIAN.removeHandler(log)
+            log.close()

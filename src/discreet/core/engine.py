@@ -3,6 +3,7 @@
 An engine is opened over named sources and shut off from everything else: no file, network, extension or
 setting can be reached through the text that it is asked to run. What it counts comes back as `Exact`.
 A failure after opening is an `EngineFault` with a constant text; the details are the custodian's.
+Threads may share an engine: it counts for one of them at a time.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Store       what `store.prepare` made, attached read-only.
 Shut off    after loading: no external access (files, ATTACH, COPY, extensions, replacement scans), and a
             locked configuration. On top of it `count` takes one SELECT, in a read-only transaction: DuckDB
             lets a SELECT write through a data-modifying WITH.
+Threads     wait for each other: a connection has one transaction at a time.
 Limits      one of memory where it can go to disk, one of time for each statement.
 On disk     what does not fit in memory goes to a folder that only this user can read, removed at the end.
 Released    `run_released` computes on tables that have left, in a database that holds nothing else.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -53,7 +55,7 @@ class DuckDB(Closing):
     def __init__(
         self, sources: Mapping[str, Path] | PreparedStore, *, seconds: float = limits.SECONDS
     ) -> None:
-        opening, self._seconds = _opening(sources), seconds
+        opening, self._seconds, self._turn = _opening(sources), seconds, threading.Lock()
         self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
         try:
             if isinstance(sources, PreparedStore) and sources.memory is not None:
@@ -72,7 +74,8 @@ class DuckDB(Closing):
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
         select = _one_select("count", sql)
-        return guarded(lambda: Exact(_selected(self._connection, select, self._seconds)))
+        with self._turn:
+            return guarded(lambda: Exact(_selected(self._connection, select, self._seconds)))
 
     def close(self) -> None:
         self._connection.close()

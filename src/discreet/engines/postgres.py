@@ -3,6 +3,7 @@
 Sources     tables and views; a table of the policy names one, `visits` or `clinic.visits`.
 Connection  read-only, in UTC, with a limit of time and of memory for each statement. Functions are looked up
             in the server's own catalogue alone, so that no other schema can put one in its place.
+Threads     wait for each other: a connection has one transaction at a time.
 Statements  our own, written by `dialects.postgres` and checked; see `dialects.checking`.
 Store       where the policy names a schema (`store: schema`), the tables of the policy are prepared there
             once for each version of policy and data; without one they are encoded, and people's rows
@@ -12,6 +13,7 @@ Key         kept beside the ledger; the server is told it as a setting of the se
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
@@ -66,7 +68,7 @@ class PostgreSQL(Closing):
         definitions: Mapping[str, Written],
         again: Callable[[], Any],
     ) -> None:
-        self._connection, self._again = connection, again
+        self._connection, self._again, self._turn = connection, again, threading.Lock()
         self._statements, self._definitions = statements, definitions
 
     @classmethod
@@ -116,7 +118,8 @@ class PostgreSQL(Closing):
         statement = self._statements(sql)
         text = _defined(statement, self._definitions)
         settings = (COMPILED,) if _encodes(statement, self._definitions) else ()
-        return guarded(lambda: Exact(self._selected(text, statement, *settings)))
+        with self._turn:
+            return guarded(lambda: Exact(self._selected(text, statement, *settings)))
 
     def _selected(self, text: str, statement: Written, *settings: str) -> pa.Table:
         """What a statement finds; once more where the server had closed the connection meanwhile."""

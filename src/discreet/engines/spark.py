@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -81,6 +82,7 @@ class Spark(Closing):
 
     def __init__(self, session: Any, tables: Tables, *, seconds: float = limits.SECONDS) -> None:
         self._session, self._tables, self._seconds = session, tables, seconds
+        self._turn = threading.Lock()
         self._statements = Statements(dialect=DIALECT, relations=tables.relations)
 
     @classmethod
@@ -112,7 +114,8 @@ class Spark(Closing):
     def count(self, sql: str) -> Exact[pa.Table]:
         """The rows of one SELECT."""
         text = self._statements(sql).text
-        return guarded(lambda: Exact(selected(self._session, text, self._seconds)))
+        with self._turn:
+            return guarded(lambda: Exact(selected(self._session, text, self._seconds)))
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""

@@ -9,18 +9,23 @@ Guarantee   that of the plan. The number of rows, the test and the noisy counts 
             private whatever was released before, so they add up. What is known follows from the released.
 Ends        after so many questions, or so many updates, as was planned; the refusal says no more than what
             was told already, so it is the same on neighbours.
+Threads     ask one after the other, under one lock: what is known, what was asked and what passed are one
+            state, and each answer is drawn after it was counted. A child process has a copy of that state,
+            which would pay for every answer once and give it twice: a stream is not asked after a fork.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from discreet.core.engine import Engine
-from discreet.core.errors import BudgetError
+from discreet.core.errors import BudgetError, RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.values import Exact
@@ -64,6 +69,7 @@ class OnlineAnswerer:
     def __init__(self, plan: StreamPlan, counts: Exact[Integers], random: Randomness) -> None:
         self.plan, self.asked, self.updates = plan, 0, 0
         self._counts, self._random = Exact(counts.secret[plan.universe.possible]), random
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._told: dict[bytes, StreamAnswer] = {}
         self._known: Knowledge | None = None
         self._watch: Watch | None = None
@@ -105,14 +111,20 @@ class OnlineAnswerer:
         if not flat.any():
             return StreamAnswer(count=0, fresh=False, error95=0)
         key = hashlib.sha256(np.packbits(flat).tobytes()).digest()
-        if key not in self._told:
-            if self.over:
-                raise BudgetError(
-                    f"stream: {self.over}.", hint="Open another stream, with a budget of its own."
-                )
-            self.asked += 1
-            self._told[key] = self._answered(flat)
-        return self._told[key]
+        if self._process != os.getpid():
+            raise RequestError(
+                "stream: it was opened before a fork.", hint="Ask it in the process that opened it."
+            )
+        with self._lock:
+            if key not in self._told:
+                self._require_open()
+                self.asked += 1
+                self._told[key] = self._answered(flat)
+            return self._told[key]
+
+    def _require_open(self) -> None:
+        if self.over:
+            raise BudgetError(f"stream: {self.over}.", hint="Open another stream, with a budget of its own.")
 
     def _answered(self, cells: Booleans) -> StreamAnswer:
         plan, count = self.plan, Exact(int(self._counts.secret[cells].sum()))
@@ -121,8 +133,8 @@ class OnlineAnswerer:
         hard = self._watch.passes(Exact(self._known.hardness(cells, count.secret)))
         if not hard:
             return StreamAnswer(count=self._known.guess(cells), fresh=False, error95=plan.error95)
-        found = self._fresh(count)
         self.updates += 1
+        found = self._fresh(count)
         self._known.learn(cells, found.count)
         return found
 

@@ -14,6 +14,9 @@ Guarantee   (e1 + passes e2)-DP. Fix what was told and the Z_i of scores that di
 Utility     a score that is further than `reach(miss)` from the threshold is told wrongly with probability at
             most `miss`. W and Z are at most one more than Laplace variables of the same rates L1, L2, and
             Pr[L1 + L2 > x] = (b**2 exp(-a x) - a**2 exp(-b x)) / (2 (b**2 - a**2)) for rates a, b.
+Taken       One score at a time, whichever threads bring them: a pass is taken before its score is drawn, and
+            returned only where the score does not pass. So neither threads that come together nor a draw
+            that is interrupted tell more than `passes`; if `renewed`, a pass also ends its threshold.
 Why once    A threshold that is drawn once costs e1 once; in concentrated terms it is drawn anew, since parts
             that are each pure add up there by themselves.
 
@@ -25,10 +28,12 @@ Why once    A threshold that is drawn once costs e1 once; in concentrated terms 
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP
 from discreet.core.numbers import keep_fraction, require_count, require_probability
 from discreet.core.randomness import Randomness
@@ -120,7 +125,8 @@ class Watch:
     def __init__(self, terms: SparseVector, threshold: int, random: Randomness) -> None:
         self.terms, self.passed = terms, 0
         self._threshold, self._random = threshold, random
-        self._limit = self._drawn()
+        self._lock = threading.Lock()
+        self._limit: Exact[int] | None = self._draw_limit()
 
     @property
     def over(self) -> bool:
@@ -128,18 +134,23 @@ class Watch:
         return self.passed >= self.terms.passes
 
     def passes(self, score: Exact[int]) -> bool:
-        """Whether a noisy score reaches the noisy threshold."""
-        assert not self.over
-        noisy = self.terms.of_score.release(score, self._random).value
-        if noisy < self._limit.secret:
-            return False
-        self.passed += 1
-        if self.terms.renewed:
-            self._limit = self._drawn()
-        return True
+        """Whether a noisy score reaches the noisy threshold; `BudgetError` where all passes are used."""
+        with self._lock:
+            if self.over:
+                raise BudgetError(f"stream: all {self.terms.passes:,} passes are used.")
+            self.passed += 1
+            if self._limit is None:
+                self._limit = self._draw_limit()
+            noisy = self.terms.of_score.release(score, self._random).value
+            if noisy < self._limit.secret:
+                self.passed -= 1
+                return False
+            if self.terms.renewed:
+                self._limit = None  # drawn with the next score
+            return True
 
-    def _drawn(self) -> Exact[int]:
-        """The noisy threshold, which is not told either."""
+    def _draw_limit(self) -> Exact[int]:
+        """Draw the noisy threshold, which is not told either."""
         noise = self.terms.of_threshold.release(Exact(self._threshold), self._random)
         return Exact(noise.value)
 
