@@ -10,6 +10,8 @@ Present     Every connection holds a shared lock in the name of its process, for
             ends loses its connections, and so does, after a minute, one whose machine is gone. Who lost them
             and lives counts as gone, too: what it had begun may be begun and charged again, never less.
 Fork        Connections must not cross a fork: a child process opens the database itself.
+Schema      the one that the address names, else public. Every connection checks it (`database_schema`) before
+            its tables and functions are looked up, which until then the server's own catalog alone is for.
 """
 
 from __future__ import annotations
@@ -21,9 +23,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from discreet.accounting.database_schema import (
+    require_none_elsewhere,
+    require_own_schema,
+    require_own_tables,
+)
 from discreet.accounting.processes import is_alive, is_here, this_process
 from discreet.accounting.storage import BUSY, DAMAGED, FOREIGN, FULL, PATIENCE, Found, Rows, refused
 from discreet.core.errors import EngineFault, RequestError
+from discreet.core.postgres_address import find_named_schema, pin_search_path
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -33,11 +41,19 @@ CONNECTIONS = 8
 VANISHED = 120.0
 """Whoever is gone without a word keeps the lock no longer than that."""
 KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
-LOCK = "SELECT one, set_config('synchronous_commit', 'on', true) FROM {} FOR UPDATE"
+DEFAULT_SCHEMA = "public"
+LOCK = (
+    "SELECT one, pg_catalog.set_config(CAST('synchronous_commit' AS text), CAST('on' AS text), true)"
+    " FROM {} FOR UPDATE"
+)
+ALONE = "SELECT pg_catalog.pg_advisory_xact_lock(CAST(:mark AS bigint))"
+HERE = "SELECT pg_catalog.pg_advisory_lock_shared(CAST(%s AS bigint))"
 PRESENT = (
-    "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
-    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    " AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = :name)"
+    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_locks"
+    " WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
+    " AND database = (SELECT oid FROM pg_catalog.pg_database"
+    " WHERE datname = pg_catalog.current_database())"
+    " AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = CAST(:name AS BIGINT))"
 )
 UNWRITABLE = "cannot be written", "Let its role create and write tables in its schema, on a primary server."
 UNREACHABLE = "cannot be reached", "Check its address and password, and that the server runs; then try again."
@@ -63,19 +79,25 @@ class Database:
     def __init__(self, address: str) -> None:
         self.place = _public(address)
         self._process = os.getpid()
-        self._engine: Engine | None = _engine(address, self.place)
+        named = find_named_schema(address)
+        self._schema, self._is_named = named or DEFAULT_SCHEMA, named is not None
+        self._engine: Engine | None = _engine(address, self.place, self._schema)
 
     def prepare(self, tables: Sequence[str], schema: Sequence[str]) -> None:
         """Make tables where there are none; processes that do so at once wait for each other."""
         with self.told(), self._own().begin() as connection:
-            rows = _Rows(connection)
-            rows.execute("SELECT pg_advisory_xact_lock(:mark)", {"mark": MARK}).fetchall()
-            found = rows.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
-            there = {name for (name,) in found}
+            _Rows(connection).execute(ALONE, {"mark": MARK}).fetchall()
+
+            def fetch(statement: str, values: Sequence[Any]) -> Sequence[Any]:
+                return connection.exec_driver_sql(statement, tuple(values)).fetchall()
+
+            there = require_own_tables(fetch, self.place, self._schema, tables)
             if {*tables} <= there:
                 return
-            if there & {*tables}:
+            if there:
                 raise refused(self.place, *FOREIGN)
+            if not self._is_named:
+                require_none_elsewhere(fetch, self.place, self._schema, tables)
             for statement in schema:
                 connection.exec_driver_sql(statement)
 
@@ -158,12 +180,12 @@ def _name(process: str) -> int:
     return int.from_bytes(hashlib.sha256(process.encode()).digest()[:8], signed=True)
 
 
-def _engine(address: str, place: str) -> Engine:
+def _engine(address: str, place: str, schema: str) -> Engine:
     try:
         from sqlalchemy import create_engine, event, make_url
         from sqlalchemy.exc import ArgumentError
 
-        url = make_url(address).set(drivername="postgresql+psycopg")
+        url = make_url(pin_search_path(address)).set(drivername="postgresql+psycopg")
         engine = create_engine(
             url,
             pool_size=CONNECTIONS,
@@ -178,16 +200,24 @@ def _engine(address: str, place: str) -> Engine:
         ) from None
     except (ArgumentError, ValueError):
         raise refused(place, *UNREACHABLE) from None
-    event.listen(engine, "connect", _greet)
+    event.listen(engine, "connect", lambda connection, _: _greet(connection, place, schema))
     return engine
 
 
-def _greet(connection: Any, _: object) -> None:
-    """Be patient, be noticed when gone, be seen while here."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET lock_timeout = {round(1000 * PATIENCE)}")
-        cursor.execute(f"SET idle_in_transaction_session_timeout = {round(1000 * VANISHED)}")
-        for name, value in KEEPALIVE.items():
-            cursor.execute(f"SET {name} = {value}")
-        cursor.execute("SELECT pg_advisory_lock_shared(%s)", (_name(this_process()),))
-    connection.commit()
+def _greet(connection: Any, place: str, schema: str) -> None:
+    """Check the schema and look names up there; be patient, be noticed when gone, be seen while here."""
+    try:
+        with connection.cursor() as cursor:
+            require_own_schema(lambda *query: cursor.execute(*query).fetchall(), place, schema)
+            # the server's own catalog is searched first, as it always is where a path does not name it
+            quoted = '"' + schema.replace('"', '""') + '"'
+            cursor.execute(f"SET search_path = {quoted}, pg_temp")
+            cursor.execute(f"SET lock_timeout = {round(1000 * PATIENCE)}")
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {round(1000 * VANISHED)}")
+            for name, value in KEEPALIVE.items():
+                cursor.execute(f"SET {name} = {value}")
+            cursor.execute(HERE, (_name(this_process()),))
+        connection.commit()
+    except BaseException:
+        connection.close()
+        raise

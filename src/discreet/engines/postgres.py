@@ -2,7 +2,8 @@
 
 Sources     tables and views; a table of the policy names one, `visits` or `clinic.visits`.
 Connection  read-only, in UTC, with a limit of time and of memory for each statement. Functions are looked up
-            in the server's own catalogue alone, so that no other schema can put one in its place.
+            in the server's own catalogue alone, from the driver's first statement on, so that no other schema
+            can put one in its place.
 Threads     wait for each other: a connection has one transaction at a time.
 Statements  our own, written by `dialects.postgres` and checked; see `dialects.checking`.
 Store       where the policy names a schema (`store: schema`), the tables of the policy are prepared there
@@ -25,6 +26,7 @@ import pyarrow as pa
 from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
+from discreet.core.postgres_address import pin_search_path
 from discreet.core.values import Exact
 from discreet.engines import limits, relations
 from discreet.engines.dialects.checking import Statements
@@ -46,7 +48,7 @@ SETTINGS = (
     "SET IntervalStyle = 'postgres'",
     "SET standard_conforming_strings = on",
     "SET extra_float_digits = 1",
-    "SET search_path = ''",
+    "SET search_path = pg_catalog, pg_temp",
     "SET jit = off",
     f"SET statement_timeout = {1000 * limits.SECONDS:.0f}",
     f"SET work_mem = '{MEMORY}'",
@@ -148,7 +150,7 @@ def connected(address: str, *, autocommit: bool = False) -> Any:
 
     connection = None
     with suppress(dbapi.Error):
-        connection = dbapi.connect(address, autocommit=autocommit)
+        connection = dbapi.connect(pin_search_path(address), autocommit=autocommit)
     if connection is None:
         raise _unconnected(address)
     for setting in SETTINGS:
@@ -239,8 +241,8 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
 def require_store(connection: Any, schema: str, privilege: str) -> None:
     """Refuse a schema that is not there, or in which the address's user may not do this."""
     text = (
-        f"SELECT pg_catalog.has_schema_privilege(oid, '{privilege}') AS may FROM pg_catalog.pg_namespace "
-        f"WHERE nspname = {DIALECT.literal(schema)}"
+        f"SELECT pg_catalog.has_schema_privilege(oid, CAST('{privilege}' AS text)) AS may "
+        f"FROM pg_catalog.pg_namespace WHERE nspname = {DIALECT.literal(schema)}"
     )
     may = guarded(lambda: _rows(connection, text))
     if may == [(True,)]:
@@ -255,7 +257,7 @@ def require_store(connection: Any, schema: str, privilege: str) -> None:
 def _make(connection: Any, place: tuple[str, str], text: str) -> None:
     name = ".".join(map(DIALECT.quoted, place))
     with closing(connection.cursor()) as cursor:
-        cursor.execute("SELECT pg_catalog.pg_advisory_xact_lock(1684632423)")
+        cursor.execute("SELECT pg_catalog.pg_advisory_xact_lock(CAST(1684632423 AS bigint))")
         cursor.fetchall()
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(f"SELECT pg_catalog.to_regclass({DIALECT.literal(name)}) IS NULL")

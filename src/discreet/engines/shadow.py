@@ -1,7 +1,7 @@
 """A shadow: an empty PostgreSQL database with a policy's schema, through which clients see a catalog.
 
-Empty       It is refused where it holds a table that was not made here, or a row: it is never the database
-            that has the data.
+Empty       It is refused where it holds a table that was not made here, a row, or a function: it is never the
+            database that has the data, and nobody's code answers in it.
 Weak        So is a role that could read the server's files or run its programs.
 Limits      Questions about the schema alone, in read-only transactions that end after a few seconds;
             functions that PostgreSQL calls volatile (files, locks, settings, sleep) are refused.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.errors import RequestError
+from discreet.core.postgres_address import pin_search_path
 
 if TYPE_CHECKING:
     import psycopg
@@ -31,22 +32,28 @@ HARMLESS = (
     "pg_database_size",
 )
 TABLES = """
-    SELECT c.oid::regclass::text AS name, coalesce(obj_description(c.oid, 'pg_class'), '') = %s AS ours
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    SELECT c.oid::regclass::text AS name,
+        coalesce(pg_catalog.obj_description(c.oid, 'pg_class'::name), ''::text) = %s::text AS ours
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'm', 'f')
         AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
 """
+FUNCTIONS = """
+    SELECT 1 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema' LIMIT 1
+"""
 STRONG = """
-    SELECT rolsuper OR pg_has_role(oid, 'pg_read_server_files', 'member')
-        OR pg_has_role(oid, 'pg_write_server_files', 'member')
-        OR pg_has_role(oid, 'pg_execute_server_program', 'member')
-    FROM pg_roles WHERE rolname = current_user
+    SELECT rolsuper OR pg_catalog.pg_has_role(oid, 'pg_read_server_files'::name, 'member'::text)
+        OR pg_catalog.pg_has_role(oid, 'pg_write_server_files'::name, 'member'::text)
+        OR pg_catalog.pg_has_role(oid, 'pg_execute_server_program'::name, 'member'::text)
+    FROM pg_catalog.pg_roles WHERE rolname = current_user
 """
 SIZE = f"SELECT coalesce(sum(octet_length(found::text)), 0) <= {BYTES} FROM (\n{{}}\n) AS found"
 """Whether the rows are no more than any schema has: else they would be taken into this process's memory."""
-VOLATILE = (
-    "SELECT 1 FROM pg_proc WHERE proname = ANY(%s) AND provolatile = 'v' AND proname <> ALL(%s) LIMIT 1"
-)
+VOLATILE = """
+    SELECT 1 FROM pg_catalog.pg_proc
+    WHERE proname = ANY(%s) AND provolatile = 'v' AND proname <> ALL(%s) LIMIT 1
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +84,7 @@ class ShadowDatabase:
                 "serve: psycopg is not installed.", hint="Run pip install 'discreet[postgres]'."
             ) from None
         try:
-            return psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+            return psycopg.connect(pin_search_path(self._url), autocommit=True, connect_timeout=10)
         except psycopg.Error:
             raise RequestError(
                 "serve: the catalog's database cannot be reached.", hint="Check --catalog postgresql://…."
@@ -88,16 +95,19 @@ class ShadowDatabase:
         with self._connection.transaction():
             found = self._connection.execute(TABLES, (MARK,)).fetchall()
             foreign = [name for name, ours in found if not ours]
-            if foreign or any(self._holds_rows(name) for name, _ in found):
+            functions = self._connection.execute(FUNCTIONS, ()).fetchall()
+            if foreign or functions or any(self._holds_rows(name) for name, _ in found):
                 raise RequestError(
                     "serve: the catalog's database is not empty.",
-                    hint="Give --catalog a database of its own, without tables: createdb discreet_catalog.",
+                    hint="Give --catalog a database of its own, without tables and functions: "
+                    "createdb discreet_catalog.",
                 )
             if self._connection.execute(STRONG).fetchone() != (False,):
                 raise RequestError(
                     "serve: the role of --catalog could read the server's files.",
                     hint="Create one for it: CREATE ROLE discreet_catalog LOGIN.",
                 )
+            self._do("SET search_path = public, pg_temp")  # where clients look for the policy's tables
             for name, _ in found:
                 self._do(f"DROP TABLE {name} CASCADE")
             for table, statements in schema.items():

@@ -1,0 +1,113 @@
+"""Whether the schema that a ledger is kept in can be trusted: who owns it, and who else may change it.
+
+Trusted     our own role, superusers, the owner of the database, and a role that owns the schema and that our
+            role belongs to. They can change a ledger in any case.
+Schema      belongs to one of them, and nobody else may create objects in it: a function or operator of
+            somebody else's there could be a better match for our calls than the built-in one. For the same
+            reason it holds no function or operator of anybody else.
+Tables      ours belong to one of them, nobody else may do more than read them, and no trigger on them runs
+            another role's function.
+
+The queries are run while the search path is still that of `core.postgres_address`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.accounting.storage import refused
+
+Fetch = Callable[[str, Sequence[Any]], Sequence[Any]]
+TRUSTED = """WITH trusted AS (
+  SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper OR r.rolname IN (current_user, 'pg_database_owner')
+    OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
+), schema AS (
+  SELECT n.oid, n.nspowner, n.nspacl, n.nspowner IN (SELECT oid FROM trusted) OR (
+    NOT (SELECT m.rolsuper FROM pg_catalog.pg_roles m WHERE m.rolname = current_user)
+    AND pg_catalog.pg_has_role(n.nspowner, 'USAGE')
+  ) AS ours
+  FROM pg_catalog.pg_namespace n WHERE n.nspname = CAST(%s AS name)
+), known AS (SELECT oid FROM trusted UNION ALL SELECT nspowner FROM schema WHERE ours)
+"""
+SCHEMA = f"""{TRUSTED} SELECT s.ours, EXISTS (
+    SELECT 1 FROM pg_catalog.aclexplode(coalesce(s.nspacl, pg_catalog.acldefault('n', s.nspowner))) a
+    WHERE a.privilege_type = 'CREATE' AND a.grantee NOT IN (SELECT oid FROM known)
+  ), EXISTS (
+    SELECT 1 FROM pg_catalog.pg_proc p
+    WHERE p.pronamespace = s.oid AND p.proowner NOT IN (SELECT oid FROM known)
+  ) OR EXISTS (
+    SELECT 1 FROM pg_catalog.pg_operator o
+    WHERE o.oprnamespace = s.oid AND o.oprowner NOT IN (SELECT oid FROM known)
+  ) FROM schema s"""
+TABLES = f"""{TRUSTED} SELECT CAST(c.relname AS text), c.relowner IN (SELECT oid FROM known), EXISTS (
+    SELECT 1 FROM pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
+    WHERE a.privilege_type <> 'SELECT' AND a.grantee NOT IN (SELECT oid FROM known)
+  ) OR EXISTS (
+    SELECT 1 FROM pg_catalog.pg_attribute f CROSS JOIN LATERAL pg_catalog.aclexplode(f.attacl) a
+    WHERE f.attrelid = c.oid AND a.privilege_type <> 'SELECT' AND a.grantee NOT IN (SELECT oid FROM known)
+  ) OR EXISTS (
+    SELECT 1 FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+    WHERE t.tgrelid = c.oid AND p.proowner NOT IN (SELECT oid FROM known)
+  ) FROM pg_catalog.pg_class c JOIN schema s ON s.oid = c.relnamespace
+  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND CAST(c.relname AS text) = ANY (CAST(%s AS text[]))
+  ORDER BY 1"""
+ELSEWHERE = """SELECT CAST(n.nspname AS text) FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_roles r ON r.oid = c.relowner AND r.rolname = current_user
+  WHERE c.relkind IN ('r', 'p') AND n.nspname <> CAST(%s AS name)
+    AND CAST(c.relname AS text) = ANY (CAST(%s AS text[]))
+  GROUP BY 1 HAVING count(*) = CAST(%s AS bigint) ORDER BY 1 LIMIT 1"""
+OWN = "?options=-csearch_path%3DNAME"
+"""How an address names the schema that a ledger is kept in."""
+
+
+def require_own_schema(fetch: Fetch, place: str, schema: str) -> None:
+    """Refuse a schema that is not there, or that others may change."""
+    found = fetch(SCHEMA, [schema])
+    if not found:
+        raise refused(
+            place,
+            f"names the schema {schema}, which does not exist",
+            f"Run CREATE SCHEMA {schema} as the ledger's role, or correct {OWN}.",
+        )
+    ((ours, others_create, others_functions),) = found
+    if not ours:
+        raise _untrusted(place, f"its schema {schema} belongs to another role")
+    if others_create:
+        raise _untrusted(place, f"others may create objects in its schema {schema}")
+    if others_functions:
+        raise _untrusted(place, f"its schema {schema} holds functions of another role")
+
+
+def require_own_tables(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> frozenset[str]:
+    """Return those of our tables that exist; refuse them where others may change them."""
+    found = fetch(TABLES, [schema, list(tables)])
+    for table, ours, others_write in found:
+        if not ours:
+            raise _untrusted(place, f"its table {table} belongs to another role")
+        if others_write:
+            raise _untrusted(place, f"others may write its table {table}, or have set a trigger on it")
+    return frozenset(table for table, _, _ in found)
+
+
+def require_none_elsewhere(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> None:
+    """Refuse to begin a ledger in the default schema where our role has one in another schema."""
+    found = fetch(ELSEWHERE, [schema, list(tables), len(tables)])
+    if found:
+        name = found[0][0]
+        raise refused(
+            place,
+            f"names no schema, and the schema {name} has a ledger",
+            f"Name it in the address: {OWN.replace('NAME', name)}; a new one in {schema} takes "
+            f"{OWN.replace('NAME', schema)}.",
+        )
+
+
+def _untrusted(place: str, what: str) -> Exception:
+    return refused(
+        place,
+        f"cannot be trusted: {what}",
+        f"Keep it in a schema that its role owns and in which nobody else has rights: {OWN}. "
+        "Revoke what was granted to others, such as by REVOKE CREATE ON SCHEMA public FROM PUBLIC.",
+    )

@@ -1,0 +1,85 @@
+"""PostgreSQL addresses whose sessions resolve names in the server's own catalog from the start.
+
+A driver runs statements of its own as soon as it is connected. With the server's default search path
+(`"$user", public`) an operator or function that somebody created in one of these schemas can be a better
+match for them than the built-in one, and then runs with the rights of our role. `pin_search_path` therefore
+puts the search path into the connection's start-up message, which takes precedence over the settings of the
+role and of the database. `pg_temp` comes last: where it is not listed, temporary tables are found before the
+catalog.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from urllib.parse import quote, unquote
+
+from discreet.core.errors import RequestError
+
+SEARCH_PATH = "pg_catalog,pg_temp"
+LOGIN = re.compile(r"[a-z]+://(?:[^@/]*@)?")
+WORD = re.compile(r"(?:\\.|[^\s\\])+", re.S)
+NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|$)')
+
+
+def pin_search_path(address: str) -> str:
+    """Return the same address with the search path fixed; other settings of its options are kept.
+
+    >>> pin_search_path("postgresql://ann@db.example/shop?options=-csearch_path%3Dclinic&sslmode=require")
+    'postgresql://ann@db.example/shop?sslmode=require&options=-csearch_path%3Dpg_catalog%2Cpg_temp'
+    """
+    place, parameters, settings = _parse_address(address)
+    kept = [each for each in settings if _setting_name(each) != "search_path"]
+    words = [re.sub(r"([\s\\])", r"\\\1", f"-c{each}") for each in (*kept, f"search_path={SEARCH_PATH}")]
+    return f"{place}?{'&'.join([*parameters, 'options=' + quote(' '.join(words), safe='')])}"
+
+
+def find_named_schema(address: str) -> str | None:
+    """Return the first schema of the search path that an address sets, or None.
+
+    >>> find_named_schema("postgresql://db.example/promises?options=-c%20search_path%3DOne,two")
+    'one'
+    """
+    _, _, settings = _parse_address(address)
+    paths = [each.partition("=")[2] for each in settings if _setting_name(each) == "search_path"]
+    found = NAME.match(paths[-1]) if paths else None
+    if found is None:
+        return None
+    name = found[1].replace('""', '"') if found[1] is not None else found[2].lower()
+    return None if name in ("", "$user") else name
+
+
+def _parse_address(address: str) -> tuple[str, list[str], list[str]]:
+    """Split an address as libpq does: the place, its other parameters, and the settings of `options`.
+
+    libpq reads PGOPTIONS where an address has no options.
+    """
+    login = LOGIN.match(address)
+    start = login.end() if login else 0
+    rest, _, query = address[start:].partition("?")
+    options, parameters = os.environ.get("PGOPTIONS", ""), []
+    for parameter in filter(None, query.split("&")):
+        name, _, value = parameter.partition("=")
+        if unquote(name) == "options":
+            options = unquote(value)  # the last one counts, and a plus sign is no space
+        else:
+            parameters.append(parameter)
+    return address[:start] + rest, parameters, list(_split_settings(options))
+
+
+def _split_settings(options: str) -> Iterator[str]:
+    """Yield `name=value` for each -c or -- of a server's command line; a backslash escapes one character."""
+    words = iter(re.sub(r"\\(.)", r"\1", word, flags=re.S) for word in WORD.findall(options))
+    for word in words:
+        setting = next(words, "") if word == "-c" else word[2:]
+        if word[:2] not in ("-c", "--") or "=" not in setting:
+            raise RequestError(
+                "The options of a PostgreSQL address can only set parameters.",
+                hint="Write them as options=-cNAME%3DVALUE, or leave them out; see PGOPTIONS, too.",
+            )
+        yield setting
+
+
+def _setting_name(setting: str) -> str:
+    return setting.partition("=")[0].replace("-", "_").lower()

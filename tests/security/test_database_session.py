@@ -1,0 +1,315 @@
+"""A database user who may create objects cannot make our sessions run code, or believe another ledger.
+
+Every test has a database of its own, in which the role `mallory` may create what it likes in `public` and a
+schema of any name. What mallory's functions do is seen in tables of mallory's, which everybody may fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import psycopg
+import pytest
+
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.app.users.user_database import UserDatabase
+from discreet.belief import Promise
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import PureDP
+from discreet.core.policy import Policy
+from discreet.engines.postgres import PostgreSQL, connected, fetched
+from discreet.engines.postgres_inventory import PostgreSQLInventory
+from discreet.engines.postgres_publishing import PostgreSQLPublisher
+from discreet.engines.shadow import ShadowDatabase
+from tests.engines.servers import KEY, PostgresServer
+
+pytestmark = pytest.mark.xdist_group("postgres")
+
+PROMISE = Promise(0.01, 0.05)
+ROLES = ("mallory", "reader", "keeper")
+# Operators and functions that drivers, SQLAlchemy and we call before and after a session is set up.
+SHADOWS = {
+    "<>": ("regproc, integer", "boolean", "true"),
+    "!~": ("name, unknown", "boolean", "true"),
+    "=": ("name, text", "boolean", "true"),
+    "||": ("text, integer", "text", "''::text"),
+}
+CALLS = {
+    "pg_advisory_xact_lock": ("integer", "void", ""),
+    "pg_advisory_lock_shared": ("bigint", "void", ""),
+    "set_config": ("unknown, unknown, boolean", "text", "''"),
+    "current_schema": ("", "name", "'public'"),
+    "to_regclass": ("unknown", "regclass", "NULL"),
+    "has_schema_privilege": ("oid, unknown", "boolean", "true"),
+    "format_type": ("oid, unknown", "text", "'text'"),
+    "count": ("integer", "bigint", "0"),
+    "hashint8extended": ("bigint, integer", "bigint", "0"),
+    "length": ("name", "integer", "1"),
+    "version": ("", "text", "'PostgreSQL 15.1'"),
+    "to_regtype": ("unknown", "regtype", "NULL"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacked:
+    """One database in which mallory may create objects."""
+
+    url: str
+
+    def address(self, role: str, schema: str = "") -> str:
+        chosen = f"?options=-csearch_path%3D{schema}" if schema else ""
+        return self.url.replace("discreet@", f"{role}@") + chosen
+
+    def run(self, role: str, *statements: str) -> list[tuple[Any, ...]]:
+        with closing(psycopg.connect(self.address(role))) as connection:
+            for statement in statements:
+                found = connection.execute(statement.encode())
+            rows = found.fetchall() if found.description else []
+            connection.commit()
+        return rows
+
+    def set_traps(self, schema: str) -> None:
+        """Shadow, as mallory, what drivers and we call; each shadow says who has run it, and of what."""
+        self.run("mallory", *_traps(schema))
+
+    @property
+    def caught(self) -> list[tuple[Any, ...]]:
+        """Which shadows were run by others than mallory."""
+        return self.run("mallory", "SELECT DISTINCT role, trap FROM loot.caught WHERE role <> 'mallory'")
+
+
+def _traps(schema: str) -> Iterator[str]:
+    for number, (operator, (arguments, result, value)) in enumerate(SHADOWS.items()):
+        yield _trap(schema, f"trap_{number}", arguments, result, value, operator)
+        left, right = (each.replace("unknown", "text") for each in arguments.split(", "))
+        yield (
+            f"CREATE OPERATOR {schema}.{operator} "
+            f"(LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = {schema}.trap_{number})"
+        )
+    for name, (arguments, result, value) in CALLS.items():
+        yield _trap(schema, name, arguments, result, value, name)
+
+
+def _trap(schema: str, name: str, arguments: str, result: str, value: str, trap: str) -> str:
+    body = "RETURN;" if result == "void" else f"RETURN {value};"
+    return (
+        f"CREATE FUNCTION {schema}.{name}({arguments.replace('unknown', 'text')}) RETURNS {result} "
+        "LANGUAGE plpgsql AS $$ BEGIN "
+        f"INSERT INTO loot.caught VALUES (current_user, '{trap}'); {body} END $$"
+    )
+
+
+@pytest.fixture
+def attacked(postgres: PostgresServer) -> Iterator[Attacked]:
+    name = f"attacked{next(NUMBERS)}"
+    _alone(postgres.url, f"CREATE DATABASE {name}", *(f"CREATE ROLE {each} LOGIN" for each in ROLES))
+    found = Attacked(url=postgres.url.rpartition("/")[0] + f"/{name}")
+    try:
+        found.run(
+            "discreet",
+            f"GRANT CREATE ON DATABASE {name} TO mallory",
+            "GRANT CREATE ON SCHEMA public TO mallory",
+            "CREATE TABLE public.visits (patient bigint, age bigint)",
+            "INSERT INTO public.visits SELECT g / 2, g FROM generate_series(1, 20) AS g",
+            "GRANT SELECT ON public.visits TO reader",
+            "CREATE SCHEMA prepared AUTHORIZATION reader",
+            "CREATE SCHEMA promises AUTHORIZATION keeper",
+        )
+        found.run(
+            "mallory",
+            "CREATE SCHEMA loot",
+            "GRANT USAGE ON SCHEMA loot TO PUBLIC",
+            "CREATE TABLE loot.caught (role name, trap text)",
+            "GRANT INSERT ON loot.caught TO PUBLIC",
+        )
+        yield found
+    finally:
+        _alone(
+            postgres.url,
+            f"DROP DATABASE {name} WITH (FORCE)",
+            *(f"DROP ROLE {each}" for each in ROLES),
+        )
+
+
+NUMBERS = count()
+
+
+def _alone(url: str, *statements: str) -> None:
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def policy_of(store: str | None = None) -> Policy:
+    return Policy.model_validate(
+        {
+            "tables": {
+                "visits": {
+                    "source": "visits",
+                    "person": "patient",
+                    "rows_per_person": 2,
+                    "columns": {
+                        "patient": {"type": "integer", "role": "identifier"},
+                        "age": {"type": "integer", "low": 0, "high": 120},
+                    },
+                }
+            },
+            **({"store": store} if store else {}),
+        }
+    )
+
+
+# -- The engine ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schema", ["public", "reader"])
+@pytest.mark.parametrize("store", [None, "prepared"])
+def test_no_shadow_of_a_function_runs_as_the_role_that_reads(
+    attacked: Attacked, schema: str, store: str | None
+) -> None:
+    if schema == "reader":  # which "$user" of a search path means
+        attacked.run("mallory", "CREATE SCHEMA reader", "GRANT USAGE ON SCHEMA reader TO PUBLIC")
+    attacked.set_traps(schema)
+    address = attacked.address("reader")
+    with PostgreSQL.open(policy_of(store), address, KEY) as engine:
+        found = engine.count('SELECT count(*) AS n, sum("age") AS s FROM "visits"').secret.to_pylist()
+    with PostgreSQLInventory(address) as inventory:
+        assert inventory.names() == ["visits"]
+        assert inventory.held("visits") is not None
+    with PostgreSQLPublisher(address, dict(policy_of().tables)) as publisher:
+        assert publisher.state[0][1] == 20
+    assert [(row["n"], int(row["s"])) for row in found] == [(20, 210)]
+    assert attacked.caught == []
+
+
+def test_what_an_address_or_a_role_sets_as_search_path_is_not_used(attacked: Attacked) -> None:
+    attacked.set_traps("public")
+    attacked.run("reader", "ALTER ROLE reader SET search_path = public, pg_catalog")
+    for address in (attacked.address("reader"), attacked.address("reader", "public%2Cpg_catalog")):
+        with closing(connected(address)) as connection:
+            path = fetched(connection, "SELECT current_setting('search_path')").column(0).to_pylist()
+            assert path == ["pg_catalog, pg_temp"]
+    assert attacked.caught == []
+
+
+def test_a_temporary_table_does_not_shadow_the_catalogue(attacked: Attacked) -> None:
+    with closing(connected(attacked.address("reader"))) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("CREATE TEMP TABLE pg_class AS SELECT 1 AS one")
+        cursor.execute("SELECT count(*) FROM pg_class")
+        ((rows,),) = cursor.fetchall()
+    assert rows > 100
+
+
+# -- The ledger and its users -------------------------------------------------------------------------------
+
+
+def ask(ledger: Ledger) -> None:
+    entry = ledger.reserve(SOLE_ANALYST, "key", "SELECT 1", PureDP(epsilon=0.5))
+    ledger.settle(entry, b"5")
+
+
+def test_no_shadow_of_a_function_runs_as_the_role_of_the_ledger(attacked: Attacked) -> None:
+    attacked.run("mallory", "CREATE SCHEMA keeper", "GRANT USAGE ON SCHEMA keeper TO PUBLIC")
+    attacked.set_traps("public")
+    attacked.set_traps("keeper")
+    place = attacked.address("keeper", "promises")
+    with Ledger(place, PROMISE) as ledger:
+        ask(ledger)
+        assert ledger.spent() == PureDP(epsilon=0.5)
+    with UserDatabase(place) as users, users.reading() as rows:
+        assert rows.execute("SELECT format FROM secret").fetchone()
+    assert attacked.caught == []
+    tables = attacked.run("discreet", "SELECT DISTINCT schemaname FROM pg_tables WHERE tableowner = 'keeper'")
+    assert tables == [("promises",)]
+
+
+def test_a_ledger_in_a_schema_where_others_may_create_objects_is_refused(attacked: Attacked) -> None:
+    attacked.run("discreet", "GRANT CREATE ON SCHEMA public TO keeper")
+    with pytest.raises(RequestError, match="others may create objects in its schema public") as refused:
+        Ledger(attacked.address("keeper"), PROMISE)
+    assert "options=-csearch_path" in str(refused.value.hint)
+
+
+def test_a_schema_named_like_the_user_does_not_hide_the_ledger(attacked: Attacked) -> None:
+    attacked.run(
+        "discreet", "REVOKE CREATE ON SCHEMA public FROM mallory", "GRANT CREATE ON SCHEMA public TO keeper"
+    )
+    with Ledger(attacked.address("keeper"), PROMISE) as ledger:
+        ask(ledger)
+    attacked.run("mallory", "CREATE SCHEMA keeper", "GRANT ALL ON SCHEMA keeper TO keeper")
+    with Ledger(attacked.address("keeper"), PROMISE) as ledger:
+        assert ledger.spent() == PureDP(epsilon=0.5)
+
+
+def test_a_ledger_that_stands_elsewhere_is_not_begun_anew(attacked: Attacked) -> None:
+    with Ledger(attacked.address("keeper", "promises"), PROMISE) as ledger:
+        ask(ledger)
+    attacked.run(
+        "discreet", "REVOKE CREATE ON SCHEMA public FROM mallory", "GRANT CREATE ON SCHEMA public TO keeper"
+    )
+    with pytest.raises(RequestError, match="names no schema, and the schema promises has a ledger"):
+        Ledger(attacked.address("keeper"), PROMISE)
+    with Ledger(attacked.address("keeper", "public"), PROMISE) as ledger:
+        assert ledger.spent() != PureDP(epsilon=0.5)
+
+
+@pytest.mark.parametrize(
+    ("grant", "what"),
+    [
+        ("GRANT CREATE ON SCHEMA promises TO mallory", "others may create objects in its schema promises"),
+        ("GRANT CREATE ON SCHEMA promises TO PUBLIC", "others may create objects in its schema promises"),
+        ("GRANT UPDATE ON promises.account TO mallory", "others may write its table account"),
+        ("GRANT TRIGGER ON promises.entry TO PUBLIC", "others may write its table entry"),
+        ("GRANT UPDATE (epsilon) ON promises.account TO mallory", "others may write its table account"),
+        ("ALTER SCHEMA promises OWNER TO mallory", "its schema promises belongs to another role"),
+        ("ALTER TABLE promises.account OWNER TO mallory", "its table account belongs to another role"),
+    ],
+)
+def test_a_ledger_that_others_may_change_is_refused(attacked: Attacked, grant: str, what: str) -> None:
+    place = attacked.address("keeper", "promises")
+    with Ledger(place, PROMISE) as ledger:
+        ask(ledger)
+    attacked.run("discreet", grant, "GRANT ALL ON ALL TABLES IN SCHEMA promises TO keeper")
+    with pytest.raises(RequestError, match=what) as refused:
+        Ledger(place, PROMISE)
+    assert refused.value.hint
+
+
+def test_a_ledger_among_functions_of_others_is_refused(attacked: Attacked) -> None:
+    place = attacked.address("keeper", "promises")
+    with Ledger(place, PROMISE) as ledger:
+        ask(ledger)
+    attacked.run("discreet", "GRANT CREATE, USAGE ON SCHEMA promises TO mallory")
+    attacked.set_traps("promises")
+    attacked.run("discreet", "REVOKE ALL ON SCHEMA promises FROM mallory")
+    with pytest.raises(RequestError, match="its schema promises holds functions of another role"):
+        Ledger(place, PROMISE)
+    assert attacked.caught == []
+
+
+def test_others_may_be_shown_the_ledger(attacked: Attacked) -> None:
+    place = attacked.address("keeper", "promises")
+    with Ledger(place, PROMISE) as ledger:
+        ask(ledger)
+    attacked.run(
+        "keeper",
+        "GRANT USAGE ON SCHEMA promises TO reader",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA promises TO reader",
+    )
+    with Ledger(place, PROMISE) as ledger:
+        assert ledger.spent() == PureDP(epsilon=0.5)
+
+
+# -- The catalog's database ---------------------------------------------------------------------------------
+
+
+def test_a_catalog_with_functions_of_others_is_refused(attacked: Attacked) -> None:
+    attacked.run("discreet", "DROP TABLE public.visits")
+    attacked.run("mallory", "DROP TABLE loot.caught")
+    attacked.run("mallory", *_traps("public"))
+    with pytest.raises(RequestError, match="the catalog's database is not empty"):
+        ShadowDatabase(attacked.address("reader"), {})
