@@ -201,7 +201,7 @@ def test_a_ledger_of_the_first_format_is_taken_over(tmp_path: Path) -> None:
         for name in ("bob", "alice", "bob"):
             ledger.settle(ledger.reserve(name, "key", SQL, pure(0.01)), b"5")
         before = ledger.entries()
-    tamper(path, "ALTER TABLE entry DROP COLUMN number", "PRAGMA user_version = 1")
+    tamper(path, "DROP TABLE link", "ALTER TABLE entry DROP COLUMN number", "PRAGMA user_version = 1")
     with Ledger(path, PROMISE, analysts=HALVES) as ledger:
         assert ledger.entries() == before
         ledger.verify()
@@ -251,7 +251,7 @@ def test_tables_of_another_program_are_refused_and_left_as_they_are(postgres: Po
 @pytest.mark.parametrize(
     ("statements", "what"),
     [
-        (["UPDATE ledger SET format = 3"], "has format 3; this version of discreet knows formats up to 2"),
+        (["UPDATE ledger SET format = 4"], "has format 4; this version of discreet knows formats up to 3"),
         (["UPDATE account SET epsilon = '0' WHERE analyst = ''"], "not the sum of everything"),
         (["UPDATE account SET epsilon = '0'"], "is not the sum of the entries"),
         (["DROP TRIGGER entry_stays ON entry", "DELETE FROM entry WHERE id = 3"], "entries are missing"),

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.amounts import Cost, amount, is_nothing
+from discreet.accounting.chain import Chain, Sums
 from discreet.accounting.entries import Account
 from discreet.accounting.notation import fraction_text
 from discreet.accounting.shares import require_room, within_share
@@ -20,6 +21,7 @@ from discreet.core.errors import BudgetError, RequestError
 
 EVERYBODY = ""
 SUMS = ("epsilon", "rho", "delta")
+TERMS = "prior, posterior, secret, people, tail, leak"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,10 @@ class Accounts:
     rows: Rows
     storage: Storage
     nothing: Accountant
+
+    @property
+    def chain(self) -> Chain:
+        return Chain(self.rows, self.storage)
 
     def found(self) -> None:
         """Write the promise into a new ledger; refuse one that was made for another."""
@@ -41,7 +47,7 @@ class Accounts:
             "tail": promise.tail,
             "leak": fraction_text(self.nothing.leak),
         }
-        row = self.rows.execute("SELECT prior, posterior, secret, people, tail, leak FROM terms").fetchone()
+        row = self.rows.execute(f"SELECT {TERMS} FROM terms").fetchone()
         if row is None:
             names = ", ".join(f":{name}" for name in terms)
             self.rows.execute(f"INSERT INTO terms VALUES (1, {names})", terms)
@@ -49,6 +55,7 @@ class Accounts:
                 "INSERT INTO account VALUES (:everybody, '1', '0', '0', '0', 0, NULL)",
                 {"everybody": EVERYBODY},
             )
+            self.chain.found(terms)
             return
         kept = dict(zip(terms, row, strict=True))
         changed = [name for name in terms if terms[name] != kept[name]]
@@ -108,14 +115,15 @@ class Accounts:
             raise self._refusal(analyst, own, share, charge)
         return own, everything
 
-    def charge(self, owner: str, accountant: Accountant) -> None:
-        """Write what an account amounts to now."""
+    def charge(self, owner: str, accountant: Accountant) -> Sums:
+        """Write what an account amounts to now, and return it."""
         sums = {name: fraction_text(getattr(accountant, name)) for name in SUMS}
         self.rows.execute(
             "UPDATE account SET epsilon = :epsilon, rho = :rho, delta = :delta, events = :events"
             " WHERE analyst = :owner",
             {**sums, "events": accountant.events, "owner": owner},
         )
+        return sums["epsilon"], sums["rho"], sums["delta"], accountant.events
 
     def suspend(self, analyst: str, incident: str | None) -> None:
         """Until there is no incident any more."""
@@ -151,7 +159,19 @@ class Accounts:
         if row is None:
             raise self.storage.damaged("the sum of everything is missing")
         epsilon, rho, delta, share = (self.number(text) for text in (*row[:3], row[4]))
+        self._compare(owner, (*row[:3], row[3]))
         return self.summed(epsilon, rho, delta, row[3]), share, row[5]
+
+    def _compare(self, owner: str, sums: Sums) -> None:
+        """Refuse an account that is not what the chain says: it was edited, and would decide wrongly."""
+        chained = self.chain.sums(None if owner == EVERYBODY else owner)
+        if sums == chained:
+            return
+        if sums[3] != chained[3]:
+            raise self.storage.damaged("entries are missing")
+        if owner == EVERYBODY:
+            raise self.storage.damaged("what it says of all analysts is not the sum of everything")
+        raise self.storage.damaged(f"what {owner} has spent is not the sum of the entries")
 
     def _refusal(self, analyst: str, own: Accountant, share: Fraction, charge: Cost) -> BudgetError:
         """What is left of the analyst's own share, and nothing about the others."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from discreet.accounting.accounts import EVERYBODY, SUMS, Accounts
 from discreet.accounting.amounts import Cost
+from discreet.accounting.chain import RELEASE, now
 from discreet.accounting.entries import Entry, OpenRelease, State, Stored
 from discreet.accounting.notation import fraction_text, read
 from discreet.accounting.processes import this_process
@@ -23,10 +24,6 @@ ENTRY = (
     "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state, process, incident,"
     " number"
 )
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
@@ -43,8 +40,8 @@ class Book:
     def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
         """Charge a question, if there is room: a new entry, reserved by this process, and grown accounts."""
         own, everything = (each.spend(charge) for each in self.accounts.require_room(analyst, charge))
-        self.accounts.charge(analyst, own)
-        self.accounts.charge(EVERYBODY, everything)
+        sums = self.accounts.charge(analyst, own)
+        total = self.accounts.charge(EVERYBODY, everything)
         row = {
             "id": everything.events,
             "time": now(),
@@ -59,6 +56,7 @@ class Book:
             "number": own.events,
         }
         self.insert(row)
+        self.accounts.chain.append_charge(row, sums, total)
         return self.as_entry(row.values())
 
     def begin(
@@ -116,6 +114,7 @@ class Book:
             "UPDATE entry SET state = 'settled', answer = :answer, metadata = :metadata WHERE id = :id",
             {"answer": answer, "metadata": metadata, "id": entry.id},
         )
+        self.accounts.chain.append_outcome(entry.id)
         return self.entry(entry.id)
 
     def fault(self, entry: Entry, incident: str) -> Entry:
@@ -123,6 +122,7 @@ class Book:
             "UPDATE entry SET state = 'faulted', incident = :incident WHERE id = :id",
             {"incident": incident, "id": entry.id},
         )
+        self.accounts.chain.append_outcome(entry.id)
         self.accounts.suspend(entry.analyst, incident)
         return self.entry(entry.id)
 
@@ -168,21 +168,25 @@ class Book:
                 "certificate": certificate,
             },
         )
+        self.accounts.chain.append_release(self.release_rows()[-1])
         return self.releases()[-1]
 
     def releases(self) -> list[OpenRelease]:
-        query = "SELECT id, time, after, name, description, certificate FROM release ORDER BY id"
         return [
             OpenRelease(
-                id=number,
-                time=datetime.fromisoformat(time),
-                after=after,
-                name=name,
-                description=description,
-                certificate=json.loads(certificate),
+                **row
+                | {
+                    "time": datetime.fromisoformat(row["time"]),
+                    "certificate": json.loads(row["certificate"]),
+                }
             )
-            for number, time, after, name, description, certificate in self.rows.execute(query)
+            for row in self.release_rows()
         ]
+
+    def release_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of what was published without differential privacy, as they are kept."""
+        found = self.rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id")
+        return [dict(zip(RELEASE, row, strict=True)) for row in found]
 
     def _is_alive(self, process: str) -> bool:
         if process not in self.alive:

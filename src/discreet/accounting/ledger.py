@@ -83,6 +83,7 @@ class Ledger(LedgerReading, Closing):
         def found(book: Book) -> None:
             book.accounts.found()
             book.accounts.divide(shares or book.accounts.shares() or {SOLE_ANALYST: Fraction(1)})
+            book.accounts.chain.check_end()
             compare_totals(book.accounts)
 
         try:

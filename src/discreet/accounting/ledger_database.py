@@ -3,6 +3,7 @@
 Durable, alone, present    as every `database` that is shared.
 Together    Threads of one process share a transaction, in the order in which they came (see `group_commit`).
 Kept        Entries are never deleted and what they were charged never changes; triggers refuse both.
+Chained     An older format is chained as it stands when it is first opened (see `migration`).
 Named       The table `ledger` says of which format it is. A schema that holds anything else of these names is
             refused untouched.
 """
@@ -13,8 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
+from discreet.accounting.chain import LINKS
 from discreet.accounting.database import Database
 from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.migration import chain_existing
 from discreet.accounting.storage import DAMAGED, FORMAT, UNDER_WAY, Rows, newer, refused
 from discreet.core.errors import RequestError
 
@@ -23,6 +26,11 @@ TABLES = ("ledger", "terms", "account", "entry", "release")
 SUMS = "epsilon TEXT NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL"
 NAME = 'TEXT COLLATE "C"'
 CHARGE = "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta"
+CHAINED = (
+    *(statement.format(number="BIGINT", name=NAME) for statement in LINKS),
+    "CREATE TRIGGER link_stays BEFORE DELETE OR TRUNCATE OR UPDATE ON link"
+    " FOR EACH STATEMENT EXECUTE FUNCTION ledger_stays()",
+)
 SCHEMA = (
     "CREATE TABLE ledger (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL)",
     f"INSERT INTO ledger VALUES (1, {FORMAT})",
@@ -48,6 +56,7 @@ SCHEMA = (
     ),
     f"CREATE TRIGGER charge_stays BEFORE UPDATE OF {CHARGE} ON entry"
     " FOR EACH STATEMENT EXECUTE FUNCTION ledger_stays()",
+    *CHAINED,
 )
 
 
@@ -99,3 +108,8 @@ class LedgerDatabase:
         if form > FORMAT:
             raise newer(self.place, form)
         rows.execute(UNDER_WAY)
+        if form < FORMAT:
+            for statement in CHAINED:
+                rows.execute(statement)
+            chain_existing(rows, self, form)
+            rows.execute("UPDATE ledger SET format = :format", {"format": FORMAT})

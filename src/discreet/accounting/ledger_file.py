@@ -6,6 +6,7 @@ Alone       Whoever writes takes the write lock first (BEGIN IMMEDIATE), so that
 Together    Threads of one process are written in the order in which they came, all that wait by one commit
             (see `group_commit`). Reading has a connection of its own, and waits for no commit.
 Kept        Entries are never deleted and what they were charged never changes; triggers refuse both.
+Chained     An older format is chained as it stands when it is first opened (see `migration`).
 Named       The header says that it is a ledger, and of which format. Another file is refused untouched.
 Fork        A connection must not cross a fork: a child process opens the file itself.
 Told        Every failure is one sentence, and none of them holds a value from the data.
@@ -22,7 +23,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from discreet.accounting.chain import LINKS
 from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.migration import chain_existing
 from discreet.accounting.processes import is_alive
 from discreet.accounting.storage import (
     BUSY,
@@ -44,6 +47,14 @@ MARK = int.from_bytes(b"dscr")
 T = TypeVar("T")
 
 SUMS = "epsilon TEXT NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL"
+CHAINED = (
+    *(statement.format(number="INTEGER", name="TEXT") for statement in LINKS),
+    *(
+        f"CREATE TRIGGER link_{each} BEFORE {verb} ON link"
+        " BEGIN SELECT RAISE(ABORT, 'a link of a ledger is never deleted and never changes'); END"
+        for each, verb in (("stays", "DELETE"), ("unchanged", "UPDATE"))
+    ),
+)
 SCHEMA = (
     "CREATE TABLE terms (one INTEGER PRIMARY KEY CHECK (one = 1), prior REAL NOT NULL, posterior REAL"
     " NOT NULL, secret TEXT NOT NULL, people INTEGER NOT NULL, tail REAL NOT NULL, leak TEXT NOT NULL)",
@@ -64,6 +75,7 @@ SCHEMA = (
     " BEGIN SELECT RAISE(ABORT, 'a charge in a ledger never changes'); END",
     "CREATE TRIGGER release_stays BEFORE DELETE ON release"
     " BEGIN SELECT RAISE(ABORT, 'a release in a ledger is never deleted'); END",
+    *CHAINED,
     f"PRAGMA application_id = {MARK}",
     f"PRAGMA user_version = {FORMAT}",
 )
@@ -72,9 +84,10 @@ NUMBERED = (
     "ALTER TABLE entry ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
     "UPDATE entry SET number = counted.number FROM (SELECT id, row_number() OVER (PARTITION BY analyst"
     " ORDER BY id) AS number FROM entry) AS counted WHERE counted.id = entry.id",
-    f"PRAGMA user_version = {FORMAT}",
 )
 """What a ledger of format 1 lacks: entries are numbered for each analyst, too."""
+MIGRATIONS = {0: SCHEMA, 1: (*NUMBERED, *CHAINED), 2: CHAINED}
+"""The statements that bring each older format to this one; 0 is an empty file."""
 
 REASONS = {
     sqlite3.SQLITE_NOTADB: FOREIGN,
@@ -167,8 +180,11 @@ class LedgerFile:
             _switch_to_wal(connection)
             connection.execute("BEGIN IMMEDIATE")
             form = self._recognize(connection)
-            for statement in {0: SCHEMA, 1: NUMBERED}.get(form, ()):
+            for statement in MIGRATIONS.get(form, ()):
                 connection.execute(statement)
+            if 0 < form < FORMAT:
+                chain_existing(connection, self, form)
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute(UNDER_WAY)
             connection.execute("COMMIT")
         except BaseException:

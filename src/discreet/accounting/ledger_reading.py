@@ -13,6 +13,7 @@ from discreet.accounting.accountant import Accountant
 from discreet.accounting.accounts import EVERYBODY, Accounts
 from discreet.accounting.amounts import Cost
 from discreet.accounting.book import Book
+from discreet.accounting.chain_check import check_chain
 from discreet.accounting.entries import Account, Entry, OpenRelease, Stored
 from discreet.accounting.sentences import standing
 from discreet.accounting.shares import within_share
@@ -101,9 +102,10 @@ class LedgerReading(Protocol):
         return standing(self.promise, spent.belief(prior), releases, analyst=analyst)
 
     def verify(self) -> None:
-        """Compare all sums with the entries they are of; a ledger that contradicts itself is refused."""
+        """Check all links, entries and sums; a ledger that contradicts itself is refused."""
         with self._reading() as book:
             self.storage.verify(book.rows)
+            check_chain(book.accounts)
             compare_totals(book.accounts)
             compare_entries(book.accounts)
 

@@ -17,7 +17,7 @@ from discreet.core.errors import RequestError
 
 MEMORY = ":memory:"
 SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
-FORMAT = 2
+FORMAT = 3
 PATIENCE = 60.0
 T = TypeVar("T")
 

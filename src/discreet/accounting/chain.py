@@ -1,0 +1,248 @@
+"""The hash chain of a ledger: each charge, outcome and release is a link with the hash of the one before.
+
+Link        A row (id, kind, analyst, body, previous, head). `body` is JSON; `previous` is the head of the
+            link before; `head` is the SHA-256 of `previous` and `body`. Ids count from 1 without gaps. The
+            first link is the founding: the identity of the ledger and the terms of its promise.
+Sums        Each link carries the running sums of everybody, and a charge those of its analyst too. The
+            accounts are compared with the newest of them whenever they are read: an account that was edited
+            is refused before it decides anything, in a time that does not grow with the ledger.
+Digests     A link holds the digest of the row it stands for, so that a changed row is found without a copy.
+Opening     checks the last link, its predecessor and each account: constant time.
+Verifying   recomputes every head, digest and running sum, and names the first thing that does not fit.
+Not so      The hashes have no key: whoever rewrites the whole chain on purpose leaves a chain that fits. The
+            marks (`marks.py`), kept elsewhere, show that; the chain alone finds accidents and edits by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting.notation import fraction_text
+from discreet.accounting.storage import Rows, Storage
+from discreet.core.randomness import Randomness
+
+ORIGIN = "0" * 64
+IDENTITY_BYTES = 16
+SUMMED = ("epsilon", "rho", "delta", "events")
+NO_SUMS = ("0", "0", "0", 0)
+CHARGE = (
+    "id",
+    "time",
+    "analyst",
+    "question_key",
+    "question",
+    "guarantee",
+    "epsilon",
+    "rho",
+    "delta",
+    "number",
+)
+RELEASE = ("id", "time", "after", "name", "description", "certificate")
+LINK = "id, kind, analyst, body, previous, head"
+LINKS = (
+    "CREATE TABLE link (id {number} PRIMARY KEY, kind TEXT NOT NULL, analyst {name}, body TEXT NOT NULL,"
+    " previous TEXT NOT NULL, head TEXT NOT NULL)",
+    "CREATE INDEX link_of_analyst ON link (analyst, id) WHERE analyst IS NOT NULL",
+    "CREATE INDEX link_of_kind ON link (kind, id) WHERE kind NOT IN ('charge', 'outcome')",
+)
+"""The schema, with the words that storages have for a number and a name."""
+
+Sums = tuple[str, str, str, int]
+
+
+class Kind(StrEnum):
+    """What a link stands for."""
+
+    FOUNDING = "founding"
+    CHARGE = "charge"
+    OUTCOME = "outcome"
+    RELEASE = "release"
+    UNIT = "unit"
+    SEPARATE = "separate"
+    MIGRATION = "migration"
+    RESTORATION = "restoration"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One link, with its body as it was parsed."""
+
+    id: int
+    kind: Kind
+    analyst: str | None
+    body: Mapping[str, Any]
+    previous: str
+    head: str
+
+    @property
+    def total(self) -> Sums:
+        """The running sums of everybody."""
+        epsilon, rho, delta, events = self.body["all"]
+        return epsilon, rho, delta, events
+
+    @property
+    def own(self) -> Sums:
+        """The running sums of the analyst whose charge it is."""
+        epsilon, rho, delta, events = self.body["own"]
+        return epsilon, rho, delta, events
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The links that one transaction sees."""
+
+    rows: Rows
+    storage: Storage
+
+    def append(
+        self, kind: Kind, body: Mapping[str, object], *, analyst: str | None = None, total: Sums | None = None
+    ) -> None:
+        """Add a link; without `total` the running sums of everybody stay as they are."""
+        last = self.last()
+        number, previous = (1, ORIGIN) if last is None else (last.id + 1, last.head)
+        sums = total or (NO_SUMS if last is None else last.total)
+        stamped = {**body, "id": number, "kind": kind.value, "analyst": analyst, "all": sums}
+        text = json.dumps(stamped, sort_keys=True, separators=(",", ":"))
+        self.rows.execute(
+            f"INSERT INTO link ({LINK}) VALUES (:id, :kind, :analyst, :body, :previous, :head)",
+            {
+                "id": number,
+                "kind": kind.value,
+                "analyst": analyst,
+                "body": text,
+                "previous": previous,
+                "head": hash_link(previous, text),
+            },
+        )
+
+    def found(self, terms: Mapping[str, object]) -> None:
+        """Add the first link: a new identity, and the terms of the promise."""
+        identity = f"{Randomness().bits(8 * IDENTITY_BYTES):0{2 * IDENTITY_BYTES}x}"
+        self.append(Kind.FOUNDING, {"identity": identity, "terms": dict(terms), "time": now()})
+
+    def append_charge(self, row: Mapping[str, Any], own: Sums, total: Sums) -> None:
+        """Add the link of a new entry, given as its row."""
+        body = {"entry": row["id"], "time": row["time"], "digest": digest_charge(row), "own": own}
+        self.append(Kind.CHARGE, body, analyst=row["analyst"], total=total)
+
+    def append_outcome(self, entry: int) -> None:
+        """Add the link of an entry that has just been settled or faulted."""
+        state, incident, metadata, answer = self.rows.execute(
+            "SELECT state, incident, metadata, answer FROM entry WHERE id = :id", {"id": entry}
+        ).fetchone()
+        digest = digest_outcome(state, incident, metadata, answer)
+        self.append(Kind.OUTCOME, {"entry": entry, "digest": digest})
+
+    def append_release(self, row: Mapping[str, Any]) -> None:
+        """Add the link of a release that is not differentially private, given as its row."""
+        self.append(Kind.RELEASE, {"release": row["id"], "name": row["name"], "digest": digest_release(row)})
+
+    def last(self) -> Link | None:
+        """Return the newest link, or None for a ledger that is not founded yet."""
+        row = self.rows.execute(f"SELECT {LINK} FROM link ORDER BY id DESC LIMIT 1").fetchone()
+        return None if row is None else self.parse(row)
+
+    def at(self, number: int) -> Link | None:
+        """Return the link with this id."""
+        row = self.rows.execute(f"SELECT {LINK} FROM link WHERE id = :id", {"id": number}).fetchone()
+        return None if row is None else self.parse(row)
+
+    def of_kind(self, kind: Kind) -> list[Link]:
+        """Return all links of a kind that is rare: neither charges nor outcomes."""
+        found = self.rows.execute(
+            f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome') ORDER BY id",
+            {"kind": kind.value},
+        )
+        return [self.parse(row) for row in found.fetchall()]
+
+    def sums(self, analyst: str | None) -> Sums:
+        """Return the newest running sums of an analyst, or of everybody."""
+        if analyst is None:
+            last = self.last()
+            return NO_SUMS if last is None else last.total
+        row = self.rows.execute(
+            f"SELECT {LINK} FROM link WHERE analyst = :analyst ORDER BY id DESC LIMIT 1", {"analyst": analyst}
+        ).fetchone()
+        return NO_SUMS if row is None else self.parse(row).own
+
+    @property
+    def identity(self) -> str:
+        """The name that the ledger was given when it was founded."""
+        first = self.at(1)
+        if first is None or not isinstance(first.body.get("identity"), str):
+            raise self.storage.damaged("its founding link is missing")
+        return str(first.body["identity"])
+
+    def check_end(self) -> None:
+        """Refuse a chain whose last link does not follow from the one before; as fast for a long one."""
+        last = self.last()
+        if last is None:
+            raise self.storage.damaged("its founding link is missing")
+        before = self.at(last.id - 1)
+        previous = ORIGIN if before is None else before.head
+        if (before is None) != (last.id == 1) or last.previous != previous:
+            raise self.storage.damaged(f"a link of its chain is missing before link {last.id}")
+
+    def parse(self, row: Iterable[Any]) -> Link:
+        """Return a link whose hash fits its body; refuse another."""
+        number, kind, analyst, text, previous, head = row
+        if hash_link(previous, text) != head:
+            raise self.storage.damaged(f"link {number} of its chain was changed")
+        try:
+            body = json.loads(text)
+            link = Link(id=number, kind=Kind(kind), analyst=analyst, body=body, previous=previous, head=head)
+            fits = (body["id"], body["kind"], body["analyst"]) == (number, kind, analyst)
+            fits = fits and len(link.total) == 4 and (link.kind is not Kind.CHARGE or len(link.own) == 4)
+        except (ValueError, KeyError, TypeError):
+            fits = False
+        if not fits:
+            raise self.storage.damaged(f"link {number} of its chain was changed")
+        return link
+
+    def add_sums(self, sums: Sums, row: Mapping[str, Any]) -> Sums:
+        """Return running sums after one more entry, given as its row."""
+        epsilon, rho, delta = (
+            fraction_text(self._number(before) + self._number(row[name]))
+            for name, before in zip(SUMMED[:3], sums[:3], strict=True)
+        )
+        return epsilon, rho, delta, sums[3] + 1
+
+    def _number(self, text: object) -> Fraction:
+        try:
+            return Fraction(str(text))
+        except (ValueError, ZeroDivisionError):
+            raise self.storage.damaged("a number in it is none") from None
+
+
+def hash_link(previous: object, body: object) -> str:
+    return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+
+
+def digest_charge(row: Mapping[str, Any]) -> str:
+    """Return the digest of what an entry was charged for; nothing of it ever changes."""
+    return _digest([row[name] for name in CHARGE])
+
+
+def digest_release(row: Mapping[str, Any]) -> str:
+    return _digest([row[name] for name in RELEASE])
+
+
+def digest_outcome(state: str, incident: str | None, metadata: str | None, answer: bytes | None) -> str:
+    """Return the digest of how an entry ended, with the answer that was released."""
+    stored = None if answer is None else hashlib.sha256(bytes(answer)).hexdigest()
+    return _digest([state, incident, metadata, stored])
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _digest(values: list[object]) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()

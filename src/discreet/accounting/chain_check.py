@@ -1,0 +1,93 @@
+"""Checks of the whole chain of a ledger against its entries and releases, with one sentence for each damage.
+
+A migrated ledger is chained in the same way, so that the same checks hold for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from discreet.accounting.accounts import EVERYBODY, Accounts
+from discreet.accounting.chain import (
+    CHARGE,
+    LINK,
+    NO_SUMS,
+    ORIGIN,
+    RELEASE,
+    Chain,
+    Kind,
+    Link,
+    Sums,
+    digest_charge,
+    digest_outcome,
+    digest_release,
+)
+
+OUTCOME = ("state", "incident", "metadata", "answer")
+ENDED = ("settled", "faulted")
+
+
+def check_chain(accounts: Accounts) -> int:
+    """Return how many links the chain has; refuse one that is not whole, or not of these entries."""
+    found: dict[Kind, dict[int, Link]] = {kind: {} for kind in Kind}
+    count = 0
+    for link in _walk(accounts.chain):
+        count = link.id
+        found[link.kind][link.body.get("entry", link.body.get("release", link.id))] = link
+    _check_entries(accounts, found[Kind.CHARGE], found[Kind.OUTCOME])
+    _check_releases(accounts, found[Kind.RELEASE])
+    return count
+
+
+def _check_entries(accounts: Accounts, charges: dict[int, Link], outcomes: dict[int, Link]) -> None:
+    damaged, running = accounts.storage.damaged, dict[str, Sums]()
+    there = {number for (number,) in accounts.rows.execute("SELECT id FROM entry")}
+    for number in sorted(charges.keys() - there):
+        raise damaged(f"entry {number} was removed")
+    for number in sorted(there - charges.keys()):
+        raise damaged(f"entry {number} was inserted: its chain does not hold it")
+    names = (*CHARGE, *OUTCOME)
+    for values in accounts.rows.execute(f"SELECT {', '.join(names)} FROM entry ORDER BY id"):
+        row = dict(zip(names, values, strict=True))
+        charge = charges[row["id"]]
+        if charge.body["digest"] != digest_charge(row):
+            raise damaged(f"entry {row['id']} was changed")
+        if not _has_ended_so(row, outcomes.get(row["id"])):
+            raise damaged(f"the outcome of entry {row['id']} was changed")
+        for owner, carried in ((row["analyst"], charge.own), (EVERYBODY, charge.total)):
+            running[owner] = accounts.chain.add_sums(running.get(owner, NO_SUMS), row)
+            if running[owner] != carried:
+                raise damaged(f"the running sums of entry {row['id']} are not the sums of its entries")
+
+
+def _check_releases(accounts: Accounts, links: dict[int, Link]) -> None:
+    damaged = accounts.storage.damaged
+    for values in accounts.rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id"):
+        row = dict(zip(RELEASE, values, strict=True))
+        link = links.pop(row["id"], None)
+        if link is None:
+            raise damaged(f"release {row['name']} was inserted: its chain does not hold it")
+        if link.body["digest"] != digest_release(row):
+            raise damaged(f"release {row['name']} was changed")
+    for link in links.values():
+        raise damaged(f"release {link.body['name']} was removed")
+
+
+def _walk(chain: Chain) -> Iterator[Link]:
+    """Yield all links in order, refusing one that is missing or does not follow."""
+    expected, head, total = 1, ORIGIN, NO_SUMS
+    for row in chain.rows.execute(f"SELECT {LINK} FROM link ORDER BY id"):
+        link = chain.parse(row)
+        if link.id != expected or link.previous != head:
+            raise chain.storage.damaged(f"a link of its chain is missing before link {link.id}")
+        if link.kind is not Kind.CHARGE and link.total != total:
+            raise chain.storage.damaged(f"the running sums of link {link.id} were changed")
+        expected, head, total = link.id + 1, link.head, link.total
+        yield link
+
+
+def _has_ended_so(row: dict[str, Any], outcome: Link | None) -> bool:
+    if outcome is None:
+        return row["state"] not in ENDED
+    return bool(outcome.body["digest"] == digest_outcome(*(row[name] for name in OUTCOME)))

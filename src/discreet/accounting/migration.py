@@ -1,0 +1,39 @@
+"""Migration of a ledger that was written before entries were chained.
+
+Its entries and releases are chained as they stand, in order, and a link records that this was done and when:
+what was changed before cannot be seen afterwards. A ledger whose accounts are not the sums of its entries is
+refused, as it was before.
+"""
+
+from __future__ import annotations
+
+from discreet.accounting.chain import CHARGE, NO_SUMS, RELEASE, Chain, Kind, Sums, now
+from discreet.accounting.storage import Rows, Storage
+
+EVERYBODY = ""
+TERMS = ("prior", "posterior", "secret", "group", "tail", "leak")
+
+
+def chain_existing(rows: Rows, storage: Storage, form: int) -> None:
+    """Chain the entries and releases of a ledger of an older format, inside the caller's transaction."""
+    terms = rows.execute("SELECT prior, posterior, secret, people, tail, leak FROM terms").fetchone()
+    if terms is None:
+        return
+    chain = Chain(rows, storage)
+    chain.found(dict(zip(TERMS, terms, strict=True)))
+    releases = rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id").fetchall()
+    pending = [dict(zip(RELEASE, row, strict=True)) for row in releases]
+    running: dict[str, Sums] = {EVERYBODY: NO_SUMS}
+    entries = rows.execute(f"SELECT state, {', '.join(CHARGE)} FROM entry ORDER BY id").fetchall()
+    for state, *values in entries:
+        row = dict(zip(CHARGE, values, strict=True))
+        while pending and pending[0]["after"] < row["id"]:
+            chain.append_release(pending.pop(0))
+        for owner in (row["analyst"], EVERYBODY):
+            running[owner] = chain.add_sums(running.get(owner, NO_SUMS), row)
+        chain.append_charge(row, running[row["analyst"]], running[EVERYBODY])
+        if state in ("settled", "faulted"):
+            chain.append_outcome(row["id"])
+    for row in pending:
+        chain.append_release(row)
+    chain.append(Kind.MIGRATION, {"format": form, "entries": len(entries), "time": now()})

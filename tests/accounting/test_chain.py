@@ -1,0 +1,155 @@
+"""The chain of a ledger: what is changed by hand is found; older ledgers are chained as they stand."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet.accounting.chain import Chain, Kind, hash_link
+from discreet.accounting.ledger import Ledger
+from discreet.accounting.storage import is_database
+from discreet.core.errors import RequestError
+from tests.accounting.ledger_rivals import PROMISE
+from tests.accounting.test_ledger import HALVES, SQL, beneath, pure
+
+GUARDS = {
+    "link": ("link_stays", "link_unchanged"),
+    "entry": ("entry_stays", "charge_stays"),
+    "release": ("release_stays",),
+}
+
+
+def unguard(connection: Any, place: str) -> None:
+    """Drop the triggers, as somebody does who edits the tables by hand."""
+    for table, triggers in GUARDS.items():
+        for each in triggers:
+            on = f" ON {table}" if is_database(place) else ""
+            connection.execute(f"DROP TRIGGER IF EXISTS {each}{on}")
+
+
+def edit(place: str, *statements: str) -> None:
+    with beneath(place) as connection:
+        unguard(connection, place)
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.fixture
+def kept(place: str) -> str:
+    """A ledger with five settled entries, one fault and a release that is not differentially private."""
+    with Ledger(place, PROMISE, analysts=HALVES) as ledger:
+        for number in range(5):
+            analyst = ("alice", "bob")[number % 2]
+            ledger.settle(ledger.reserve(analyst, f"key {number}", SQL, pure(Fraction(1, 100))), b"5")
+        ledger.note_release("adult-k5", "a 5-anonymous table")
+        ledger.fault(ledger.reserve("bob", "key 5", SQL, pure(Fraction(1, 100))), "20240229-7f3a")
+        ledger.clear("bob")
+        ledger.verify()
+    return place
+
+
+COPY = (
+    "INSERT INTO entry (id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state,"
+    " process, number) SELECT {id}, time, analyst, 'inserted', question, guarantee, '0', rho, delta,"
+    " 'orphaned', process, number FROM entry WHERE id = 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE entry SET epsilon = '1/1000' WHERE id = 2", "entry 2 was changed"),
+        ("UPDATE entry SET question = 'SELECT 1' WHERE id = 2", "entry 2 was changed"),
+        ("UPDATE entry SET answer = NULL, state = 'orphaned' WHERE id = 2", "the outcome of entry 2 was"),
+        ("UPDATE entry SET metadata = '[]' WHERE id = 2", "the outcome of entry 2 was changed"),
+        ("DELETE FROM entry WHERE id = 2", "entry 2 was removed"),
+        (COPY.format(id=0), "entry 0 was inserted"),
+        ("DELETE FROM link WHERE id = 4", "a link of its chain is missing before link 5"),
+        ("UPDATE link SET analyst = 'bob' WHERE id = 2", "link 2 of its chain was changed"),
+        ("UPDATE link SET body = replace(body, '1/100', '1/900') WHERE id = 2", "link 2 of its chain was"),
+        ("UPDATE release SET name = 'nothing'", "release nothing was changed"),
+        ("DELETE FROM release", "release adult-k5 was removed"),
+        ("UPDATE account SET epsilon = '0' WHERE analyst = 'bob'", "what bob has spent is not the sum of"),
+        ("UPDATE account SET events = 0 WHERE analyst = 'bob'", "entries are missing"),
+    ],
+)
+def test_every_kind_of_damage_has_its_sentence(statement: str, what: str, kept: str) -> None:
+    edit(kept, statement)
+    with pytest.raises(RequestError) as refused, Ledger(kept, PROMISE) as ledger:
+        ledger.verify()
+    assert what in refused.value.message
+    assert refused.value.exit_code == 2
+    assert refused.value.hint
+
+
+def test_sums_that_were_edited_are_not_believed_when_asking(kept: str) -> None:
+    with Ledger(kept, PROMISE, analysts=HALVES) as ledger:
+        edit(kept, "UPDATE account SET epsilon = '0'")
+        with pytest.raises(RequestError, match="is not the sum of"):
+            ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100)))
+        with pytest.raises(RequestError, match="is not the sum of"):
+            ledger.sentence()
+    with pytest.raises(RequestError, match="is not the sum of"):
+        Ledger(kept, PROMISE)
+
+
+@pytest.mark.parametrize("which", ["the last", "one before"])
+def test_opening_finds_an_end_that_was_cut_off(which: str, kept: str) -> None:
+    last = "(SELECT max(id) FROM link)"
+    edit(kept, f"DELETE FROM link WHERE id = {last}{'' if which == 'the last' else ' - 1'}")
+    with pytest.raises(RequestError, match="is damaged"), Ledger(kept, PROMISE) as ledger:
+        ledger.verify()
+
+
+def test_a_charge_that_was_hashed_again_does_not_fit_its_running_sums(kept: str) -> None:
+    """One who knows the format rewrites entry and link; the sums beside them still tell."""
+    with Ledger(kept, PROMISE) as ledger, ledger.storage.reading() as rows:
+        links = Chain(rows, ledger.storage)
+        first, rest = links.at(2), [links.at(number) for number in range(3, 20)]
+    assert first is not None
+    changes = [(2, json.dumps({**first.body, "own": ["0", "0", "0", 1]}, sort_keys=True))]
+    changes += [(each.id, json.dumps(each.body, sort_keys=True)) for each in rest if each is not None]
+    head, statements = first.previous, []
+    for number, body in changes:
+        text = body.replace("'", "''")
+        statements.append(
+            f"UPDATE link SET body = '{text}', previous = '{head}', head = '{hash_link(head, body)}'"
+            f" WHERE id = {number}"
+        )
+        head = hash_link(head, body)
+    edit(kept, *statements)
+    with Ledger(kept, PROMISE) as ledger, pytest.raises(RequestError, match="running sums of entry 1"):
+        ledger.verify()
+
+
+def make_older(place: str) -> None:
+    """Turn a ledger into one of the format before the chain."""
+    form = "UPDATE ledger SET format = 2" if is_database(place) else "PRAGMA user_version = 2"
+    edit(place, "DROP TABLE link", form)
+
+
+def test_a_ledger_of_the_format_before_is_chained_as_it_stands_and_says_so(kept: str) -> None:
+    with Ledger(kept, PROMISE) as ledger:
+        before, spent = ledger.entries(), ledger.spent("alice")
+    make_older(kept)
+    with Ledger(kept, PROMISE) as ledger:
+        assert ledger.entries() == before
+        assert ledger.spent("alice") == spent
+        ledger.verify()
+        with ledger.storage.reading() as rows:
+            (link,) = Chain(rows, ledger.storage).of_kind(Kind.MIGRATION)
+        assert (link.body["format"], link.body["entries"]) == (2, 6)
+        ledger.settle(ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100))), b"5")
+        ledger.verify()
+    with Ledger(kept, PROMISE) as ledger:
+        ledger.verify()
+
+
+def test_an_older_ledger_whose_sums_were_edited_is_not_taken_over(kept: str) -> None:
+    make_older(kept)
+    edit(kept, "UPDATE account SET epsilon = '0'")
+    with pytest.raises(RequestError, match="is not the sum of"):
+        Ledger(kept, PROMISE)
