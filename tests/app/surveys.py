@@ -60,6 +60,12 @@ class Served:
                 return error.code, json.load(error)
 
     @property
+    def kept(self) -> int:
+        """How many browsers' reports the store's file holds; results show them in batches."""
+        with ReportStore.open(self.survey.store) as store:
+            return store.clients
+
+    @property
     def results(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.get("results.json"))
         return found

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.app.collect.estimating import estimate_counts
 from discreet.app.survey.report_store import ReportStore
 from discreet.app.survey.survey_files import load_survey
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 from discreet.local.bits import unpacked
+from discreet.local.forms import Counts
 from tests.app.surveys import TEXT, Served, served, write_survey
 from tests.app.test_promise import discreet
 
@@ -39,12 +41,54 @@ def message(to: Served, /, **changed: Any) -> dict[str, Any]:
 
 
 def test_a_report_is_kept_and_counted(survey: Served) -> None:
-    assert survey.results == {"clients": 0, "questions": []}
-    assert "No reports yet" in survey.get("results")
-    assert survey.post(message(survey)) == (200, {"kept": True})
+    assert survey.results == {"clients": 0, "batch": 20, "questions": []}
+    assert "Results are shown from 20 reports on" in survey.get("results")
+    for number in range(20):
+        assert survey.post(message(survey, ticket=f"{number:032x}")) == (200, {"kept": True})
     found = survey.results
-    assert found["clients"] == 1
+    assert found["clients"] == 20
     assert [each["question"] for each in found["questions"]] == ["smoking", "illness"]
+
+
+def test_results_change_with_whole_batches_alone_also_after_a_restart(tmp_path: Path) -> None:
+    """Whoever looks after each report sees the same until five more are there."""
+    path, seen = write_survey(tmp_path, TEXT.replace("questions:", "batch: 5\nquestions:")), []
+    for start in (0, 7):
+        with served(path) as found:
+            seen.append((found.results, found.get("results")))
+            for number in range(start, start + 7):
+                found.post(message(found, ticket=f"{number:032x}", reports=[[number % 3], [1, 3]]))
+                found.post(message(found, ticket=f"{number:032x}", reports=[[number % 3], [1, 3]]))
+                seen.append((found.results, found.get("results")))
+            assert found.kept == start + 7
+    shown = [results["clients"] for results, _ in seen]
+    assert shown == [0] * 5 + [5] * 6 + [10] * 5
+    by_count = {clients: {str(each) for each in seen if each[0]["clients"] == clients} for clients in shown}
+    assert [len(pages) for pages in by_count.values()] == [1, 1, 1]
+    (tmp_path / "survey.sqlite.shown.json").write_text("{")
+    with served(path) as found:
+        assert found.results["clients"] == 14
+
+
+def test_estimates_that_no_honest_reports_explain_are_flagged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_survey(tmp_path, TEXT.replace("questions:", "batch: 60\nquestions:"))
+    smoking = load_survey(path).descriptions[0]
+    honest = Counts(clients=60, cells=np.array([[60, 10, 35, 15]]))
+    assert estimate_counts(smoking, honest, 0.95).warnings == ()
+    with served(path) as found:
+        for number in range(60):
+            found.post(message(found, ticket=f"{number:032x}", reports=[[2], [5, 6]]))
+        told = [each["warnings"] for each in found.results["questions"]]
+        assert [each.partition(" is estimated")[0] for each in told[0]] == [
+            "The share of Never",
+            "The share of Sometimes",
+            "The share of Every day",
+        ]
+        assert "The share of Never is estimated beyond what is possible" in found.get("results")
+    assert discreet("collect", "estimate", str(tmp_path / "survey.sqlite")) == 0
+    assert "chance does not explain it" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_same_ticket_again_is_not_counted_again_and_changes_nothing(survey: Served) -> None:
@@ -53,7 +97,7 @@ def test_the_same_ticket_again_is_not_counted_again_and_changes_nothing(survey: 
     assert survey.post(message(survey, reports=[[0], [0, 1]]))[0] == 409
     assert survey.results == before
     survey.post(message(survey, ticket="1" * 32))
-    assert survey.results["clients"] == 2
+    assert survey.kept == 2
 
 
 REFUSED: dict[str, dict[str, Any]] = {
@@ -76,7 +120,7 @@ def test_what_no_operator_sends_is_refused_and_not_kept(survey: Served, case: st
     status, told = survey.post(message(survey, **REFUSED[case]))
     assert status == 400
     assert told["error"].endswith(".")
-    assert survey.results["clients"] == 0
+    assert survey.kept == 0
 
 
 def test_what_is_no_json_or_too_long_is_refused(survey: Served) -> None:
@@ -168,7 +212,7 @@ def test_a_survey_that_is_changed_is_not_mixed_with_the_reports_of_the_old_one(t
     with pytest.raises(RequestError, match="another version of this survey"):
         ReportStore.found(changed.store, changed.id, changed.descriptions)
     with served(write_survey(tmp_path)) as again:
-        assert again.results["clients"] == 0
+        assert again.kept == 0
 
 
 def test_another_file_is_not_taken_for_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,6 +255,8 @@ BAD_SURVEYS = {
     "title: x\npromise: 1%:5%\nquestions: {a: {text: b, values: [c, d], shar: 1}}": "did you mean share",
     "title: x\npromise: 1%:5%\nquestions: [a]": "entries of the form",
     "title: x\ntitle: y": "twice",
+    "title: x\npromise: 1%:5%\nbatch: 1\nquestions: {a: {text: b, values: [c, d]}}": "from 5 to 1,000,000",
+    "title: x\npromise: 1%:5%\nbatch: all\nquestions: {a: {text: b, values: [c, d]}}": "a whole number",
     "title: x\npromise: 1%:5%\nstore: x.txt\nquestions: {a: {text: b, values: [c, d]}}": "end in .sqlite",
     "title: x\npromise: 1%:5%\nquestions: {a: {text: b, values: [c, d], share: 60%},"
     " e: {text: b, values: [c, d], share: 50%}}": "sum to 110%",
@@ -233,7 +279,8 @@ def test_a_bad_survey_gets_one_sentence(
 
 def test_labels_are_shown_as_text_not_as_markup(tmp_path: Path) -> None:
     with served(write_survey(tmp_path, TEXT.replace("Never", "'<script>alert(1)</script>'"))) as found:
-        found.post(message(found))
+        for number in range(20):
+            found.post(message(found, ticket=f"{number:032x}"))
         assert "<script>alert" not in found.get("results")
         assert "&lt;script&gt;alert" in found.get("results")
 
@@ -252,7 +299,7 @@ def test_the_command_serves_until_it_is_stopped_and_keeps_what_came(tmp_path: Pa
         assert process.stderr is not None
         assert process.stderr.read() == ""
     with served(tmp_path / "survey.yaml") as again:
-        assert again.results["clients"] == 1
+        assert again.kept == 1
 
 
 def test_a_port_that_is_taken_is_told(

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from discreet.app.survey import report_store
+from discreet.app.survey.batches import BatchedResults
 from discreet.app.survey.report_store import ReportStore
 from discreet.app.survey.survey_files import load_survey
 from discreet.core.errors import RequestError
@@ -184,7 +185,7 @@ def test_what_nobody_thought_of_is_answered_with_the_same_headers(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr(ReportStore, "count", fail)
+    monkeypatch.setattr(BatchedResults, "estimate", fail)
     for _ in range(2):
         status, headers, text = asked(survey, "GET", "/results")
         assert status == 500

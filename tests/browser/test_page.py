@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.app.surveys import TWO_ANSWERS, Served, served, write_survey
+from tests.app.test_survey import message
 
 SEND, KEPT = "Randomize and send", "The server keeps these reports"
 COINS = """
@@ -110,7 +111,7 @@ def test_nothing_is_kept_but_reports(browser: Browser, survey: Served) -> None:
         assert page.context.cookies() == []
         assert page.locator("input").count() == 0
         assert list(stored(page)) == [f"discreet {survey.survey.id}"]
-    assert survey.results["clients"] == 1
+    assert survey.kept == 1
 
 
 def test_sending_again_sends_the_same_and_is_counted_once(browser: Browser, survey: Served) -> None:
@@ -124,7 +125,7 @@ def test_sending_again_sends_the_same_and_is_counted_once(browser: Browser, surv
         bodies = [request["body"] for request in requests if request["method"] == "POST"]
     assert len(bodies) == 2
     assert bodies[0] == bodies[1]
-    assert survey.results["clients"] == 1
+    assert survey.kept == 1
 
 
 def test_a_second_tab_sends_what_the_first_has_drawn(browser: Browser, survey: Served) -> None:
@@ -137,7 +138,7 @@ def test_a_second_tab_sends_what_the_first_has_drawn(browser: Browser, survey: S
         answer(second, "Every day", "Cancer")
         bodies = [request["body"] for seen in requests for request in seen if request["method"] == "POST"]
     assert bodies[0] == bodies[1]
-    assert survey.results["clients"] == 1
+    assert survey.kept == 1
 
 
 def test_a_browser_that_keeps_nothing_is_asked_to_answer_once(browser: Browser, survey: Served) -> None:
@@ -160,7 +161,7 @@ def test_a_send_that_failed_is_repeated_without_new_coins(browser: Browser, surv
         page.get_by_role("button", name="Send the same again").click()
         page.get_by_text(KEPT).wait_for()
         assert stored(page) == kept
-    assert survey.results["clients"] == 1
+    assert survey.kept == 1
 
 
 def test_who_looks_at_another_browser_draws_anew(browser: Browser, survey: Served) -> None:
@@ -168,7 +169,7 @@ def test_who_looks_at_another_browser_draws_anew(browser: Browser, survey: Serve
     for _ in range(2):
         with opened(browser, survey.url) as page:
             answer(page, "Never", "Flu")
-    assert survey.results["clients"] == 2
+    assert survey.kept == 2
 
 
 def test_the_respondent_is_shown_what_was_sent_and_what_it_reveals(browser: Browser, vote: Served) -> None:
@@ -178,6 +179,61 @@ def test_the_respondent_is_shown_what_was_sent_and_what_it_reveals(browser: Brow
         shown = page.locator("#sent").inner_text()
     assert "with a probability of 83.9%" in shown
     assert "whoever gave a claim about you 1% before may now give it at most 5%" in shown
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"threshold": str(2**64)},
+        {"threshold": str(2**64 - 1)},
+        {"threshold": "0"},
+        {"threshold": "1"},
+        {"threshold": "-1"},
+        {"threshold": 2**63},
+        {"threshold": "1e3"},
+        {"size": 2},
+        {"size": 0},
+        {"values": ["Yes I did"]},
+        {"values": [f"answer {number}" for number in range(40)]},
+        {},
+    ],
+    ids=str,
+)
+def test_a_law_that_breaks_the_promise_is_refused_before_anything_is_asked(
+    browser: Browser, vote: Served, broken: dict[str, Any]
+) -> None:
+    """What the page says of a law is computed from the law that it was handed, not believed."""
+    told = vote.survey.public()
+    told["questions"][0] |= broken
+    if not broken:
+        told["promise"]["posterior"] = "0.04"
+    with opened(browser, vote.url) as page:
+        page.route("**/survey.json", lambda route: route.fulfill(json=told))
+        requests = traffic(page)
+        page.reload()
+        page.get_by_role("alert").get_by_text("would break its promise").wait_for()
+        assert page.locator("form, input").count() == 0
+        assert not page.locator("button").first.is_visible()
+        assert not [request for request in requests if request["method"] == "POST"]
+    assert vote.kept == 0
+
+
+def test_a_law_that_changes_after_the_page_was_opened_is_refused_before_it_is_drawn_from(
+    browser: Browser, vote: Served
+) -> None:
+    """Another script of the page, or an extension, that touches the law in between."""
+    touched = "Response.prototype.json = ((json) => async function () { const found = await json.call(this);"
+    touched += " return (window.told = found); })(Response.prototype.json);"
+    with opened(browser, vote.url) as page:
+        page.add_init_script(touched)
+        page.reload()
+        page.get_by_label("Yes I did", exact=True).check()
+        page.evaluate("() => { window.told.questions[0].threshold = String(2n ** 64n - 1n); }")
+        page.get_by_role("button", name=SEND).click()
+        page.get_by_role("alert").get_by_text("would break its promise").wait_for()
+        assert "to 100%" in page.get_by_role("alert").inner_text()
+        assert stored(page) == {}
+    assert vote.kept == 0
 
 
 def test_without_a_script_nothing_can_be_sent(browser: Browser, survey: Served) -> None:
@@ -214,7 +270,12 @@ def test_the_page_fits_a_narrow_phone(browser: Browser, survey: Served, path: st
 
 
 def test_the_results_show_estimates_with_error_bars(browser: Browser, survey: Served) -> None:
+    for number in range(19):
+        survey.post(message(survey, ticket=f"{number:032x}"))
     with opened(browser, survey.url) as page:
+        page.goto(survey.url + "results")
+        assert page.locator(".whisker").count() == 0
+        page.goto(survey.url)
         answer(page, "Never", "Flu")
         page.goto(survey.url + "results")
         assert page.locator(".whisker").count() == 10

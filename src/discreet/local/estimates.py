@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from discreet.local.operator import Frequencies, Means
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-6
+SURE = 1 - 1e-6
+"""How sure an interval is that flags an estimate as impossible: one honest figure in a million."""
 
 
 class Intervals(NamedTuple):
@@ -69,6 +72,18 @@ class Estimate:
         low, high = self.operator.intervals(self.counts, confidence)
         return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1))
 
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        """The values whose share is below 0 or above 1 beyond what chance explains."""
+        low, high = self.operator.intervals(self.counts, SURE)
+        return tuple(int(code) for code in np.flatnonzero((high < 0) | (low > 1)))
+
+    @property
+    def is_sum_impossible(self) -> bool:
+        """Whether the shares sum to something else than 1 beyond what chance explains."""
+        total = self.mean_of(np.ones(self.raw.size), SURE)
+        return not total.low - ROUNDING <= 1 <= total.high + ROUNDING
+
     def share_of(self, holds: Sequence[bool] | ArrayLike, confidence: float = CONFIDENCE) -> Figure:
         """The share of clients with a property, `holds` saying for each value whether it has it."""
         mask = np.asarray(holds)
@@ -106,6 +121,12 @@ class MeanEstimate:
     @property
     def clients(self) -> int:
         return self.counts.clients
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether the mean is outside of the range of the numbers beyond what chance explains."""
+        low, high = self.operator.interval(self.counts, SURE)
+        return high < self.operator.low or low > self.operator.high
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """An interval of the mean, within the range of the numbers."""

@@ -30,6 +30,8 @@ from discreet.local.notation import write
 from discreet.local.operator import Frequencies, Means, Operator
 
 TABLE = "reports"
+NORMAL_FROM = 100
+"""From how many reports on an interval that rests on a normal law shows a figure to be impossible."""
 MOST_WORDS = 1 << 27  # a gigabyte of reports
 
 
@@ -49,6 +51,20 @@ class Estimated:
     def nearly(self) -> bool:
         """Whether intervals rest on a normal law, which few reports follow only roughly."""
         return isinstance(self.estimate, Estimate) and isinstance(self.description.operator, LINEAR)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each figure that no honest reports explain, at odds of a million to one."""
+        names, few = self.description.values, self.estimate.clients < NORMAL_FROM
+        if isinstance(self.estimate, MeanEstimate):
+            mean = f"The mean of {self.description.column}"
+            return (_impossible(mean),) if not few and self.estimate.is_impossible else ()
+        told = "support" if isinstance(self.estimate, Supports) else "share"
+        codes = () if few and self.nearly else self.estimate.impossible
+        said = [_impossible(f"The {told} of {names[code]}") for code in codes]
+        if isinstance(self.estimate, Estimate) and not few and self.estimate.is_sum_impossible:
+            said.append(_impossible("The sum of all shares"))
+        return tuple(said)
 
     @property
     def reached(self) -> tuple[float, float]:
@@ -128,11 +144,26 @@ def estimate_table(description: Description, engine: Engine, table: str, confide
     if counts.clients == 0:
         raise _none()
     if isinstance(operator, BASKETS):
-        found: Estimate | MeanEstimate | Supports = operator.stored(engine, table, counts)
-    else:
-        found = cast("Frequencies | Means", operator).estimate(counts)  # it is one of the two
+        supports = operator.stored(engine, table, counts)
+        return Estimated(
+            description=description, estimate=supports, confidence=confidence, together=operator.epsilon
+        )
+    return estimate_counts(description, counts, confidence)
+
+
+def estimate_counts(description: Description, counts: Counts, confidence: float) -> Estimated:
+    """From reports of values or numbers that were counted."""
+    operator = description.operator
+    found = cast("Frequencies | Means", operator).estimate(counts)  # it is one of the two
     return Estimated(
         description=description, estimate=found, confidence=confidence, together=operator.epsilon
+    )
+
+
+def _impossible(what: str) -> str:
+    return (
+        f"{what} is estimated beyond what is possible, and chance does not explain it: some reports were "
+        "made up, or made by another operator. Do not rely on these figures."
     )
 
 
@@ -194,10 +225,10 @@ def figures(found: Estimated) -> dict[str, object]:
     """The estimated numbers alone."""
     if isinstance(found.estimate, MeanEstimate):
         low, high = found.estimate.interval(found.confidence)
-        return {"mean": found.estimate.mean, "low": low, "high": high}
+        return {"mean": found.estimate.mean, "low": low, "high": high, "warnings": list(found.warnings)}
     if isinstance(found.estimate, Supports):
-        return {"items": _items(found, found.estimate)}
-    return {"estimates": _shares(found, found.estimate)}
+        return {"items": _items(found, found.estimate), "warnings": list(found.warnings)}
+    return {"estimates": _shares(found, found.estimate), "warnings": list(found.warnings)}
 
 
 def rows_of(found: Estimated) -> list[dict[str, Any]]:

@@ -99,6 +99,7 @@ def _show_estimate(console: Console, found: Estimated) -> None:
         prior, posterior = found.reached
         reached = f"it goes from {percent(prior)} to at most {at_most(posterior)}."
         pairs.append(("together", f"From the person's reports to all questions, {reached}"))
+    pairs += [("warning", each) for each in found.warnings]
     facts(console, pairs)
 
 

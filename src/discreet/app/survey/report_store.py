@@ -81,6 +81,12 @@ class ReportStore(Closing):
             rows = self._connection.execute("SELECT description FROM question ORDER BY place").fetchall()
         return tuple(of_data(self.path, text) for (text,) in rows)
 
+    @property
+    def clients(self) -> int:
+        """How many browsers' reports are there."""
+        with self._guard:
+            return int(self._connection.execute("SELECT count(*) FROM report").fetchone()[0])
+
     def add(self, ticket: bytes, reports: Sequence[Sequence[int]]) -> bool:
         """Keep the reports of one browser, one list of codes for each question; once, however often sent.
 

@@ -20,7 +20,7 @@ def results_page(survey: Survey, found: Sequence[Estimated]) -> str:
         _figure(question, each)
         for question, each in zip(survey.questions if found else (), found, strict=True)
     ]
-    said = _said(survey, found) if found else "No reports yet."
+    said = _said(survey, found) if found else f"Results are shown from {survey.batch:,} reports on."
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -37,8 +37,9 @@ def _said(survey: Survey, found: Sequence[Estimated]) -> str:
     reached = at_most(highest(prior, survey.epsilon))
     return (
         f"Estimated from {clients:,} randomized {'report' if clients == 1 else 'reports'}; nobody's answer "
-        f"is here. Lines are {percent(found[0].confidence)} intervals. From all that one person sent, a "
-        f"claim about that person goes from {percent(prior)} to at most {reached}."
+        f"is here. They change when {survey.batch:,} more reports are there. Lines are "
+        f"{percent(found[0].confidence)} intervals. From all that one person sent, a claim about that person "
+        f"goes from {percent(prior)} to at most {reached}."
     )
 
 
@@ -50,8 +51,13 @@ def _figure(question: Question, found: Estimated) -> str:
     return (
         f'<section class="card"><h2>{escape(question.text)}</h2><table class="bars"><thead><tr>'
         '<th scope="col">Answer</th><th scope="col"><span class="hidden">Picture</span></th>'
-        f'<th scope="col">Share</th></tr></thead><tbody>{body}</tbody></table></section>\n'
+        f'<th scope="col">Share</th></tr></thead><tbody>{body}</tbody></table>{_warned(found)}</section>\n'
     )
+
+
+def _warned(found: Estimated) -> str:
+    """Why not to rely on a figure, where chance does not explain it."""
+    return "".join(f'<p class="small" role="note">{escape(each)}</p>' for each in found.warnings)
 
 
 def _row(value: str, share: float, low: float, high: float) -> str:

@@ -22,8 +22,9 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from discreet.app.collect.estimating import Estimated, estimate_store, figures
+from discreet.app.collect.estimating import figures
 from discreet.app.listening import bound_to, is_loopback
+from discreet.app.survey.batches import BatchedResults
 from discreet.app.survey.incoming import LARGEST, read_sent
 from discreet.app.survey.report_store import ReportStore
 from discreet.app.survey.results_page import results_page
@@ -31,7 +32,7 @@ from discreet.app.survey.survey_files import Survey, load_survey
 from discreet.app.terminal import Console
 from discreet.belief import highest
 from discreet.belief.wording import at_most, percent
-from discreet.core.errors import DataError, RequestError
+from discreet.core.errors import RequestError
 from discreet.local.estimates import CONFIDENCE
 
 HEADERS = {
@@ -74,6 +75,7 @@ class Trouble:
 def application(survey: Survey, store: ReportStore) -> FastAPI:
     """The pages and the one door for reports."""
     app, trouble = FastAPI(openapi_url=None, docs_url=None, redoc_url=None), Trouble()
+    shown = BatchedResults(store, survey.id, survey.batch)
 
     @app.middleware("http")
     async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -96,13 +98,14 @@ def application(survey: Survey, store: ReportStore) -> FastAPI:
 
     @app.get("/results")
     def results() -> HTMLResponse:
-        return HTMLResponse(results_page(survey, estimates(store)))
+        return HTMLResponse(results_page(survey, shown.estimate(CONFIDENCE)))
 
     @app.get("/results.json")
     def numbers() -> JSONResponse:
-        found = estimates(store)
+        found = shown.estimate(CONFIDENCE)
         parts = [{"question": each.description.column} | figures(each) for each in found]
-        return JSONResponse({"clients": found[0].estimate.clients if found else 0, "questions": parts})
+        clients = found[0].estimate.clients if found else 0
+        return JSONResponse({"clients": clients, "batch": survey.batch, "questions": parts})
 
     @app.post("/reports")
     async def take(request: Request) -> JSONResponse:
@@ -112,6 +115,7 @@ def application(survey: Survey, store: ReportStore) -> FastAPI:
             return JSONResponse({"error": error.message}, status_code=400)
         try:
             same = await run_in_threadpool(store.add, sent.ticket, sent.reports)
+            await run_in_threadpool(shown.refresh)
         except OSError as error:
             trouble.tell(error)
             return JSONResponse({"error": NOT_NOW}, status_code=503)
@@ -119,13 +123,6 @@ def application(survey: Survey, store: ReportStore) -> FastAPI:
         return JSONResponse({"kept": True} if same else {"error": OTHERS}, status_code=200 if same else 409)
 
     return app
-
-
-def estimates(store: ReportStore) -> list[Estimated]:
-    """What the reports tell of each question; nothing while there are none."""
-    with suppress(DataError):
-        return estimate_store(store, CONFIDENCE)
-    return []
 
 
 def serve(path: Path, host: str, port: int, *, as_json: bool = False) -> None:

@@ -3,6 +3,7 @@
     title: Health at work
     promise: 1%:5%                       # about everything that one person answers here
     store: health.sqlite                 # beside this file; SURVEY.sqlite by default
+    batch: 20                            # results change when this many new reports are there; at least 5
     questions:
       smoking:
         text: Do you smoke?
@@ -22,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,16 +32,17 @@ from discreet.app.collect.report_files import Description
 from discreet.app.collect.yaml_files import File, Plain
 from discreet.app.survey.report_store import SUFFIX
 from discreet.app.yaml_lines import Place
-from discreet.belief import Promise, highest
-from discreet.belief.wording import at_most, percent
+from discreet.belief import Promise
+from discreet.belief.wording import percent
 from discreet.core.errors import RequestError
 from discreet.core.relations import Relation
 from discreet.local import SubsetSelection
 from discreet.local.thresholds import MOST, parts_of
 
-ENTRIES = ("title", "intro", "promise", "store", "questions")
+ENTRIES = ("title", "intro", "promise", "store", "batch", "questions")
 OF_QUESTION = ("text", "values", "share")
 MOST_QUESTIONS, MOST_VALUES = 100, 64
+BATCH, LEAST_BATCH, MOST_BATCH = 20, 5, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +64,7 @@ class Survey:
     promise: Promise
     questions: tuple[Question, ...]
     store: Path
+    batch: int = BATCH
 
     @property
     def epsilon(self) -> float:
@@ -82,15 +86,13 @@ class Survey:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def public(self) -> dict[str, Any]:
-        """What the page is told."""
-        prior = self.promise.prior
+        """What the page is told: the promise and the laws, from which it computes what it says of them."""
         return {
             "id": self.id,
             "title": self.title,
             "intro": self.intro,
-            "prior": percent(prior),
-            "reached": at_most(highest(prior, self.epsilon)),
-            "questions": [_law(each) | _wording(each, prior) for each in self.questions],
+            "promise": {"prior": _decimal(self.promise.prior), "posterior": _decimal(self.promise.posterior)},
+            "questions": [_law(each) for each in self.questions],
         }
 
 
@@ -112,7 +114,19 @@ def load_survey(path: Path) -> Survey:
         promise=promise,
         questions=_questions(file, entries["questions"], promise),
         store=path.absolute().parent / store,
+        batch=_batch(file, entries),
     )
+
+
+def _batch(file: File, entries: dict[str, Plain]) -> int:
+    """After how many new reports the results change."""
+    if "batch" not in entries:
+        return BATCH
+    text = file.text(("batch",), entries["batch"])
+    size = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
+    if not LEAST_BATCH <= size <= MOST_BATCH:
+        file.refuse(("batch",), f"must be a whole number from {LEAST_BATCH} to {MOST_BATCH:,}")
+    return size
 
 
 def _questions(file: File, given: Plain, promise: Promise) -> tuple[Question, ...]:
@@ -172,10 +186,6 @@ def _law(question: Question) -> dict[str, Any]:
     }
 
 
-def _wording(question: Question, prior: float) -> dict[str, Any]:
-    operator = question.operator
-    return {
-        "own": percent(operator.p),
-        "other": percent(operator.q),
-        "reached": at_most(highest(prior, operator.epsilon)),
-    }
+def _decimal(probability: float) -> str:
+    """A number in digits, without an exponent."""
+    return format(Decimal(repr(float(probability))), "f")

@@ -32,7 +32,7 @@ from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require
 from discreet.core.numbers import require_probability
 from discreet.local.baskets.tallies import Tally, patterns
-from discreet.local.estimates import CONFIDENCE, Figure, Intervals, figure
+from discreet.local.estimates import CONFIDENCE, SURE, Figure, Intervals, figure
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -84,12 +84,20 @@ class Supports:
         A report shows an item with probability noise, and contrast(1) more if it is held.
         """
         require_probability("intervals", "confidence", confidence)
+        return Intervals(*np.clip(self._ends(confidence), 0, 1))
+
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        """The items whose support is below 0 or above 1 beyond what chance explains."""
+        low, high = self._ends(SURE)
+        return tuple(int(item) for item in np.flatnonzero((high < 0) | (low > 1)))
+
+    def _ends(self, confidence: float) -> Floats:
         low, high = clopper_pearson(
             self.tally.singles[: self.operator.items], self.clients, miss=1 - confidence
         )
         noise, told = float(self.operator.noise), float(self.operator.contrast(1))
-        ends = np.sort([(low - noise) / told, (high - noise) / told], axis=0)
-        return Intervals(*np.clip(ends, 0, 1))
+        return np.sort([(low - noise) / told, (high - noise) / told], axis=0)
 
     def exceed(self, itemsets: Integers, least: float, doubt: float) -> Booleans:
         """Which itemsets have a support above `least`; who has not is among them with `doubt` at most."""

@@ -1,0 +1,86 @@
+"""The results of a survey in batches, so that nobody sees the report of one respondent by looking twice.
+
+Batch       What is shown changes when at least `size` new reports are there, and shows all of them at once:
+            the difference between two pages is the sum of that many reports. An observer who sends the others
+            of a batch still learns the last one; it is a randomized report, which the promise covers.
+Kept        The counts that are shown stand in a file beside the store, written before they are shown, so that
+            a server which starts again shows the same. It holds nothing that was not shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from discreet.app.collect.estimating import Estimated, estimate_counts
+from discreet.app.survey.report_store import ReportStore, view
+from discreet.local.collecting import tallied
+from discreet.local.forms import Counts
+
+ENDING = ".shown.json"
+
+
+class BatchedResults:
+    """What the reports of a store tell, as of the last complete batch."""
+
+    def __init__(self, store: ReportStore, survey: str, size: int) -> None:
+        self._store, self._survey, self._size = store, survey, size
+        self._descriptions = store.descriptions
+        self._path = shown_beside(store.path)
+        self._guard = threading.Lock()
+        self._shown = self._load()
+        with suppress(OSError):
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Show the reports of another batch, if it is complete."""
+        with self._guard:
+            before = max((each.clients for each in self._shown), default=0)
+            if self._store.clients < before + self._size:
+                return
+            found = [
+                tallied(each.operator, self._store, view(place))
+                for place, each in enumerate(self._descriptions)
+            ]
+            self._save(found)
+            self._shown = found
+
+    def estimate(self, confidence: float) -> list[Estimated]:
+        """Return the estimates of each question; none before the first batch is complete."""
+        together = sum(each.operator.epsilon for each in self._descriptions)
+        pairs = zip(self._descriptions if self._shown else (), self._shown, strict=True)
+        return [
+            replace(estimate_counts(each, counts, confidence), together=together) for each, counts in pairs
+        ]
+
+    def _load(self) -> list[Counts]:
+        try:
+            kept = json.loads(self._path.read_text())
+            found = [
+                Counts(clients=int(each["clients"]), cells=np.array(each["cells"], np.int64))
+                for each in kept["questions"]
+            ]
+            return found if (kept["survey"], len(found)) == (self._survey, len(self._descriptions)) else []
+        except (OSError, ValueError, TypeError, KeyError):
+            return []
+
+    def _save(self, found: list[Counts]) -> None:
+        draft = self._path.with_name(f".{self._path.name}.draft")
+        counted = [{"clients": each.clients, "cells": each.cells.tolist()} for each in found]
+        content = json.dumps({"survey": self._survey, "questions": counted})
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, self._path)
+
+
+def shown_beside(store: Path) -> Path:
+    """Return the file in which the counts that are shown stand."""
+    return store.with_name(store.name + ENDING)
