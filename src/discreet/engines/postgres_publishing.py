@@ -30,6 +30,7 @@ from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.kinds import Family
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
+from discreet.engines.identities import require_identities
 from discreet.engines.postgres_tables import DIALECT
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.engines.relations import Origin, in_order, plain_texts
@@ -63,6 +64,8 @@ class PostgreSQLPublisher(Closing):
                 )
                 for name, table in tables.items()
             }
+            found = {name: origin.identities for name, origin in self._origins.items()}
+            require_identities(DIALECT.name, tables, found)
             self._relations = relations.published(self._origins, DIALECT)
         except BaseException:
             self.close()

@@ -16,6 +16,7 @@ from discreet.core.errors import RequestError
 from discreet.engines import relations
 from discreet.engines.dialects import marks
 from discreet.engines.dialects.postgres import Postgres
+from discreet.engines.identities import Identity
 from discreet.engines.relations import Origin
 
 DIALECT = Postgres()
@@ -24,7 +25,7 @@ TYPES = {
     "smallint": ("CAST({0} AS bigint)", "BIGINT"),
     "integer": ("CAST({0} AS bigint)", "BIGINT"),
     "bigint": ("{0}", "BIGINT"),
-    "numeric": ("{0}", "DECIMAL(38,9)"),
+    "numeric": ("trim_scale({0})", "DECIMAL(38,9)"),  # 1.5 and 1.50 are one number
     "real": ("CAST({0} AS double precision)", "DOUBLE"),
     "double precision": ("{0}", "DOUBLE"),
     "date": ("{0}", "DATE"),
@@ -34,13 +35,45 @@ TYPES = {
 NARROW = re.compile(r"numeric\((\d+),(\d+)\)")
 FEW = 100_000
 AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
-COLUMNS = """SELECT a.attname AS name,
-  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL) AS type,
-  pg_catalog.format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,
-    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END) AS declared,
+EXACT = frozenset(
+    {
+        *TYPES,
+        "text",
+        "character varying",
+        "character",
+        '"char"',
+        "name",
+        "time without time zone",
+        "time with time zone",
+        "uuid",
+        "bytea",
+        "oid",
+        "inet",
+        "cidr",
+        "macaddr",
+        "macaddr8",
+        "bit",
+        "bit varying",
+    }
+)
+"""Types in which equal values have equal text, if their collation is deterministic; enums are others."""
+COLUMNS = """SELECT CAST(a.attname AS text) AS name,
+  pg_catalog.format_type(b.oid, NULL) AS type, pg_catalog.format_type(b.oid, b.typmod) AS declared,
+  b.typtype = 'e' AS enum,
+  coalesce((SELECT NOT o.collisdeterministic FROM pg_catalog.pg_collation o
+    WHERE o.oid = a.attcollation), false) AS folds,
   coalesce((SELECT bool_and(s.n_distinct > 0 AND s.n_distinct <= {few}) FROM pg_catalog.pg_stats s
     WHERE s.schemaname = n.nspname AND s.tablename = c.relname AND s.attname = a.attname), false) AS few
-FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+FROM pg_catalog.pg_attribute a
+CROSS JOIN LATERAL (
+  WITH RECURSIVE base AS (
+    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, a.atttypmod AS typmod
+    FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid
+    UNION ALL
+    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, d.typtypmod
+    FROM base d JOIN pg_catalog.pg_type t ON d.typtype = 'd' AND t.oid = d.typbasetype
+  ) SELECT * FROM base WHERE typtype <> 'd'
+) AS b
 JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum"""
@@ -50,7 +83,8 @@ ORDER BY a.attnum"""
 class OwnTable:
     """A table or view; `types` of its columns are without and with what was declared of them.
 
-    `few` are the columns that have few different values, as far as is known.
+    `few` are the columns that have few different values, as far as is known, `exact` those in which equal
+    values have equal text.
     """
 
     name: str
@@ -58,6 +92,7 @@ class OwnTable:
     place: tuple[str, ...]
     types: Mapping[str, tuple[str, str]]
     few: frozenset[str] = frozenset()
+    exact: frozenset[str] = frozenset()
 
     def repeats(self, column: str) -> bool:
         """Whether a declared column has few different values, so that there are few groups of them."""
@@ -80,9 +115,13 @@ class OwnTable:
             else _read_as(*kind, late=column in kept)
             for column, kind in self.types.items()
         }
-        read = relations.columns(self.name, self.source, forms, declared, DIALECT)
+        identities = {
+            column: Identity(type=declared_type, is_exact=column in self.exact)
+            for column, (_, declared_type) in self.types.items()
+        }
+        read = relations.columns(self.name, self.source, forms, declared, DIALECT, identities)
         text = f"(SELECT {read.text} FROM {marked(self.place)})"
-        return Origin(text=text, table=".".join(self.place), types=read.types)
+        return Origin(text=text, table=".".join(self.place), types=read.types, identities=read.identities)
 
     def _own(self, column: str) -> str | None:
         """What the table calls a declared column."""
@@ -102,7 +141,10 @@ def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> Own
         if rows:
             types = {row["name"]: (row["type"], row["declared"]) for row in rows}
             few = frozenset(row["name"] for row in rows if row["few"])
-            return OwnTable(name=name, source=source, place=place, types=types, few=few)
+            exact = frozenset(
+                row["name"] for row in rows if (row["type"] in EXACT or row["enum"]) and not row["folds"]
+            )
+            return OwnTable(name=name, source=source, place=place, types=types, few=few, exact=exact)
     raise RequestError(
         f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
         hint="Name a table or view, with its schema where that is not public.",

@@ -28,6 +28,7 @@ from discreet.core.values import Exact
 from discreet.engines import sources
 from discreet.engines.connection import connect, literal, path_literal, quoted
 from discreet.engines.faults import guarded
+from discreet.engines.identities import require_identities
 
 PARQUET = "FORMAT parquet, COMPRESSION zstd"
 FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".csv": "FORMAT csv, HEADER"}
@@ -119,8 +120,8 @@ class DuckDBPublisher(Closing):
         try:
             for name, frame in (frames or {}).items():
                 self._connection.register(name, _with_one_zero(frame))
-            for name, table in tables.items():
-                self._view(name, table)
+            found = {name: self._view(name, table).identities for name, table in tables.items()}
+            require_identities("DuckDB", tables, found)
         except BaseException:
             self.close()
             raise
@@ -163,14 +164,16 @@ class DuckDBPublisher(Closing):
         self._connection.close()
         self._spill.cleanup()
 
-    def _view(self, name: str, table: Table) -> None:
+    def _view(self, name: str, table: Table) -> sources.Reading:
         source = sources.locate(name, table)
         self._sources.append(source)
         reading = guarded(lambda: sources.read(source, self._connection))
         columns = ", ".join(with_one_zero(each, reading.types.get(each, "")) for each in table.columns)
         names = ", ".join(map(quoted, table.columns))  # as they are declared, whatever letters the file has
-        text = f"CREATE TEMP VIEW {quoted(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
+        # not a temporary view: those are found before the tables of a file that its own views name
+        text = f"CREATE VIEW {quoted(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
         guarded(lambda: self._connection.execute(text))
+        return reading
 
     def _copy(self, sql: str, draft: Path, path: Path) -> None:
         if path.suffix.lower() in FORMATS:

@@ -11,7 +11,7 @@ import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 from discreet.engines.dialects.statements import Relation, Written
+from discreet.engines.identities import Identity, require_identities
 from discreet.engines.publishing import with_one_zero
 from discreet.engines.sources import Reading
 
@@ -44,11 +45,15 @@ LIST, CAST = "[]", re.compile(r" AS [a-z ]+\)", re.I)
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """An engine's own table: what to select from it, and the type of each declared column as read."""
+    """An engine's own table: what to select from it, and the type of each declared column as read.
+
+    `identities` say of which types the columns are there, and whether these can name people.
+    """
 
     text: str
     table: str
     types: Mapping[str, str]
+    identities: Mapping[str, Identity] = field(default_factory=dict)
 
     @property
     def relation(self) -> Relation:
@@ -66,10 +71,11 @@ class Tables:
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """What to select of an engine's own table, and the type of each column as read."""
+    """What to select of an engine's own table, and the type of each column as read and as it is there."""
 
     text: str
     types: Mapping[str, str]
+    identities: Mapping[str, Identity]
 
 
 def columns(
@@ -78,13 +84,14 @@ def columns(
     forms: Mapping[str, tuple[str, str]],
     declared: Sequence[str] | None,
     dialect: Dialect,
+    identities: Mapping[str, Identity],
 ) -> Columns:
     """The declared columns, or all where none are; `forms` say how each of the table's own is read, as what.
 
     A name that the table has in other letters, upper or lower, is the one that is meant.
     """
     lower = {column.lower(): column for column in forms}
-    types, outputs = {}, []
+    types, outputs, found = {}, [], {}
     for column in forms if declared is None else declared:
         own = column if column in forms else lower.get(column.lower())
         if own is None:
@@ -93,8 +100,9 @@ def columns(
                 hint="Correct its name in the policy, or take it out.",
             )
         form, types[column] = forms[own]
+        found[column] = identities[own]
         outputs.append(f"{form.format(marks.named(own, dialect))} AS {marks.named(column, dialect)}")
-    return Columns(text=", ".join(outputs), types=types)
+    return Columns(text=", ".join(outputs), types=types, identities=found)
 
 
 def listed(form: tuple[str, str], dialect: Dialect) -> tuple[str, str]:
@@ -110,6 +118,9 @@ def plain(origins: Mapping[str, Origin]) -> Tables:
 
 def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> Tables:
     """Every table of the policy over the engine's own ones; what is written for them is checked here."""
+    require_identities(
+        dialect.name, policy.tables, {name: origin.identities for name, origin in origins.items()}
+    )
     known: dict[str, Relation] = {_source(name): origin.relation for name, origin in origins.items()}
     written = Statements(dialect=dialect, relations=known)
     found: dict[str, Relation] = {}
@@ -161,9 +172,9 @@ def in_order(statement: Written) -> str:
 
 def plain_texts(table: pa.Table) -> pa.Table:
     """The same table with texts where it has dictionaries, which engines do not take."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    for place, column in enumerate(table.schema):
+        if pa.types.is_dictionary(column.type):
+            table = table.set_column(place, column.name, table.column(place).cast(column.type.value_type))
     return table
 
 

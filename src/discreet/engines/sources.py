@@ -3,6 +3,8 @@
 Files       CSV with any separator, Parquet, a table of a DuckDB file (`file.duckdb#table`, or the table's own
             name in the policy), or a glob of the first two.
 Frames      Arrow tables that a program hands over, in place of what the policy names.
+Collations  a text of a DuckDB file is compared by its bytes, as it is everywhere else, whatever collation its
+            column has there; but such a column cannot name people (`identities`).
 Schema      the names and types of columns, from a header, a footer or a catalogue: never from values. A
             declared column that is missing is an error of the request; others are left out.
 CSV         text throughout, so that types come from the policy. The separator is the one that finds the
@@ -16,6 +18,7 @@ from __future__ import annotations
 import csv
 import glob
 import io
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +29,20 @@ import pyarrow as pa
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.engines.connection import literal, path_literal, quoted
+from discreet.engines.identities import Identity
 
 CSV = (".csv", ".tsv", ".txt", ".data")
 PARQUET = (".parquet", ".pq")
 DATABASE = (".duckdb", ".db", ".ddb")
 ATTACHED, FRAME = "_discreet_source", "_discreet_frame"
+PROBE = "_discreet_probe"
+EXACT = re.compile(
+    r"BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|UUID|ENUM\(.*\)"
+    r"|BLOB|BIT|DATE|TIME(_NS)?|TIME WITH TIME ZONE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE",
+    re.S,
+)
+"""Types in which equal values have equal text."""
+COLLATED = re.compile(r"\bc(\d+) VARCHAR COLLATE ([^,)]+)")
 HEADER = 1 << 20
 MOST_UNREAD = 100_000
 
@@ -58,6 +70,7 @@ class Reading:
 
     relation: str
     types: dict[str, str]
+    identities: dict[str, Identity] = field(default_factory=dict)
 
 
 def locate(name: str, table: Table) -> Source:
@@ -94,8 +107,40 @@ def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
         relation = _attach(source, connection)
     types = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
     _require_columns(source, types, source.files[0].name if source.files else "the frame")
-    types = {name.lower(): kind for name, kind in types.items()}
-    return Reading(relation=relation, types={name: types[name.lower()] for name in source.table.columns})
+    collated = _find_collations(relation, list(types), connection) if suffix in DATABASE else {}
+    if collated:
+        by_bytes = ", ".join(f'{quoted(name)} COLLATE "C" AS {quoted(name)}' for name in collated)
+        relation = f"(SELECT * REPLACE ({by_bytes}) FROM {relation})"
+    own = {name.lower(): name for name in types}
+    declared = {name: own[name.lower()] for name in source.table.columns}
+    return Reading(
+        relation=relation,
+        types={name: types[there] for name, there in declared.items()},
+        identities={
+            name: _identity(types[there], collated.get(there, "")) for name, there in declared.items()
+        },
+    )
+
+
+def _find_collations(
+    relation: str, names: list[str], connection: duckdb.DuckDBPyConnection
+) -> dict[str, str]:
+    """Return the collation of each text that has one.
+
+    DuckDB keeps it as a part of the type and shows it only in the statement that would make a table.
+    """
+    selected = ", ".join(f"{quoted(name)} AS c{place}" for place, name in enumerate(names))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {PROBE} AS SELECT {selected} FROM {relation} LIMIT 0")
+    text = f"SELECT sql FROM duckdb_tables() WHERE temporary AND table_name = {literal(PROBE)}"
+    ((made,),) = connection.execute(text).fetchall()
+    connection.execute(f"DROP TABLE {PROBE}")
+    return {names[int(place)]: collation.strip() for place, collation in COLLATED.findall(made)}
+
+
+def _identity(kind: str, collation: str) -> Identity:
+    if collation:
+        return Identity(type=f"{kind} COLLATE {collation}", is_exact=False)
+    return Identity(type=kind, is_exact=EXACT.fullmatch(kind) is not None)
 
 
 def parquet_reader(files: Iterable[Path]) -> str:
@@ -157,7 +202,9 @@ def _read_csv(source: Source) -> Reading:
     columns = ", ".join(map(quoted, source.table.columns))
     parts = [f"SELECT {columns} FROM {_csv_reader(source, path)}" for path in source.files]
     return Reading(
-        relation="(" + " UNION ALL ".join(parts) + ")", types=dict.fromkeys(source.table.columns, "VARCHAR")
+        relation="(" + " UNION ALL ".join(parts) + ")",
+        types=dict.fromkeys(source.table.columns, "VARCHAR"),
+        identities=dict.fromkeys(source.table.columns, _identity("VARCHAR", "")),
     )
 
 

@@ -36,6 +36,7 @@ from discreet.engines.dialects import marks
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.faults import guarded
+from discreet.engines.identities import Identity
 from discreet.engines.ranking import KEYS
 from discreet.engines.reaching import require_reached
 from discreet.engines.relations import Origin, Tables
@@ -72,6 +73,9 @@ TYPES = {
     "timestamp": ("{0}", "TIMESTAMP"),
     "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
 }
+EXACT = frozenset({*TYPES, "string", "binary"})
+"""Types in which equal values have equal text; decimals are others."""
+DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 WHOLE, ARRAY = ".whole", "array<"
 PORTS = {"spark": 7077, "sc": 15002}
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
@@ -202,12 +206,23 @@ def viewed(
 ) -> Origin:
     """A frame as a view of the session, and how its columns are read."""
     forms = {column: _read_as(kind, column.lower() in lists) for column, kind in frame.dtypes}
-    read = relations.columns(name, "its source", forms, declared, DIALECT)
+    identities = {field.name: _identity(field) for field in frame.schema.fields}
+    read = relations.columns(name, "its source", forms, declared, DIALECT, identities)
     view = f"_discreet_origin {name}"
     frame.createOrReplaceTempView(DIALECT.quoted(view))
     return Origin(
-        text=f"(SELECT {read.text} FROM {marks.named(view, DIALECT)})", table=view, types=read.types
+        text=f"(SELECT {read.text} FROM {marks.named(view, DIALECT)})",
+        table=view,
+        types=read.types,
+        identities=read.identities,
     )
+
+
+def _identity(field: Any) -> Identity:
+    """Spark pads a char, and compares it padded; a text with a collation says so in the name of its type."""
+    kind, declared = field.dataType.simpleString(), (field.metadata or {}).get(DECLARED, "")
+    is_exact = (kind in EXACT or kind.startswith("decimal")) and not declared.startswith("char")
+    return Identity(type=declared or kind, is_exact=is_exact)
 
 
 def _read_as(kind: str, as_list: bool = False) -> tuple[str, str]:

@@ -30,6 +30,7 @@ from discreet.engines import relations, spark
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
+from discreet.engines.identities import require_identities
 from discreet.engines.publishing import DuckDBPublisher
 from discreet.engines.relations import Origin, in_order, plain_texts
 from discreet.engines.spark import DIALECT
@@ -46,6 +47,8 @@ class SparkPublisher(Closing):
             name: spark.origin(self._session, name, table.source, list(table.columns) or None, lists)
             for name, table in tables.items()
         }
+        found = {name: origin.identities for name, origin in self._origins.items()}
+        require_identities(DIALECT.name, tables, found)
         self._relations = relations.published(self._origins, DIALECT)
 
     def types(self, name: str) -> Mapping[str, str]:

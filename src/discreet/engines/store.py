@@ -35,6 +35,7 @@ from discreet.core.randomness import Randomness
 from discreet.engines import linking, ranking, sources
 from discreet.engines.connection import connect, shut_off
 from discreet.engines.faults import CUSTODIAN, guarded
+from discreet.engines.identities import require_identities
 from discreet.engines.sources import Source
 
 FORMAT = 2
@@ -133,6 +134,7 @@ def _build(
         # As variables, so that no statement holds the key and no log can quote it.
         for variable, half in zip(ranking.KEYS, (key[: KEY_BYTES // 2], key[KEY_BYTES // 2 :]), strict=True):
             connection.execute(f"SET VARIABLE {variable} = ?", [half])
+        _require_identities(connection, policy, located)
         for source in located:
             tell(f"preparing table {source.name}")
             _build_table(connection, policy, source)
@@ -146,6 +148,15 @@ def _build(
         connection.close()
         raise
     return connection
+
+
+def _require_identities(connection: duckdb.DuckDBPyConnection, policy: Policy, located: list[Source]) -> None:
+    """Look at all schemas before any row is read."""
+    found = {}
+    for source in located:
+        found[source.name] = sources.read(source, connection).identities
+        sources.let_go(connection)
+    require_identities("DuckDB", policy.tables, found)
 
 
 def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: Source) -> None:
