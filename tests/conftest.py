@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling, Scheduling
 
+from discreet.accounting.marks import Mark, MarkFile
 from discreet.app.sample import write, write_policy
 from discreet.core.randomness import SYSTEM, Randomness
 from tests.engines import servers
@@ -85,6 +86,27 @@ def quick_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("discreet.app.users.users._hasher", lambda: quick)
         yield
+
+
+@pytest.fixture(autouse=True)
+def unasked_data() -> Iterator[None]:
+    """Every test begins with data that nobody has asked about: what several share is marked by none of them.
+
+    A test that is about marks has folders of its own, which are its `tmp_path`.
+    """
+    marked = set[Path]()
+    written = MarkFile.raise_to
+
+    def remembered(file: MarkFile, mark: Mark, is_known: Callable[[Mark], bool]) -> list[Mark]:
+        if file.sources is not None:
+            marked.add(file.path)
+        return written(file, mark, is_known)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MarkFile, "raise_to", remembered)
+        yield
+    for path in marked:
+        path.unlink(missing_ok=True)
 
 
 @pytest.fixture

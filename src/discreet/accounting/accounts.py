@@ -75,17 +75,27 @@ class Accounts:
             return
         require_room(self.nothing, wanted, {name: self.spent(name) for name in kept})
         for name, share in wanted.items():
-            self.rows.execute(
-                "INSERT INTO account VALUES (:name, :share, '0', '0', '0', 0, NULL)"
-                " ON CONFLICT (analyst) DO UPDATE SET share = excluded.share",
-                {"name": name, "share": str(share)},
-            )
+            self.give(name, share)
+
+    def give(self, analyst: str, share: Fraction) -> None:
+        """Write an analyst's share, with a new account where there is none."""
+        self.rows.execute(
+            "INSERT INTO account VALUES (:name, :share, '0', '0', '0', 0, NULL)"
+            " ON CONFLICT (analyst) DO UPDATE SET share = excluded.share",
+            {"name": analyst, "share": str(share)},
+        )
 
     def shares(self) -> dict[str, Fraction]:
         """Of everybody who ever had one; 0 where it was taken away."""
         query = "SELECT analyst, share FROM account WHERE analyst <> :everybody ORDER BY analyst"
         found = self.rows.execute(query, {"everybody": EVERYBODY})
         return {name: self.number(share) for name, share in found}
+
+    def all_sums(self) -> dict[str, Sums]:
+        """Return the sums of each analyst, as they are written."""
+        query = "SELECT analyst, epsilon, rho, delta, events FROM account WHERE analyst <> :everybody"
+        found = self.rows.execute(query, {"everybody": EVERYBODY})
+        return {name: (epsilon, rho, delta, events) for name, epsilon, rho, delta, events in found}
 
     def spent(self, owner: str) -> Accountant:
         """The sums of one account."""

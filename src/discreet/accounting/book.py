@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
+from discreet.accounting.accountant import Accountant
 from discreet.accounting.accounts import EVERYBODY, SUMS, Accounts
 from discreet.accounting.amounts import Cost
-from discreet.accounting.chain import RELEASE, now
+from discreet.accounting.chain import RELEASE, Kind, now
 from discreet.accounting.entries import Entry, OpenRelease, State, Stored
-from discreet.accounting.notation import fraction_text, read
+from discreet.accounting.notation import fraction_text, read, write
 from discreet.accounting.processes import this_process
 from discreet.accounting.storage import Rows
 from discreet.core.errors import RequestError
@@ -40,6 +42,31 @@ class Book:
     def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
         """Charge a question, if there is room: a new entry, reserved by this process, and grown accounts."""
         own, everything = (each.spend(charge) for each in self.accounts.require_room(analyst, charge))
+        return self._enter(analyst, question_key, question, guarantee, charge, own, everything)
+
+    def charge_lost(self, analyst: str, question_key: str, text: str, charge: Cost) -> None:
+        """Charge what has happened and was lost, whether there is room for it or not."""
+        own, everything = (
+            replace(
+                spent,
+                **{name: getattr(spent, name) + Fraction(getattr(charge, name, 0)) for name in SUMS},
+                events=spent.events + 1,
+            )
+            for spent in (self.accounts.spent(analyst), self.accounts.spent(EVERYBODY))
+        )
+        self.orphan([self._enter(analyst, question_key, text, write(charge), charge, own, everything).id])
+
+    def _enter(
+        self,
+        analyst: str,
+        question_key: str,
+        question: str,
+        guarantee: str,
+        charge: Cost,
+        own: Accountant,
+        everything: Accountant,
+    ) -> Entry:
+        """Write a new entry, reserved by this process, and the accounts as they are with it."""
         sums = self.accounts.charge(analyst, own)
         total = self.accounts.charge(EVERYBODY, everything)
         row = {
@@ -137,6 +164,14 @@ class Book:
         values = {} if analyst is None else {"analyst": analyst}
         return [self.as_entry(row) for row in self.rows.execute(f"{query} ORDER BY id", values)]
 
+    def page(self, first: int, most: int, analyst: str | None) -> list[Entry]:
+        """Return entries from an id on, so many at most."""
+        whose = "" if analyst is None else " AND analyst = :analyst"
+        query = f"SELECT {ENTRY} FROM entry WHERE id >= :first{whose} ORDER BY id LIMIT :most"
+        values: dict[str, object] = {"first": first, "most": most}
+        values |= {} if analyst is None else {"analyst": analyst}
+        return [self.as_entry(row) for row in self.rows.execute(query, values)]
+
     def as_entry(self, row: Iterable[Any]) -> Entry:
         """A row of the columns ENTRY; a reservation whose process is gone is an orphan."""
         entry_id, time, analyst, key, question, guarantee, epsilon, rho, delta, state, process, *rest = row
@@ -187,6 +222,11 @@ class Book:
         """Return the rows of what was published without differential privacy, as they are kept."""
         found = self.rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id")
         return [dict(zip(RELEASE, row, strict=True)) for row in found]
+
+    def separate_ledgers(self) -> dict[str, str]:
+        """Return the ledgers with a separate promise about the same data: where each is, by its identity."""
+        links = self.accounts.chain.of_kind(Kind.SEPARATE)
+        return {str(link.body["other"]): str(link.body["place"]) for link in links}
 
     def _is_alive(self, process: str) -> bool:
         if process not in self.alive:

@@ -66,6 +66,7 @@ class Kind(StrEnum):
     RELEASE = "release"
     UNIT = "unit"
     SEPARATE = "separate"
+    BACKUP = "backup"
     MIGRATION = "migration"
     RESTORATION = "restoration"
 
@@ -122,10 +123,12 @@ class Chain:
             },
         )
 
-    def found(self, terms: Mapping[str, object]) -> None:
-        """Add the first link: a new identity, and the terms of the promise."""
-        identity = f"{Randomness().bits(8 * IDENTITY_BYTES):0{2 * IDENTITY_BYTES}x}"
-        self.append(Kind.FOUNDING, {"identity": identity, "terms": dict(terms), "time": now()})
+    def found(
+        self, terms: Mapping[str, object], *, identity: str | None = None, time: str | None = None
+    ) -> None:
+        """Add the first link: an identity, a new one if none is given, and the terms of the promise."""
+        name = identity or f"{Randomness().bits(8 * IDENTITY_BYTES):0{2 * IDENTITY_BYTES}x}"
+        self.append(Kind.FOUNDING, {"identity": name, "terms": dict(terms), "time": time or now()})
 
     def append_charge(self, row: Mapping[str, Any], own: Sums, total: Sums) -> None:
         """Add the link of a new entry, given as its row."""
@@ -162,13 +165,21 @@ class Chain:
         )
         return [self.parse(row) for row in found.fetchall()]
 
-    def sums(self, analyst: str | None) -> Sums:
-        """Return the newest running sums of an analyst, or of everybody."""
+    def heads(self, numbers: Iterable[int]) -> list[tuple[int, str]]:
+        """Return the ids and heads of some links, in order."""
+        listed = ", ".join(str(int(each)) for each in numbers) or "NULL"
+        found = self.rows.execute(f"SELECT id, head FROM link WHERE id IN ({listed}) ORDER BY id")
+        return [(number, head) for number, head in found.fetchall()]
+
+    def sums(self, analyst: str | None, *, until: int | None = None) -> Sums:
+        """Return the newest running sums of an analyst, or of everybody; `until` those after that link."""
         if analyst is None:
-            last = self.last()
+            last = self.last() if until is None else self.at(until)
             return NO_SUMS if last is None else last.total
+        older = "" if until is None else " AND id <= :until"
         row = self.rows.execute(
-            f"SELECT {LINK} FROM link WHERE analyst = :analyst ORDER BY id DESC LIMIT 1", {"analyst": analyst}
+            f"SELECT {LINK} FROM link WHERE analyst = :analyst{older} ORDER BY id DESC LIMIT 1",
+            {"analyst": analyst} | ({} if until is None else {"until": until}),
         ).fetchone()
         return NO_SUMS if row is None else self.parse(row).own
 

@@ -101,6 +101,12 @@ class Database:
             for statement in schema:
                 connection.exec_driver_sql(statement)
 
+    def has_tables(self, tables: Sequence[str]) -> bool:
+        """Return whether any of these tables is there; nothing is made."""
+        with self.reading() as rows:
+            found = rows.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+            return any(name in tables for (name,) in found)
+
     @contextmanager
     def reading(self) -> Iterator[Rows]:
         """Everything inside sees the same moment."""

@@ -33,9 +33,23 @@ from typing import TypeVar
 from discreet.accounting.accountant import LEAK, Accountant
 from discreet.accounting.amounts import Cost, charged
 from discreet.accounting.book import Book
+from discreet.accounting.chain import Kind, now
 from discreet.accounting.entries import Entry, OpenRelease, State, Stored
+from discreet.accounting.founding import (
+    Foundation,
+    Unit,
+    change_units,
+    check_marks,
+    check_units,
+    is_known,
+    is_used,
+    name_others,
+    read_mark,
+    require_marked,
+)
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_reading import LedgerReading
+from discreet.accounting.marks import Mark
 from discreet.accounting.notation import knows, write
 from discreet.accounting.shares import exact_shares
 from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
@@ -73,21 +87,30 @@ class Ledger(LedgerReading, Closing):
         *,
         analysts: Mapping[str, Real] | None = None,
         leak: Real = LEAK,
+        foundation: Foundation | None = None,
     ) -> None:
         self._nothing = Accountant(promise, leak=leak)
         shares = None if analysts is None else exact_shares(analysts)
+        founded = foundation or Foundation()
+        self.marks, bound = founded.marks, founded.marks.read()
+        if bound and not founded.separate and not has_ledger(str(address)):
+            require_marked(str(address), bound)
         self._reserved: set[int] = set()
         self._abandoned: set[int] = set()
         self.storage = _storage(str(address))
 
-        def found(book: Book) -> None:
+        def found(book: Book) -> bool:
             book.accounts.found()
             book.accounts.divide(shares or book.accounts.shares() or {SOLE_ANALYST: Fraction(1)})
             book.accounts.chain.check_end()
             compare_totals(book.accounts)
+            check_marks(book, bound, separate=founded.separate)
+            check_units(book, founded.units)
+            return is_used(book)
 
         try:
-            self._write(found)
+            if self._write(found):
+                self.write_marks()
         except BaseException:
             self.storage.close()
             raise
@@ -112,6 +135,7 @@ class Ledger(LedgerReading, Closing):
         stated, charge = self._priced(guarantee)
         entry = self._write(lambda book: book.reserve(analyst, question_key, question_text, stated, charge))
         self._reserved.add(entry.id)
+        self._mark(entry)
         return entry
 
     def begin(
@@ -134,6 +158,7 @@ class Ledger(LedgerReading, Closing):
             found = self._write(lambda book: book.begin(analyst, question_key, question_text, stated, charge))
             if isinstance(found, Entry):
                 self._reserved.add(found.id)
+                self._mark(found)
             if found is not None:
                 return found
             self._wait(analyst, question_key, until)
@@ -174,7 +199,47 @@ class Ledger(LedgerReading, Closing):
         """Note something published without differential privacy: from now on it is named in `sentence`."""
         _require_text("note_release", name=name, description=description)
         text = _as_json("note_release.certificate", certificate or {})
-        return self._write(lambda book: book.release(name, description, text))
+        release = self._write(lambda book: book.release(name, description, text))
+        self.write_marks()
+        return release
+
+    def change_units(self, units: Mapping[str, Unit]) -> list[str]:
+        """Enter that people are others from now on; return the tables in which they are."""
+        changed = self._write(lambda book: change_units(book, units))
+        self.write_marks()
+        return changed
+
+    def note_backup(self) -> None:
+        """Record that a backup is made now, so that its marks tell what one that is restored lacks."""
+        self._write(lambda book: book.accounts.chain.append(Kind.BACKUP, {"time": now()}))
+        self.write_marks()
+
+    def transact(self, work: Callable[[Book], T]) -> T:
+        """Return what some work makes of the ledger, in one transaction that nobody else writes in."""
+        return self._write(work)
+
+    def write_marks(self, *, events: int | None = None) -> None:
+        """Write how far the ledger has come to its marks, if they do not hold so many charges already."""
+
+        def state() -> Mark:
+            with self._reading() as book:
+                return read_mark(book)
+
+        def known(mark: Mark) -> bool:
+            with self._reading() as book:
+                return is_known(book, mark)
+
+        others = self.marks.reach(events, state, known)
+        if others:
+            self._write(lambda book: name_others(book, others))
+
+    def _mark(self, entry: Entry) -> None:
+        """Write the marks of a charge, before its data is read; without them the charge is an orphan."""
+        try:
+            self.write_marks(events=entry.id)
+        except BaseException:
+            self.abandon(entry)
+            raise
 
     def _write(self, work: Callable[[Book], T], *, after_data: bool = False) -> T:
         left = sorted(self._abandoned)
@@ -223,6 +288,16 @@ class Ledger(LedgerReading, Closing):
         finished = self._write(ended, after_data=True)
         self._reserved.discard(entry.id)
         return finished
+
+
+def has_ledger(address: str) -> bool:
+    """Return whether there is something at a ledger's address: a file that is not empty, or its tables."""
+    if not is_database(address):
+        path = Path(address.removeprefix(SQLITE))
+        return path.exists() and (path.is_dir() or path.stat().st_size > 0)
+    from discreet.accounting.ledger_database import has_tables
+
+    return has_tables(address)
 
 
 def _storage(address: str) -> Storage:

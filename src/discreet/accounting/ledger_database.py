@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from discreet.accounting.chain import LINKS
 from discreet.accounting.database import Database
 from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.migration import chain_existing
-from discreet.accounting.storage import DAMAGED, FORMAT, UNDER_WAY, Rows, newer, refused
+from discreet.accounting.storage import DAMAGED, FORMAT, UNDER_WAY, Rows, copy_tables, newer, refused
 from discreet.core.errors import RequestError
 
 T = TypeVar("T")
@@ -91,6 +93,24 @@ class LedgerDatabase:
         """Whether a process still runs, on whichever machine."""
         return self._database.is_alive(rows, process)
 
+    def copy_to(self, path: Path) -> None:
+        """Copy one snapshot of all tables into a ledger of SQLite."""
+        copy = LedgerFile(path)
+        try:
+            with self._database.reading() as rows:
+                copy.write(lambda target: copy_tables(rows, target))
+        finally:
+            copy.close()
+
+    def load_from(self, rows: Rows) -> None:
+        """Take over all tables of another ledger into this one, which is empty."""
+        with self._database.told(), self._writing() as own:
+            copy_tables(rows, own, keep=" OVERRIDING SYSTEM VALUE")
+            own.execute(
+                "SELECT setval(pg_get_serial_sequence('release', 'id'), coalesce(max(id), 1),"
+                " max(id) IS NOT NULL) FROM release"
+            ).fetchall()
+
     def damaged(self, what: str) -> RequestError:
         """The refusal of a ledger that contradicts itself."""
         return refused(self.place, f"{DAMAGED[0]}: {what}", DAMAGED[1])
@@ -113,3 +133,12 @@ class LedgerDatabase:
                 rows.execute(statement)
             chain_existing(rows, self, form)
             rows.execute("UPDATE ledger SET format = :format", {"format": FORMAT})
+
+
+def has_tables(address: str) -> bool:
+    """Return whether the schema of an address holds a ledger, or anything of the same names."""
+    database = Database(address)
+    try:
+        return database.has_tables(TABLES)
+    finally:
+        database.close()

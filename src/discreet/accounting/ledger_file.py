@@ -19,7 +19,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -135,6 +135,13 @@ class LedgerFile:
     def is_alive(self, rows: Rows, process: str) -> bool:
         """A file is one machine's, which knows its processes."""
         return is_alive(process)
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the file by SQLite's own online backup, which sees one moment."""
+        with self._reads, self._told(), closing(sqlite3.connect(path)) as copy:
+            self._own(self._reader).backup(copy)
+            # alone, without a log beside it, so that it can be moved
+            copy.execute("PRAGMA journal_mode = DELETE")
 
     def damaged(self, what: str) -> RequestError:
         """The refusal of a file that contradicts itself."""

@@ -15,6 +15,8 @@ from discreet.accounting.amounts import Cost
 from discreet.accounting.book import Book
 from discreet.accounting.chain_check import check_chain
 from discreet.accounting.entries import Account, Entry, OpenRelease, Stored
+from discreet.accounting.founding import read_mark
+from discreet.accounting.marks import Mark
 from discreet.accounting.sentences import standing
 from discreet.accounting.shares import within_share
 from discreet.accounting.storage import Rows, Storage
@@ -43,6 +45,11 @@ class LedgerReading(Protocol):
         """All that was charged, or one analyst's part, in order."""
         with self._reading() as book:
             return book.entries(analyst)
+
+    def page(self, first: int, most: int, *, analyst: str | None = None) -> list[Entry]:
+        """Return at most so many entries, from an id on."""
+        with self._reading() as book:
+            return book.page(first, most, analyst)
 
     def releases(self) -> list[OpenRelease]:
         """What was published without differential privacy."""
@@ -99,7 +106,18 @@ class LedgerReading(Protocol):
         """What the ledger comes to, in words; or one analyst's part of it, which tells nothing of others."""
         with self._reading() as book:
             spent, releases = book.accounts.spent(EVERYBODY if analyst is None else analyst), book.releases()
-        return standing(self.promise, spent.belief(prior), releases, analyst=analyst)
+            separate = [*book.separate_ledgers().values()]
+        return standing(self.promise, spent.belief(prior), releases, analyst=analyst, separate=separate)
+
+    def separate_ledgers(self) -> dict[str, str]:
+        """Return where the ledgers with a separate promise about the same data are, by identity."""
+        with self._reading() as book:
+            return book.separate_ledgers()
+
+    def mark(self) -> Mark:
+        """Return how far the ledger has come, as its marks are told."""
+        with self._reading() as book:
+            return read_mark(book)
 
     def verify(self) -> None:
         """Check all links, entries and sums; a ledger that contradicts itself is refused."""

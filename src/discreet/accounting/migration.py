@@ -7,7 +7,17 @@ refused, as it was before.
 
 from __future__ import annotations
 
-from discreet.accounting.chain import CHARGE, NO_SUMS, RELEASE, Chain, Kind, Sums, now
+from discreet.accounting.chain import (
+    CHARGE,
+    IDENTITY_BYTES,
+    NO_SUMS,
+    RELEASE,
+    Chain,
+    Kind,
+    Sums,
+    digest_charge,
+    now,
+)
 from discreet.accounting.storage import Rows, Storage
 
 EVERYBODY = ""
@@ -20,7 +30,17 @@ def chain_existing(rows: Rows, storage: Storage, form: int) -> None:
     if terms is None:
         return
     chain = Chain(rows, storage)
-    chain.found(dict(zip(TERMS, terms, strict=True)))
+    first = rows.execute(f"SELECT {', '.join(CHARGE)} FROM entry ORDER BY id LIMIT 1").fetchone()
+    if first is None:
+        chain.found(dict(zip(TERMS, terms, strict=True)))
+    else:
+        # older copies of the same ledger get the same identity, so that they are recognized as such
+        row = dict(zip(CHARGE, first, strict=True))
+        chain.found(
+            dict(zip(TERMS, terms, strict=True)),
+            identity=digest_charge(row)[: 2 * IDENTITY_BYTES],
+            time=row["time"],
+        )
     releases = rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id").fetchall()
     pending = [dict(zip(RELEASE, row, strict=True)) for row in releases]
     running: dict[str, Sums] = {EVERYBODY: NO_SUMS}

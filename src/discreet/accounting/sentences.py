@@ -16,12 +16,18 @@ ABOUT = {
 
 
 def standing(
-    promise: Promise, belief: Belief, releases: Sequence[OpenRelease] = (), *, analyst: str | None = None
+    promise: Promise,
+    belief: Belief,
+    releases: Sequence[OpenRelease] = (),
+    *,
+    analyst: str | None = None,
+    separate: Sequence[str] = (),
 ) -> str:
     """What an attacker may believe now; once there are open `releases`, of which answers alone it is true.
 
-    With an `analyst`, from that analyst's answers alone.
+    With an `analyst`, from that analyst's answers alone. `separate` are other ledgers about the same data.
     """
+    beside = _name_separate(separate)
     one, several = ABOUT[promise.secret]
     about = one if promise.group == 1 else several.format(group=promise.group)
     # of the promise's own prior; another prior has another ceiling
@@ -34,11 +40,24 @@ def standing(
     if belief.tail > 0:
         bound += f"; the chance that it becomes more is at most {chance(belief.tail)}"
     if not releases:
-        return f"W{bound}." if analyst is None else f"From the answers to {analyst} alone, w{bound}."
+        stated = f"W{bound}." if analyst is None else f"From the answers to {analyst} alone, w{bound}."
+        return f"{stated}{beside}"
     named = ", ".join(f"{each.name} ({each.description})" for each in releases)
     verb = "was" if len(releases) == 1 else "were"
     answers = "the differentially private answers" + ("" if analyst is None else f" to {analyst}")
     return (
         f"From {answers} alone, w{bound}. But {named} {verb} published too, without "
-        "differential privacy: of everything ever released together no such bound holds."
+        f"differential privacy: of everything ever released together no such bound holds.{beside}"
+    )
+
+
+def _name_separate(places: Sequence[str]) -> str:
+    """The sentence about ledgers that have a promise of their own; by name, for an analyst reads it too."""
+    if not places:
+        return ""
+    named = ", ".join(place.rstrip("/").rpartition("/")[2] or place for place in places)
+    ledgers, keep = ("ledger", "keeps") if len(places) == 1 else ("ledgers", "keep")
+    return (
+        f" The {ledgers} {named} {keep} a separate promise about the same data: of all their answers "
+        "together this bound does not hold."
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from discreet.core.errors import RequestError
@@ -32,6 +33,18 @@ UNDER_WAY = (
     "CREATE INDEX IF NOT EXISTS entry_under_way ON entry (analyst, question_key) WHERE state = 'reserved'"
 )
 FULL = "cannot grow: the disk is full", "Make room; nothing was charged."
+
+COLUMNS = {
+    "terms": ("one", "prior", "posterior", "secret", "people", "tail", "leak"),
+    "account": ("analyst", "share", "epsilon", "rho", "delta", "events", "incident"),
+    "entry": (
+        *("id", "time", "analyst", "question_key", "question", "guarantee", "epsilon", "rho", "delta"),
+        *("state", "process", "incident", "metadata", "answer", "number"),
+    ),
+    "release": ("id", "time", "after", "name", "description", "certificate"),
+    "link": ("id", "kind", "analyst", "body", "previous", "head"),
+}
+"""The tables of every ledger, in an order in which they can be filled."""
 
 
 class Found(Protocol):
@@ -73,6 +86,9 @@ class Storage(Protocol):
     def is_alive(self, rows: Rows, process: str) -> bool:
         """Whether a process that has written here can still go on with it."""
 
+    def copy_to(self, path: Path) -> None:
+        """Copy everything, as it is at one moment, into a new file of SQLite; writers go on meanwhile."""
+
     def damaged(self, what: str) -> RequestError:
         """The refusal of a ledger that contradicts itself."""
 
@@ -94,3 +110,14 @@ def newer(place: str, form: int) -> RequestError:
 def is_database(address: str) -> bool:
     """Whether a ledger's address is that of a server."""
     return address.startswith(POSTGRESQL)
+
+
+def copy_tables(source: Rows, target: Rows, *, keep: str = "") -> None:
+    """Copy the rows of all tables of a ledger; `keep` is what makes the target take given ids."""
+    for table, columns in COLUMNS.items():
+        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
+        for row in source.execute(f"SELECT {names} FROM {table} ORDER BY 1"):
+            target.execute(
+                f"INSERT INTO {table} ({names}){keep if table == 'release' else ''} VALUES ({values})",
+                dict(zip(columns, row, strict=True)),
+            )

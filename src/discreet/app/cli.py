@@ -30,7 +30,6 @@ VERBS = {
     "hierarchy": "hierarchy.run",
     "init": "init.run",
     "itemsets": "itemsets.run",
-    "ledger": "ledger.run",
     "mine": "mine.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
@@ -41,7 +40,7 @@ VERBS = {
     "tabulate": "tabulate.run",
 }
 """Each verb, and the module and function of `discreet.app.commands` that carry it out."""
-FAMILIES = {"collect": "collect.app", "user": "user.app"}
+FAMILIES = {"collect": "collect.app", "ledger": "ledger.app", "user": "user.app"}
 """The same for verbs that have verbs of their own."""
 
 

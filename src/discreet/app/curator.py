@@ -102,10 +102,14 @@ class Curator(Closing):
         frames: Mapping[str, object] | None = None,
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
+        separate_promise: bool = False,
     ) -> Self:
-        """The same, for a policy that is read already."""
+        """The same, for a policy that is read already.
+
+        `separate_promise`: the ledger may be another one than that by which its data are marked.
+        """
         who, held = asking(policy, analyst), standing_for(policy, frames or {})
-        ledger = opened(policy)
+        ledger = opened(policy, separate_promise=separate_promise, frames=held)
         try:
             with fault_log.kept(policy.ledger):
                 engine = engines.opened(policy, frames=held, progress=progress)

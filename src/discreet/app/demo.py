@@ -71,7 +71,8 @@ def run(
     path = write_policy(folder)
     policy = load(path).model_copy(update={"ledger": MEMORY, "store": str(folder.absolute() / "store")})
     schema, _ = SAMPLES["census"]
-    with Curator.under(policy, progress=progress, random=random) as curator:
+    # made-up people have no promise to lose: a demonstration beside a ledger about them is one more
+    with Curator.under(policy, progress=progress, random=random, separate_promise=True) as curator:
         answer = curator.ask(SQL, share=SHARE)
         egm = epsilon_generation(PEOPLE, len(schema.columns))
         hours = schema.column("hours_per_week")

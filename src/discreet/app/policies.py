@@ -95,7 +95,7 @@ def policy_version(policy: Policy) -> str:
     Files count by where they are beside the ledger, so that a folder that moves as a whole stays the same.
     """
     meant = policy.model_dump(
-        exclude={"analysts", "ledger", "store", "epsilon", "data_version", "true_values"}
+        exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
     )
     meant["engine"] = engine_of(policy.engine).place
     place = file_beside(policy.ledger, ".db")
@@ -220,6 +220,7 @@ def _anchored(policy: Policy, folder: Path) -> Policy:
             "hierarchies": hierarchies,
             "store": store,
             "ledger": anchored(policy.ledger, absolute),
+            "ledger_mark": None if policy.ledger_mark is None else absolute(policy.ledger_mark),
         }
     )
 

@@ -326,6 +326,7 @@ class Policy(Strict):
     hierarchies: dict[str, HierarchyEntry] = Field(default_factory=dict)
     analysts: dict[str, Analyst] = Field(default_factory=dict)
     ledger: str = "ledger.db"
+    ledger_mark: str | None = None
     store: str | None = None
     data_version: str = "1"
     epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)

@@ -14,18 +14,33 @@ from discreet.accounting.amounts import amount, remaining, unit
 from discreet.accounting.entries import Account, Entry, State
 from discreet.accounting.ledger import Ledger
 from discreet.app.books import looked_into
+from discreet.app.commands import ledger_upkeep
 from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.commands.options import POLICY, AsJson
 from discreet.app.ledger_object import accounts_of, as_object, size
 from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.belief.wording import number
+from discreet.core.errors import RequestError
 
 SHOWN = 50
 STYLES = {State.RESERVED: "dim", State.SETTLED: "", State.FAULTED: "red", State.ORPHANED: "yellow"}
 
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+for name, verb in (
+    ("create", ledger_upkeep.run_create),
+    ("verify", ledger_upkeep.run_verify),
+    ("backup", ledger_upkeep.run_backup),
+    ("restore", ledger_upkeep.run_restore),
+    ("export", ledger_upkeep.run_export),
+    ("change-unit", ledger_upkeep.run_change_unit),
+):
+    app.command(name)(verb)
 
+
+@app.callback()
 def run(
+    context: typer.Context,
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy whose ledger it is.")] = POLICY,
     address: LedgerAddress = None,
     analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked and may spend.")] = None,
@@ -36,6 +51,9 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """What was spent, what is left, and what an attacker may now believe."""
+    if context.invoked_subcommand is not None:
+        _refuse_early_options(context)
+        return
     with looked_into(load(policy, ledger=address)) as ledger:
         ledger.verify()
         if clear is not None:
@@ -55,6 +73,17 @@ def run(
     ):
         if done and not as_json:
             Console(stderr=True, soft_wrap=True).print(done, markup=False, highlight=False)
+
+
+def _refuse_early_options(context: typer.Context) -> None:
+    """Refuse options before an inner verb: they are not its own, and would be left out without a word."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            verb = context.invoked_subcommand
+            raise RequestError(
+                f"ledger: options of {verb} come after it.", hint=f"See discreet ledger {verb} --help."
+            )
 
 
 def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:

@@ -1,0 +1,188 @@
+"""What a ledger is founded on, beside its promise: its own history, the data, and who a person is in them.
+
+Marks       A ledger that is behind one of its marks is an older copy, and one that has another history than
+            its mark is another copy. Both are refused; `discreet ledger restore` charges what is lost.
+New         Where data are marked by a ledger, another one is not made and not used by accident: it has a
+            separate promise only if somebody says so, and then each names the other.
+Unit        The person of each table that was asked about. Another person column, or rows in place of people,
+            would change what earlier charges were for; so it is refused, or entered as a change, after which
+            the earlier answers are named like releases that are not differentially private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from discreet.accounting.accounts import EVERYBODY
+from discreet.accounting.book import Book
+from discreet.accounting.chain import Kind
+from discreet.accounting.marks import Mark, MarkFile, Marks
+from discreet.accounting.storage import refused
+from discreet.core.errors import RequestError
+
+MOST_BACKUPS = 64
+RESTORE = "Put the newest ledger back, or charge what is lost by discreet ledger restore."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """The privacy unit of one table: where its rows are, and what one person is in them."""
+
+    source: str
+    person: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foundation:
+    """The data that a ledger is asked about, where its marks stand, and whether its promise is separate."""
+
+    marks: Marks = field(default_factory=Marks)
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    separate: bool = False
+
+
+def require_marked(place: str, bound: Iterable[tuple[MarkFile, Mark]]) -> None:
+    """Refuse to make a ledger at `place`, where data are marked by one that is somewhere else."""
+    for file, mark in bound:
+        raise refused(
+            place,
+            f"is missing or empty, and the mark {file.path} says that these data have been asked about under "
+            f"the ledger {mark.place}",
+            "Name that ledger, put it back, or restore a backup by discreet ledger restore; a new promise "
+            "beside it takes discreet ledger create --separate-promise.",
+        )
+
+
+def check_marks(book: Book, bound: Iterable[tuple[MarkFile, Mark]], *, separate: bool) -> None:
+    """Refuse a ledger that is behind its marks, or a second one over marked data unless it is `separate`."""
+    identity, named = book.accounts.chain.identity, book.separate_ledgers()
+    by_file: dict[MarkFile, list[Mark]] = {}
+    for file, mark in bound:
+        by_file.setdefault(file, []).append(mark)
+    for file, marks in by_file.items():
+        declared = any(mark.ledger == identity for mark in marks)
+        for mark in marks:
+            if mark.ledger == identity:
+                check_mark(book, file, mark)
+            elif not (separate or declared or mark.ledger in named):
+                raise refused(
+                    book.accounts.storage.place,
+                    f"is not the one of these data: the mark {file.path} says that they have been asked "
+                    f"about under the ledger {mark.place}",
+                    "Name that ledger; a new promise beside it takes discreet ledger create "
+                    "--separate-promise.",
+                )
+    name_others(book, (mark for marks in by_file.values() for mark in marks))
+
+
+def name_others(book: Book, marks: Iterable[Mark]) -> None:
+    """Enter the ledgers that have a separate promise about the same data, each once."""
+    identity, named = book.accounts.chain.identity, book.separate_ledgers()
+    for mark in marks:
+        if mark.ledger not in (identity, *named):
+            book.accounts.chain.append(Kind.SEPARATE, {"other": mark.ledger, "place": mark.place})
+            named[mark.ledger] = mark.place
+
+
+def check_mark(book: Book, file: MarkFile, mark: Mark) -> None:
+    """Refuse a ledger that has not the link that one of its marks names."""
+    if is_known(book, mark):
+        return
+    place, last = book.accounts.storage.place, book.accounts.chain.last()
+    if last is None or last.id < mark.count:
+        raise refused(place, f"is behind its mark {file.path}: an older copy is in its place", RESTORE)
+    raise refused(place, f"has another history than its mark {file.path}: it is another copy", RESTORE)
+
+
+def is_known(book: Book, mark: Mark) -> bool:
+    """Return whether the ledger has the link that a mark names, or was charged for it when restored."""
+    found = book.accounts.chain.at(mark.count)
+    if found is not None and found.head == mark.head:
+        return True
+    return any(
+        link.body["whole"] or mark.is_covered_by(link.body["accounts"], link.body["releases"])
+        for link in book.accounts.chain.of_kind(Kind.RESTORATION)
+    )
+
+
+def check_units(book: Book, units: Mapping[str, Unit]) -> None:
+    """Refuse another privacy unit than earlier charges were for; record what is new."""
+    recorded = recorded_units(book)
+    if is_used(book):
+        for table, unit in units.items():
+            before = find_changed(table, unit, recorded)
+            if before is not None:
+                raise RequestError(
+                    f"The ledger {book.accounts.storage.place} was charged for answers in which a person of "
+                    f"{table} is {before.person}; the policy now says that it is {unit.person}.",
+                    hint="Put it back; or enter the change by discreet ledger change-unit, after which the "
+                    "ledger's sentence names those answers as not covered.",
+                )
+    new = {table: unit for table, unit in units.items() if recorded.get(table) != unit}
+    if new:
+        book.accounts.chain.append(Kind.UNIT, {"tables": {table: vars(unit) for table, unit in new.items()}})
+
+
+def change_units(book: Book, units: Mapping[str, Unit]) -> list[str]:
+    """Enter another privacy unit, which names earlier answers; return the tables that it changes."""
+    recorded, changed = recorded_units(book), []
+    for table, unit in units.items():
+        before = find_changed(table, unit, recorded)
+        if before is not None:
+            changed.append(table)
+            if is_used(book):
+                book.release(f"what was answered about {table} before", f"a person was {before.person}", "{}")
+    tables = {table: vars(unit) for table, unit in units.items() if recorded.get(table) != unit}
+    if tables:
+        book.accounts.chain.append(Kind.UNIT, {"tables": tables})
+    return changed
+
+
+def recorded_units(book: Book) -> dict[str, Unit]:
+    """Return the units that the ledger was charged under, as they were recorded last."""
+    found: dict[str, Unit] = {}
+    for link in book.accounts.chain.of_kind(Kind.UNIT):
+        found |= {table: Unit(**values) for table, values in link.body["tables"].items()}
+    return found
+
+
+def find_changed(table: str, unit: Unit, recorded: Mapping[str, Unit]) -> Unit | None:
+    """Return the recorded unit that this one contradicts: of the same table, or of the same source."""
+    if table in recorded:
+        same = [recorded[table]]
+    else:
+        same = [each for each in recorded.values() if each.source == unit.source]
+    return next((each for each in same if each.person != unit.person), None)
+
+
+def is_used(book: Book) -> bool:
+    """Return whether anything was ever charged or published."""
+    return book.accounts.spent(EVERYBODY).events > 0 or bool(book.release_rows())
+
+
+def read_mark(book: Book) -> Mark:
+    """Return how far the ledger has come."""
+    chain = book.accounts.chain
+    last = chain.last()
+    if last is None:
+        raise book.accounts.storage.damaged("its founding link is missing")
+    return Mark(
+        ledger=chain.identity,
+        place=book.accounts.storage.place,
+        count=last.id,
+        head=last.head,
+        total=last.total,
+        accounts=book.accounts.all_sums(),
+        releases=tuple(f"{row['name']} ({row['description']})" for row in book.release_rows()),
+        separate=tuple(book.separate_ledgers()),
+        trail=read_trail(book, last.id),
+    )
+
+
+def read_trail(book: Book, count: int) -> tuple[tuple[int, str], ...]:
+    """Return some links by which an older copy is recognized: backups, and ever fewer of the far past."""
+    steps = {count - 2**power for power in range(count.bit_length()) if 2**power < count}
+    chain = book.accounts.chain
+    backups = [link.id for link in chain.of_kind(Kind.BACKUP)[-MOST_BACKUPS:]]
+    return tuple(chain.heads({*steps, *backups}))

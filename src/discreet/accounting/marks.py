@@ -1,0 +1,289 @@
+"""High-water marks: how far a ledger had come, written where the ledger itself is not.
+
+Mark        Identity of the ledger, number of its links and the newest head, the sums of each analyst, the
+            names of releases that are not differentially private, ledgers with a separate promise, and a
+            trail of earlier heads, by which `restoration` tells how much an older copy lacks.
+Order       Commit the entry, write the marks, read data. So a ledger may be ahead of its marks, after a crash
+            between the two, and is never behind them: one that is behind is an older copy, and is refused.
+Places      A mark stands in a JSON file beside the store, in one beside the sources of each folder that can
+            be written, and where the custodian wishes. One file holds the marks of several ledgers.
+Atomic      Written to another file, synced and renamed, by one process at a time (a lock on the folder). A
+            mark never goes back: who finds a higher one of the same history leaves it.
+Copies      Who finds a mark of another history, which a copy of the ledger has written, is stopped.
+Together    Threads that wait for their marks share one writing, as they share a commit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.accounting.chain import Sums
+from discreet.core.errors import EngineFault, RequestError
+
+FORMAT = 1
+BESIDE_SOURCES = ".discreet.mark"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """How far one ledger had come; `sources` are the patterns that it marks in its folder."""
+
+    ledger: str
+    place: str
+    count: int
+    head: str
+    total: Sums
+    accounts: Mapping[str, Sums]
+    releases: tuple[str, ...] = ()
+    separate: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    trail: tuple[tuple[int, str], ...] = ()
+
+    def as_object(self) -> dict[str, object]:
+        """
+        >>> Mark(ledger="a", place="b", count=1, head="c", total=("0", "0", "0", 0), accounts={}).as_object()[
+        ...     "count"
+        ... ]
+        1
+        """
+        return {name: value for name, value in vars(self).items() if name != "ledger"}
+
+    @classmethod
+    def from_object(cls, ledger: str, value: Mapping[str, Any]) -> Mark:
+        texts = ("releases", "separate", "sources")
+        accounts = {str(name): _parse_sums(sums) for name, sums in value["accounts"].items()}
+        return cls(
+            ledger=ledger,
+            place=str(value["place"]),
+            count=int(value["count"]),
+            head=str(value["head"]),
+            total=_parse_sums(value["total"]),
+            accounts=accounts,
+            trail=tuple((int(number), str(head)) for number, head in value.get("trail", ())),
+            **{name: tuple(map(str, value.get(name, ()))) for name in texts},
+        )
+
+    def is_covered_by(self, accounts: Mapping[str, Sequence[Any]], releases: Iterable[str]) -> bool:
+        """Return whether such sums and names hold at least what the mark does."""
+        return {*self.releases} <= {*releases} and all(
+            Fraction(most) >= Fraction(own)
+            for name, sums in self.accounts.items()
+            # how many entries they are of does not matter: what is lost is charged as one
+            for most, own in zip(accounts.get(name, ("0", "0", "0"))[:3], sums[:3], strict=True)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkFile:
+    """A file of marks. `sources` are absolute patterns that a mark must match to count; None for all.
+
+    A file that is not `written` is only looked at; one that is `required` must be written.
+    """
+
+    path: Path
+    sources: tuple[str, ...] | None = None
+    written: bool = True
+    required: bool = False
+
+    def read(self) -> list[Mark]:
+        """Return the marks that concern these sources; a file that cannot be read is refused."""
+        found = self._load().values()
+        if self.sources is None:
+            return [*found]
+        return [mark for mark in found if any(self._concerns(each) for each in mark.sources)]
+
+    def raise_to(self, mark: Mark, is_known: Callable[[Mark], bool]) -> list[Mark]:
+        """Write the mark unless a higher one of the same history is there; return those of other ledgers.
+
+        `is_known` says whether the ledger has the link that a mark names.
+        """
+        with self._locked():
+            marks = self._load()
+            kept = marks.get(mark.ledger)
+            if kept is not None and not is_known(kept):
+                raise EngineFault(
+                    f"The mark {self.path} was written by a copy of this ledger; the charge stays, and no "
+                    "data was read."
+                )
+            if kept is None or kept.count < mark.count or not {*self._relative()} <= {*kept.sources}:
+                higher = mark if kept is None or kept.count < mark.count else kept
+                self._store(marks | {mark.ledger: self._with_sources(higher, kept)})
+            return self._others(marks, mark.ledger)
+
+    def replace(self, mark: Mark) -> None:
+        """Write the mark in place of a higher one: the ledger was restored, and this is its history now."""
+        with self._locked():
+            marks = self._load()
+            self._store(marks | {mark.ledger: self._with_sources(mark, marks.get(mark.ledger))})
+
+    def _others(self, marks: Mapping[str, Mark], identity: str) -> list[Mark]:
+        return [
+            each
+            for each in marks.values()
+            if each.ledger != identity and (self.sources is None or any(map(self._concerns, each.sources)))
+        ]
+
+    def _with_sources(self, mark: Mark, kept: Mark | None) -> Mark:
+        before = () if kept is None else kept.sources
+        return replace(mark, sources=tuple(sorted({*before, *self._relative()})))
+
+    def _relative(self) -> list[str]:
+        return [os.path.relpath(each, self.path.parent) for each in self.sources or ()]
+
+    def _concerns(self, relative: str) -> bool:
+        other = os.path.normpath(os.path.join(self.path.parent, relative))
+        return any(overlap(other, each) for each in self.sources or ())
+
+    def _load(self) -> dict[str, Mark]:
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (OSError, UnicodeDecodeError):
+            raise self._refused("cannot be read") from None
+        try:
+            content = json.loads(text)
+            if content["format"] > FORMAT:
+                raise self._refused("was written by a newer version of discreet")
+            return {name: Mark.from_object(name, each) for name, each in content["ledgers"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self._refused("is damaged") from None
+
+    def _store(self, marks: Mapping[str, Mark]) -> None:
+        content = {"format": FORMAT, "ledgers": {name: each.as_object() for name, each in marks.items()}}
+        draft, is_new = self.path.with_name(f"{self.path.name}.new"), not self.path.exists()
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(file, (json.dumps(content, indent=1) + "\n").encode())
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(draft, self.path)
+        if is_new:
+            _sync_folder(self.path.parent)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One process at a time; the system lets go of the lock even if the process dies."""
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+    def _refused(self, what: str) -> RequestError:
+        return RequestError(
+            f"The mark {self.path} {what}, so it is not known how far the ledger of these data had come.",
+            hint="Make it readable, or restore it from a backup; delete it only if the ledger is the newest.",
+        )
+
+
+@dataclass
+class Marks:
+    """The marks of one ledger, in all their places."""
+
+    files: Sequence[MarkFile] = ()
+    skipped: dict[Path, str] = field(default_factory=dict)
+    _events: int = -1
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self) -> list[tuple[MarkFile, Mark]]:
+        """Return every mark that concerns the ledger's data or stands at its places."""
+        for file in self.files:
+            if file.required and not os.access(file.path.parent, os.W_OK):
+                raise RequestError(
+                    f"The mark {file.path} cannot be written.",
+                    hint="Make its folder, writable; or name another file under ledger_mark in the policy.",
+                )
+        return [(file, mark) for file in self.files for mark in file.read()]
+
+    def reach(
+        self, events: int | None, state: Callable[[], Mark], is_known: Callable[[Mark], bool]
+    ) -> list[Mark]:
+        """Write marks that hold at least so many charges; return those of other ledgers that were found.
+
+        `state` says how far the ledger has come by now: who waits for others meanwhile is written with them.
+        """
+        if not self.files:
+            return []
+        others: dict[str, Mark] = {}
+        with self._turn:
+            if events is not None and self._events >= events:
+                return []
+            mark = state()
+            for file in self.files:
+                if file.written and file.path not in self.skipped:
+                    others |= {each.ledger: each for each in self._raise(file, mark, is_known)}
+            self._events = mark.total[3]
+        return [*others.values()]
+
+    def replace(self, mark: Mark) -> None:
+        """Write the mark of a restored ledger in all places."""
+        for file in self.files:
+            if file.written:
+                with self._told(file):
+                    file.replace(mark)
+
+    def _raise(self, file: MarkFile, mark: Mark, is_known: Callable[[Mark], bool]) -> list[Mark]:
+        with self._told(file):
+            return file.raise_to(mark, is_known)
+        return []
+
+    @contextmanager
+    def _told(self, file: MarkFile) -> Iterator[None]:
+        """A place that cannot be written is left out, unless it is required."""
+        try:
+            yield
+        except OSError as error:
+            if file.required:
+                raise EngineFault(
+                    f"The mark {file.path} cannot be written; the charge stays, and no data was read."
+                ) from None
+            self.skipped[file.path] = error.strerror or "it cannot be written"
+
+
+def overlap(one: str, other: str) -> bool:
+    """Return whether two sources, by absolute path or pattern, can have a file in common.
+
+    >>> overlap("/data/*.csv", "/data/2024.csv"), overlap("/data/a.csv", "/data/b.csv")
+    (True, False)
+    >>> overlap("/shop.duckdb#visits", "/shop.duckdb#orders"), overlap("/data/people", "/data/people/1.csv")
+    (False, True)
+    """
+    (file, _, table), (other_file, _, other_table) = one.partition("#"), other.partition("#")
+    if table and other_table and table != other_table:
+        return False
+    return (
+        file == other_file
+        or fnmatchcase(file, other_file)
+        or fnmatchcase(other_file, file)
+        or file.startswith(f"{other_file}/")
+        or other_file.startswith(f"{file}/")
+    )
+
+
+def _parse_sums(value: Sequence[Any]) -> Sums:
+    epsilon, rho, delta, events = value
+    for each in (epsilon, rho, delta):
+        Fraction(each)
+    return str(epsilon), str(rho), str(delta), int(events)
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):
+        file = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)

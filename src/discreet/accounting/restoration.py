@@ -1,0 +1,266 @@
+"""Backups of a ledger, and what it takes to go on after one was restored.
+
+Backup      A file of SQLite, copied while others write. A link in the ledger, and so its marks, records it.
+Gap         What was charged after the copy was made and is lost with the newer ledger. The marks tell it: the
+            sums of each analyst there, less the sums at the newest link that copy and mark have in common.
+            For a backup that was recorded that is exact; for any other copy it may be somewhat too much, and
+            is never too little, even if questions were asked under the copy.
+Unknown     Where no mark tells how far the ledger had come, each analyst's whole share is charged.
+Recorded    What is lost is charged as one entry for each analyst; releases that only the mark knows are
+            entered by name; a link records the restoration, by which marks of the lost history are known.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.accounting.accounts import EVERYBODY, SUMS
+from discreet.accounting.book import Book
+from discreet.accounting.chain import Kind, now
+from discreet.accounting.founding import is_known
+from discreet.accounting.ledger import Ledger, has_ledger
+from discreet.accounting.ledger_file import LedgerFile
+from discreet.accounting.marks import Mark, Marks
+from discreet.accounting.shares import within_share
+from discreet.accounting.storage import SQLITE, is_database, refused
+from discreet.core.errors import RequestError
+
+LOST_KEY, LOST = "restored", "what was asked after the backup, and is lost"
+
+Amounts = Mapping[str, Fraction]
+Opener = Callable[[str], Ledger]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """What was charged for the time after the backup: to whom, and whether all that was left."""
+
+    charged: tuple[str, ...]
+    releases: tuple[str, ...]
+    whole: bool
+
+
+def back_up(ledger: Ledger, path: Path) -> None:
+    """Write a backup to a new file, and record it."""
+    if path.exists():
+        raise RequestError(f"backup: {path} exists already.", hint="Name a new file.")
+    if not path.parent.is_dir():
+        raise RequestError(f"backup: there is no folder {path.parent}.", hint="Create it.")
+    ledger.note_backup()
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        ledger.storage.copy_to(draft)
+        _sync(draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def restore(backup: Path | None, address: str, marks: Marks, open_unmarked: Opener) -> Restored:
+    """Put a backup in the place of a ledger, or take the ledger as it stands, and charge what it lacks.
+
+    `open_unmarked` opens a ledger at an address without looking at its marks.
+    """
+    if backup is None:
+        if not has_ledger(address):
+            raise refused(address, "is missing or empty", "Name a backup: discreet ledger restore FILE.")
+        with open_unmarked(address) as ledger:
+            return _charge(ledger, marks)
+    if not backup.is_file():
+        raise RequestError(f"restore: there is no file {backup}.", hint="Name a backup.")
+    if is_database(address):
+        return _restore_into_database(backup, address, marks, open_unmarked)
+    path = Path(address.removeprefix(SQLITE))
+    if path.exists() and backup.resolve() == path.resolve():
+        raise RequestError("restore: this is the ledger itself.", hint="Leave out the file.")
+    _refuse_whole(address, marks, open_unmarked)
+    draft = path.with_name(f"{path.name}.restoring")
+    _remove(draft)
+    try:
+        _copy(backup, draft)
+        with open_unmarked(str(draft)) as ledger:
+            ledger.verify()
+            restored, mark = _charge_copy(ledger, marks)
+        _fold(draft)
+        _move_aside(path)
+        os.replace(draft, path)
+    except RequestError as error:
+        raise RequestError(error.message.replace(str(draft), str(backup)), hint=error.hint) from None
+    finally:
+        _remove(draft)
+    marks.replace(replace(mark, place=address))
+    return restored
+
+
+def _restore_into_database(backup: Path, address: str, marks: Marks, open_unmarked: Opener) -> Restored:
+    from discreet.accounting.ledger_database import LedgerDatabase
+
+    if has_ledger(address):
+        raise refused(
+            address.partition("?")[0],
+            "holds a ledger already",
+            "Take it as it stands, by leaving out the file; or empty its schema first.",
+        )
+    with tempfile.TemporaryDirectory(prefix="discreet-restore-") as folder:
+        draft = Path(folder) / backup.name
+        _copy(backup, draft)
+        with open_unmarked(str(draft)) as ledger:
+            ledger.verify()
+            with closing(LedgerDatabase(address)) as storage, ledger.storage.reading() as rows:
+                storage.load_from(rows)
+    with open_unmarked(address) as ledger:
+        return _charge(ledger, marks)
+
+
+def _charge(ledger: Ledger, marks: Marks) -> Restored:
+    ledger.verify()
+    restored, mark = _charge_copy(ledger, marks)
+    marks.replace(mark)
+    return restored
+
+
+def _charge_copy(ledger: Ledger, marks: Marks) -> tuple[Restored, Mark]:
+    found = [mark for _, mark in marks.read()]
+    restored = ledger.transact(lambda book: charge_lost(book, found))
+    return restored, ledger.mark()
+
+
+def charge_lost(book: Book, found: Iterable[Mark]) -> Restored:
+    """Charge a copy of a ledger for everything that its marks tell and it does not hold."""
+    own = [mark for mark in found if mark.ledger == book.accounts.chain.identity]
+    lost = [mark for mark in own if not is_known(book, mark)]
+    if own and not lost:
+        return Restored(charged=(), releases=(), whole=False)
+    gaps = _find_gaps(book, lost) if lost else _find_rest(book)
+    for analyst, gap in gaps.items():
+        _charge_gap(book, analyst, gap)
+    known = {f"{row['name']} ({row['description']})" for row in book.release_rows()}
+    names = tuple(sorted({name for mark in lost for name in mark.releases} - known))
+    for name in names:
+        book.release(name, "known from a mark alone", "{}")
+    book.accounts.chain.append(
+        Kind.RESTORATION,
+        {
+            "accounts": book.accounts.all_sums(),
+            "releases": sorted({*known, *names}),
+            "whole": not lost,
+            "time": now(),
+        },
+    )
+    return Restored(charged=tuple(gaps), releases=names, whole=not lost)
+
+
+def _find_gaps(book: Book, lost: Iterable[Mark]) -> dict[str, Amounts]:
+    """Return what each analyst was charged after the last link that the copy and each mark share."""
+    gaps: dict[str, Amounts] = {}
+    for mark in lost:
+        heads = dict(book.accounts.chain.heads(number for number, _ in mark.trail))
+        shared = max((number for number, head in mark.trail if heads.get(number) == head), default=0)
+        for analyst, sums in mark.accounts.items():
+            before = book.accounts.chain.sums(analyst, until=shared) if shared else ("0", "0", "0", 0)
+            gap = {
+                name: max(Fraction(0), Fraction(after) - Fraction(then))
+                for name, after, then in zip(SUMS, sums[:3], before[:3], strict=True)
+            }
+            kept = gaps.get(analyst, dict.fromkeys(SUMS, Fraction(0)))
+            if any(gap.values()):
+                gaps[analyst] = {name: max(gap[name], kept[name]) for name in SUMS}
+    return gaps
+
+
+def _find_rest(book: Book) -> dict[str, Amounts]:
+    """Return all that is left to each analyst; what nobody has a share in goes to the first."""
+    accounts, gaps = book.accounts, dict[str, Amounts]()
+    everything = accounts.spent(EVERYBODY)
+    for analyst, share in accounts.shares().items():
+        left = within_share(accounts.spent(analyst), share).left
+        gaps[analyst] = {name: Fraction(getattr(left, name, 0)) for name in SUMS}
+    rest = {name: Fraction(getattr(everything.left, name, 0)) for name in SUMS}
+    given = {name: sum((gap[name] for gap in gaps.values()), Fraction(0)) for name in SUMS}
+    first = next(iter(gaps))
+    gaps[first] = {name: gaps[first][name] + max(Fraction(0), rest[name] - given[name]) for name in SUMS}
+    return {analyst: gap for analyst, gap in gaps.items() if any(gap.values())}
+
+
+def _charge_gap(book: Book, analyst: str, gap: Amounts) -> None:
+    """Charge what is lost, whatever is left: it has happened."""
+    accounts = book.accounts
+    if analyst not in accounts.shares():
+        accounts.give(analyst, Fraction(0))
+    charge = accounts.nothing.stated(gap["epsilon"], gap["rho"], gap["delta"])
+    book.charge_lost(analyst, LOST_KEY, LOST, charge)
+
+
+def _refuse_whole(address: str, marks: Marks, open_unmarked: Opener) -> None:
+    """Refuse to put a backup in the place of a ledger that is whole and is not behind its marks."""
+    if not has_ledger(address):
+        return
+    try:
+        with open_unmarked(address) as ledger:
+            ledger.verify()
+            whole = ledger.transact(lambda book: _is_newest(book, [mark for _, mark in marks.read()]))
+    except RequestError:
+        return
+    if whole:
+        raise refused(address, "is whole and the newest, so that nothing is to be restored", "Use it.")
+
+
+def _is_newest(book: Book, found: Iterable[Mark]) -> bool:
+    own = [mark for mark in found if mark.ledger == book.accounts.chain.identity]
+    return bool(own) and all(is_known(book, mark) for mark in own)
+
+
+def _move_aside(path: Path) -> None:
+    """Keep what was in a ledger's place under another name, with the logs that belong to it."""
+    if not path.exists():
+        return
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    for suffix in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            os.replace(part, path.with_name(f"{path.name}.replaced-{stamp}{suffix}"))
+
+
+def _fold(path: Path) -> None:
+    """Fold the log into the file, so that it can be moved alone."""
+    copy = path.with_name(f"{path.name}.folded")
+    _remove(copy)
+    with closing(LedgerFile(path)) as source:
+        source.copy_to(copy)
+    copy.chmod(0o600)
+    _remove(path)
+    _sync(copy)
+    os.replace(copy, path)
+
+
+def _copy(backup: Path, draft: Path) -> None:
+    """Copy a file, with the log of one that was copied while it was open; the backup stays as it is."""
+    for suffix in ("", "-wal"):
+        part = backup.with_name(backup.name + suffix)
+        if part.exists():
+            target = draft.with_name(draft.name + suffix)
+            shutil.copyfile(part, target)
+            target.chmod(0o600)
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,177 @@
+"""`discreet ledger create`, `verify`, `backup`, `restore`, `export`, `change-unit`: the ledger's upkeep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.accounting.ledger import has_ledger
+from discreet.accounting.marks import Marks
+from discreet.accounting.restoration import back_up, restore
+from discreet.app.books import find_marks, looked_into, open_unmarked, opened
+from discreet.app.commands.addressed import LedgerAddress
+from discreet.app.commands.options import POLICY, AsJson
+from discreet.app.ledger_addresses import kept_at
+from discreet.app.ledger_export import FORMATS, export_entries
+from discreet.app.ledger_marks import find_units
+from discreet.app.policies import load
+from discreet.app.terminal import Console
+from discreet.core.errors import RequestError
+
+PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy whose ledger it is.")]
+
+
+def run_create(
+    policy: PolicyFile = POLICY,
+    ledger: LedgerAddress = None,
+    separate_promise: Annotated[
+        bool,
+        typer.Option(
+            "--separate-promise",
+            help="Also where another ledger was asked about the same data; each then names the other.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new ledger, and mark the data as its own."""
+    terms = load(policy, ledger=ledger)
+    if has_ledger(kept_at(terms.ledger)):
+        raise RequestError(f"The ledger {_place(terms.ledger)} exists already.", hint="Use it as it is.")
+    with opened(terms, separate_promise=separate_promise) as made:
+        made.write_marks()
+        told = {"ledger": made.mark().ledger, "sentence": made.sentence()} | _marks_object(made.marks)
+    _tell(told, f"The ledger {_place(terms.ledger)} was made. {told['sentence']}", as_json=as_json)
+
+
+def run_verify(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False) -> None:
+    """Check every entry, sum and mark; exit code 2 and one sentence where something was changed."""
+    terms = load(policy, ledger=ledger)
+    if not has_ledger(kept_at(terms.ledger)):
+        looked_into(terms).close()  # refused where its data are marked
+        raise RequestError(f"There is no ledger {_place(terms.ledger)} yet.", hint="Ask something first.")
+    with looked_into(terms) as found:
+        found.verify()
+        mark, marks = found.mark(), find_marks(terms)
+    told = {
+        "ledger": mark.ledger,
+        "entries": mark.total[3],
+        "links": mark.count,
+        "head": mark.head,
+        "separate": list(mark.separate),
+    } | _marks_object(marks)
+    text = (
+        f"The ledger {_place(terms.ledger)} is whole: {mark.total[3]:,} entries, {mark.count:,} links. "
+        f"{_describe_marks(marks)}"
+    )
+    _tell(told, text, as_json=as_json)
+
+
+def run_backup(
+    file: Annotated[Path, typer.Argument(help="The file to write; a new one.")],
+    policy: PolicyFile = POLICY,
+    ledger: LedgerAddress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the ledger into a file, as it is at one moment, while others go on asking."""
+    terms = load(policy, ledger=ledger)
+    if not has_ledger(kept_at(terms.ledger)):
+        raise RequestError(f"There is no ledger {_place(terms.ledger)} yet.", hint="Ask something first.")
+    with opened(terms) as found:
+        found.verify()
+        back_up(found, file)
+        entries = found.mark().total[3]
+    _tell({"file": str(file), "entries": entries}, f"The backup is in {file}.", as_json=as_json)
+
+
+def run_restore(
+    file: Annotated[
+        Path | None, typer.Argument(help="A backup or an older copy; without, the ledger as it stands.")
+    ] = None,
+    policy: PolicyFile = POLICY,
+    ledger: LedgerAddress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a backup in the ledger's place, and charge what was asked after it."""
+    terms = load(policy, ledger=ledger)
+    restored = restore(
+        file, kept_at(terms.ledger), find_marks(terms), lambda address: open_unmarked(terms, address)
+    )
+    with looked_into(terms) as found:
+        sentence = found.sentence()
+    charged = ", ".join(restored.charged)
+    if restored.whole:
+        text = f"No mark tells what was asked since: all that was left is charged ({charged or 'nothing'})."
+    elif restored.charged:
+        text = f"What was asked since the backup is charged to {charged}."
+    else:
+        text = "Nothing was lost."
+    if restored.releases:
+        text += f" Entered from a mark: {', '.join(restored.releases)}."
+    _tell(vars(restored) | {"sentence": sentence}, f"{text} {sentence}", as_json=as_json)
+
+
+def run_export(
+    file: Annotated[Path, typer.Argument(help="The file to write: .csv, .json or .parquet.")],
+    policy: PolicyFile = POLICY,
+    ledger: LedgerAddress = None,
+    analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked.")] = None,
+    first: Annotated[int, typer.Option("--from", min=1, help="The first entry, by its id.")] = 1,
+    most: Annotated[int | None, typer.Option("--limit", min=1, help="How many entries at most.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the entries into a table, page by page."""
+    if file.suffix.lower() not in FORMATS:
+        raise RequestError(f"export: {file} has no known ending.", hint=f"Use {', '.join(FORMATS)}.")
+    if file.exists():
+        raise RequestError(f"export: {file} exists already.", hint="Name a new file.")
+    with looked_into(load(policy, ledger=ledger)) as found:
+        found.verify()
+        count, following = export_entries(found, file, analyst=analyst, first=first, most=most)
+    more = "" if following is None else f" More begin at --from {following}."
+    told = {"file": str(file), "entries": count, "next": following}
+    _tell(told, f"{count:,} entries are in {file}.{more}", as_json=as_json)
+
+
+def run_change_unit(
+    policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False
+) -> None:
+    """Enter that a person is another one now; the ledger's sentence names earlier answers from then on."""
+    terms = load(policy, ledger=ledger)
+    with opened(terms, check_units=False) as found:
+        changed = found.change_units(find_units(terms))
+        sentence = found.sentence()
+    text = f"The privacy unit of {', '.join(changed)} was changed." if changed else "Nothing is changed."
+    _tell({"changed": changed, "sentence": sentence}, f"{text} {sentence}", as_json=as_json)
+
+
+def _marks_object(marks: Marks) -> dict[str, object]:
+    return {
+        "marks": [{"file": str(path), "events": events} for path, events in _stand(marks)],
+        "unmarked": [{"file": str(path), "reason": reason} for path, reason in marks.skipped.items()],
+    }
+
+
+def _stand(marks: Marks) -> list[tuple[Path, int]]:
+    return [(file.path, mark.total[3]) for file, mark in marks.read()]
+
+
+def _describe_marks(marks: Marks) -> str:
+    there = [str(path) for path, _ in _stand(marks)]
+    if not there:
+        return "No mark stands anywhere: an older copy in its place would not be noticed."
+    return f"Its marks: {', '.join(dict.fromkeys(there))}."
+
+
+def _place(ledger: str) -> str:
+    return kept_at(ledger).partition("?")[0].rpartition("@")[2]
+
+
+def _tell(told: Mapping[str, object], text: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(told))
+    else:
+        Console(soft_wrap=True).print(text, markup=False, highlight=False)

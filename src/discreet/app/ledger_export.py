@@ -1,0 +1,121 @@
+"""The entries of a ledger as a table: CSV, JSON or Parquet, read and written a page at a time."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from discreet.accounting.entries import Entry
+from discreet.accounting.ledger import Ledger
+from discreet.app.ledger_object import size
+from discreet.core.guarantees import PureDP
+
+PAGE = 1_000
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("number", pa.int64()),
+        ("time", pa.timestamp("s", tz="UTC")),
+        ("analyst", pa.string()),
+        ("question", pa.string()),
+        ("epsilon", pa.float64()),
+        ("rho", pa.float64()),
+        ("delta", pa.float64()),
+        ("state", pa.string()),
+        ("incident", pa.string()),
+    ]
+)
+Row = dict[str, object]
+
+
+def export_entries(
+    ledger: Ledger, path: Path, *, analyst: str | None = None, first: int = 1, most: int | None = None
+) -> tuple[int, int | None]:
+    """Write entries from the id `first` on, `most` at most; return how many, and where more begin.
+
+    Answers are not among them: they are the analysts'.
+    """
+    state = _Page(ledger, analyst, first, most)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.close(descriptor)
+    FORMATS[path.suffix.lower()](path, state.pages())
+    return state.count, state.following
+
+
+class _Page:
+    """Reads entries page by page, and knows where it has come to."""
+
+    def __init__(self, ledger: Ledger, analyst: str | None, first: int, most: int | None) -> None:
+        self._ledger, self._analyst, self._first, self._most = ledger, analyst, first, most
+        self.count, self.following = 0, None if most is None else first
+
+    def pages(self) -> Iterator[list[Row]]:
+        first = self._first
+        while self._most is None or self.count < self._most:
+            wanted = PAGE if self._most is None else min(PAGE, self._most - self.count)
+            entries = self._ledger.page(first, wanted, analyst=self._analyst)
+            if not entries:
+                break
+            first = entries[-1].id + 1
+            self.count += len(entries)
+            yield [_row(each) for each in entries]
+        rest = self._ledger.page(first, 1, analyst=self._analyst) if self._most is not None else []
+        self.following = rest[0].id if rest else None
+
+
+def _row(entry: Entry) -> Row:
+    pure = isinstance(entry.charge, PureDP)
+    return {
+        "id": entry.id,
+        "number": entry.number,
+        "time": entry.time,
+        "analyst": entry.analyst,
+        "question": entry.question,
+        "epsilon": size(entry.charge) if pure else None,
+        "rho": None if pure else size(entry.charge),
+        "delta": float(getattr(entry.charge, "delta", 0)),
+        "state": entry.state.value,
+        "incident": entry.incident,
+    }
+
+
+def _write_csv(path: Path, pages: Iterable[list[Row]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, SCHEMA.names)
+        writer.writeheader()
+        for page in pages:
+            writer.writerows(row | {"time": _time(row)} for row in page)
+
+
+def _write_json(path: Path, pages: Iterable[list[Row]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"entries": [')
+        between = "\n"
+        for page in pages:
+            for row in page:
+                file.write(between + json.dumps(row | {"time": _time(row)}))
+                between = ",\n"
+        file.write("\n]}\n")
+
+
+def _write_parquet(path: Path, pages: Iterable[list[Row]]) -> None:
+    with pyarrow.parquet.ParquetWriter(path, SCHEMA) as writer:
+        for page in pages:
+            writer.write_table(pa.Table.from_pylist(page, SCHEMA))
+
+
+def _time(row: Row) -> str:
+    return row["time"].isoformat()  # type: ignore[attr-defined, no-any-return]
+
+
+FORMATS: dict[str, Callable[[Path, Iterable[list[Row]]], None]] = {
+    ".csv": _write_csv,
+    ".json": _write_json,
+    ".parquet": _write_parquet,
+}

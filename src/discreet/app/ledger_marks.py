@@ -1,0 +1,124 @@
+"""Where the marks of a policy's ledger are, and what its data are: what the ledger is founded on.
+
+Store       `ledger.mark` beside the prepared store (ledger.store), or STORE.mark where the policy names one.
+Sources     `.discreet.mark` in the folder of each file that holds people's rows; for a pattern such as
+            data/*.parquet, in the folder before the first wildcard. It names the files, so that others in the
+            same folder are not concerned. Folders above, and those of single files, are looked into as well.
+            Tables of a database server have no such place: there the marks beside the store are all.
+Second      The file that the policy names under `ledger_mark`, on another disk or machine.
+Unit        of each table: where its rows are, beside the ledger, and who a person is in them.
+
+A ledger in memory keeps nothing, and marks nothing; whether its data are another ledger's is asked all the
+same.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from discreet.accounting.founding import Foundation, Unit
+from discreet.accounting.marks import BESIDE_SOURCES, MarkFile, Marks
+from discreet.accounting.storage import MEMORY
+from discreet.app.addresses import HERE_ALONE
+from discreet.app.ledger_addresses import file_beside
+from discreet.core.policy import Policy, Table
+
+DATA = ".data"
+
+
+def find_foundation(policy: Policy, *, separate: bool = False, frames: Collection[str] = ()) -> Foundation:
+    """Return what the ledger of a policy is founded on; `frames` are tables that no source is read for."""
+    return Foundation(
+        marks=Marks([*_find_files(policy, frames)]),
+        units=find_units(policy),
+        separate=separate,
+    )
+
+
+def find_units(policy: Policy) -> dict[str, Unit]:
+    """Return the privacy unit of each table of a policy."""
+    return {name: _find_unit(table, policy) for name, table in policy.tables.items()}
+
+
+def _find_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFile]:
+    stays = policy.ledger != MEMORY
+    beside = _beside_store(policy)
+    if stays and beside is not None:
+        yield MarkFile(path=beside)
+    if stays and policy.ledger_mark is not None:
+        yield MarkFile(path=Path(policy.ledger_mark), required=True)
+    sources = {
+        source
+        for name, table in policy.tables.items()
+        if table.person != "none" and name not in frames and (source := _find_source(name, table))
+    }
+    anchors: dict[Path, set[str]] = {}
+    looked_at: dict[Path, set[str]] = {}
+    for source in sources:
+        anchor = _find_anchor(source)
+        anchors.setdefault(anchor, set()).add(source)
+        for folder in {*anchor.parents, *_find_folders(source)}:
+            looked_at.setdefault(folder, set()).add(source)
+    for folder, patterns in anchors.items():
+        yield MarkFile(path=folder / BESIDE_SOURCES, sources=tuple(sorted(patterns)), written=stays)
+    for folder, patterns in looked_at.items():
+        path = folder / BESIDE_SOURCES
+        if folder not in anchors and _is_there(path):
+            yield MarkFile(path=path, sources=tuple(sorted(patterns)), written=False)
+
+
+def _beside_store(policy: Policy) -> Path | None:
+    if policy.embedded and policy.store not in (None, MEMORY):
+        return Path(f"{str(policy.store).rstrip('/')}.mark")
+    return file_beside(policy.ledger, ".mark")
+
+
+def _find_source(name: str, table: Table) -> str | None:
+    """Return the absolute path or pattern of a table's rows; None where they are not in files here."""
+    file, _, inner = table.source.partition("#")
+    if not os.path.isabs(file):
+        return None
+    resolved = str(_find_anchor(file).resolve() / file[len(str(_find_anchor(file))) :].lstrip("/"))
+    if not glob.has_magic(file):
+        resolved = str(Path(file).resolve())
+        if not os.path.exists(resolved):
+            return None
+    is_database = Path(file).suffix.lower() in HERE_ALONE and Path(file).suffix.lower() != DATA
+    return f"{resolved}#{inner or name}" if is_database else resolved
+
+
+def _find_anchor(source: str) -> Path:
+    """Return the folder of a file, or the one before the first wildcard of a pattern."""
+    folder = Path(source.partition("#")[0]).parent
+    while glob.has_magic(str(folder)):
+        folder = folder.parent
+    return folder
+
+
+def _find_folders(source: str) -> set[Path]:
+    """Return the folders of the files that a pattern means."""
+    file = source.partition("#")[0]
+    return {Path(each).parent for each in glob.iglob(file, recursive=True)} if glob.has_magic(file) else set()
+
+
+def _find_unit(table: Table, policy: Policy) -> Unit:
+    source = table.source
+    beside = file_beside(policy.ledger, ".db")
+    if os.path.isabs(source.partition("#")[0]) and beside is not None:
+        source = os.path.relpath(source, beside.parent)
+    if table.through is not None:
+        link = table.links[table.through]
+        return Unit(source=source, person=f"that of {link.table}.{link.column} through {table.through}")
+    if table.person_column is not None:
+        return Unit(source=source, person=f"the column {table.person_column}")
+    return Unit(source=source, person="nobody" if table.person == "none" else "a row")
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
