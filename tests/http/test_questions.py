@@ -48,6 +48,20 @@ def test_what_it_may_cost_is_said_in_one_of_three_ways(server: Server) -> None:
     assert both.status_code == 400
 
 
+def test_no_error_bar_is_sent_where_none_holds_and_none_can_be_asked_for(server: Server) -> None:
+    having = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1"
+    with server.client() as client:
+        within = client.post("/api/ask", json={"sql": having, "within": 20})
+        assert (within.status_code, server.charges()) == (400, 0)
+        answer = client.post("/api/ask", json={"sql": having}).json()
+        file = client.post("/api/ask", params={"format": "csv"}, json={"sql": having})
+        plan = client.post("/api/plan", json={"sql": having}).json()
+    assert answer["intervals"] is None
+    assert "HAVING selects rows by noisy values" in answer["no_interval"]["n"]
+    assert json.loads(file.headers["Discreet-Facts"])["no_interval"] == answer["no_interval"]
+    assert plan["measures"][0]["error95"] is None
+
+
 def test_an_answer_is_the_same_in_every_form(server: Server) -> None:
     with server.client() as client:
         told = {

@@ -281,6 +281,25 @@ def test_intervals_come_as_columns_where_they_are_asked_for(connection: psycopg.
     assert row[1] < row[0] < row[2]
 
 
+def test_no_error_bar_reaches_the_client_where_none_holds(
+    server: Served, connection: psycopg.Connection
+) -> None:
+    said: list[str | None] = []
+    connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
+    top = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1"
+    connection.execute("SET discreet.intervals = on")
+    cursor = connection.execute(top)
+    assert [column.name for column in cursor.description or ()] == ["sex", "n"]
+    assert any("No error bar for n: ORDER BY … LIMIT" in (each or "") for each in said)
+    plan = connection.execute(f"EXPLAIN {top}").fetchall()
+    assert not any("±" in (each or "") for each in [*said, *(line for (line,) in plan)])
+    connection.execute("SET discreet.within = 100")
+    charged = server.charges()
+    with pytest.raises(psycopg.Error, match="cannot be promised for n"):
+        connection.execute(top)
+    assert server.charges() == charged
+
+
 def test_what_is_cancelled_before_it_is_charged_costs_nothing(server: Served) -> None:
     with psycopg.connect(server.address, autocommit=True) as connection:
         told = threading.Event()

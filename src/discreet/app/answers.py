@@ -31,6 +31,7 @@ class Answer:
     """What may leave; `belief` is what an attacker may believe after everything so far, this included.
 
     `off` says of columns without an interval in values, MEDIAN and its kin, by how many rows they may be off.
+    `no_interval` says of other columns that hold noise why they have no interval.
     """
 
     table: pa.Table
@@ -42,6 +43,22 @@ class Answer:
     repeated: bool
     sentence: str
     off: Mapping[str, Off] = field(default_factory=dict)
+    no_interval: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def measures(self) -> list[str]:
+        """The columns that hold noise, in the order of the table."""
+        noisy = {*self.intervals, *self.off, *self.no_interval}
+        return [name for name in self.table.column_names if name in noisy]
+
+    @property
+    def no_interval_sentence(self) -> str:
+        """Why columns have no error bar, in one sentence; empty where all have one."""
+        columns: dict[str, list[str]] = {}
+        for name, reason in self.no_interval.items():
+            columns.setdefault(reason, []).append(name)
+        told = [f"{', '.join(names)}: {reason}" for reason, names in columns.items()]
+        return f"No error bar for {'; '.join(told)}." if told else ""
 
     def to_arrow(self) -> pa.Table:
         return self.table
@@ -66,14 +83,16 @@ class Answer:
         return [list(row.values()) for row in self.table.to_pylist()]
 
     def as_object(self) -> dict[str, object]:
-        """The machine-readable form."""
+        """The machine-readable form; its `intervals` are null where no column has one that holds."""
+        intervals = {
+            name: [list(pair) for pair in zip(low, high, strict=True)]
+            for name, (low, high) in self.intervals.items()
+        }
         return {
             "columns": self.table.column_names,
             "rows": [[_plain(value) for value in row] for row in self.rows],
-            "intervals": {
-                name: [list(pair) for pair in zip(low, high, strict=True)]
-                for name, (low, high) in self.intervals.items()
-            },
+            "intervals": None if self.no_interval and not self.intervals else intervals,
+            "no_interval": dict(self.no_interval),
             "ranks": {name: found.as_object() for name, found in self.off.items()},
             "confidence": self.confidence,
             "epsilon": self.epsilon,

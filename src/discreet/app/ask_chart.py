@@ -1,8 +1,11 @@
-"""An answer as a picture: bars with error bars."""
+"""An answer as a picture: bars, with error bars where they hold."""
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 import altair as alt
+import pyarrow as pa
 
 from discreet.app.answers import Answer
 from discreet.app.charts import styled
@@ -12,19 +15,21 @@ from discreet.core.errors import RequestError
 
 MOST_BARS = 40
 WIDTH = 420
+LINE = 70
 
 
 def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
-    """Bars with error bars: the first measure over the columns that are none."""
-    measured = [name for name in answer.table.column_names if name in answer.intervals]
-    keys = [name for name in answer.table.column_names if name not in answer.intervals]
+    """Bars, with error bars where they hold: the first measure over the columns that are none."""
+    numbers = [name for name in answer.measures if _is_number(answer.table[name].type)]
+    measured = [name for name in numbers if name in answer.intervals] or numbers
+    keys = [name for name in answer.table.column_names if name not in answer.measures]
     if not measured:
         raise RequestError(
             "There is no measure to draw.", hint="Select one as it is: SELECT key, COUNT(*) …."
         )
     name = measured[0]
-    low, high = answer.intervals[name]
     values = answer.table[name].to_pylist()
+    low, high = answer.intervals.get(name, ([None] * len(values), [None] * len(values)))
     labels = [" · ".join(_label(row[key]) for key in keys) or "all" for row in answer.table.to_pylist()]
     rows = [
         {"key": label, "value": value, "low": start, "high": end}
@@ -35,13 +40,20 @@ def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
         y=alt.Y("key:N", sort=None, title=" · ".join(keys) or None)
     )
     bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X("value:Q", title=name))
-    errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    barred = any(row["low"] is not None for row in rows)
+    told = f"epsilon {number(answer.epsilon)}"
+    reason = answer.no_interval.get(name)
     note = alt.Title(
-        f"{name}, ± at {answer.confidence:.0%}",
-        subtitle=f"epsilon {number(answer.epsilon)}",
+        f"{name}, ± at {answer.confidence:.0%}" if barred else name,
+        subtitle=told if reason is None else [told, *wrap(f"No error bar: {reason}.", LINE)],
         subtitleColor=FAINT,
     )
-    return styled((bars + errors).properties(width=width, title=note))
+    errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    return styled((bars + errors if barred else alt.layer(bars)).properties(width=width, title=note))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _label(key: object) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from discreet.app.answers import NOTE, Answer
 from discreet.app.proposals import Proposal
-from discreet.belief.wording import at_most, number, percent
+from discreet.belief.wording import at_most, number, number_up, percent
 
 MOST_ROWS = 200
 
@@ -21,7 +21,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     for heading in ("measure", "noise", "share", f"error, {plan.confidence:.0%}"):
         table.add_column(heading)
     for each in proposal.expected_error:
-        error = f"± {number(each.error95)}" if each.error95 is not None else each.note
+        error = f"± {number_up(each.error95)}" if each.error95 is not None else each.note
         table.add_row(each.name, each.mechanism, percent(each.share), error)
     console.print(table)
     groups = "selected privately" if plan.groups is None else f"{plan.groups:,}, as declared"
@@ -51,7 +51,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     """The table with ± beside each measure, then cost and belief."""
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for name in answer.table.column_names:
-        table.add_column(name, justify="right" if name in answer.intervals else "left")
+        table.add_column(name, justify="right" if name in answer.measures else "left")
     for place, row in enumerate(answer.rows[:MOST_ROWS]):
         cells = zip(answer.table.column_names, row, strict=True)
         table.add_row(*(cell(answer, name, place, value) for name, value in cells))
@@ -60,6 +60,8 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(f"… {answer.table.num_rows - MOST_ROWS:,} more rows; --csv prints all.", style="dim")
     if any(end is not None for low, _ in answer.intervals.values() for end in low):
         console.print(f"± at {answer.confidence:.0%}. {NOTE}", style="dim", highlight=False)
+    if answer.no_interval:
+        console.print(answer.no_interval_sentence, style="dim", highlight=False, markup=False)
     if answer.off:
         told = "; ".join(f"{name}: {found.sentence}" for name, found in answer.off.items())
         note = f"At {answer.confidence:.0%}, {told}. How far that is in values depends on data that stay."
@@ -72,30 +74,40 @@ def show_answer(console: Console, answer: Answer) -> None:
 
 def cell(answer: Answer, name: str, place: int, value: object) -> str:
     """A value as it is shown, with its ± where it has one."""
-    shown = "NULL" if value is None else str(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        shown = f"{value:,}" if name in answer.intervals else shown
-    if isinstance(value, float):
-        shown = f"{value:,.{_digits(answer, name, place, value)}f}"
-    ends = answer.intervals.get(name)
-    if ends is None or ends[0][place] is None or ends[1][place] is None:
-        return shown
-    low, high = ends[0][place], ends[1][place]
-    assert low is not None
-    assert high is not None
+    half = _half_width(answer, name, place, value)
+    if half is None:
+        return _plain(answer, name, value)
+    if not isinstance(value, float):
+        # beside a whole number the ends may be broken, where rows weigh
+        return f"{value:,} ± {math.ceil(half):,}"
+    places = _places(half)
+    rounded = round(value, places)
+    return f"{rounded:,.{places}f} ± {_round_up(half + abs(value - rounded), places):,.{places}f}"
+
+
+def _plain(answer: Answer, name: str, value: object) -> str:
+    """A value without ±; one that is NULL beside its interval is one that cannot be told."""
     if value is None:
-        return "cannot be told"
-    half = max(high - float(value), float(value) - low)  # type: ignore[arg-type]
-    # beside a whole number the ends may be broken, where rows weigh
-    within = f"{half:,.{_places(half)}f}" if isinstance(value, float) else f"{math.ceil(half):,}"
-    return f"{shown} ± {within}"
+        return "cannot be told" if name in answer.intervals and name not in answer.off else "NULL"
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if whole and name in answer.measures else str(value)
 
 
-def _digits(answer: Answer, name: str, place: int, value: float) -> int:
+def _half_width(answer: Answer, name: str, place: int, value: object) -> float | None:
+    """The half-width of a cell's interval around the value that is shown; None where it has none."""
     ends = answer.intervals.get(name)
-    if ends is None or ends[0][place] is None or ends[1][place] is None:
-        return 3
-    return _places(max(ends[1][place] - value, value - ends[0][place]))  # type: ignore[operator]
+    if ends is None or not isinstance(value, int | float):
+        return None
+    low, high = ends[0][place], ends[1][place]
+    return None if low is None or high is None else max(high - value, value - low)
+
+
+def _round_up(value: float, places: int) -> float:
+    """Round outwards, as an error bar that is rounded down does not hold; but not for a float's own error."""
+    scale = 10**places
+    return math.ceil(value * scale * (1 - 1e-12)) / scale
 
 
 def _places(half: float) -> int:

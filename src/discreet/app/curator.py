@@ -279,9 +279,12 @@ class Curator(Closing):
         *,
         repeated: bool,
     ) -> Answer:
+        errors = proposal.plan.errors
         return Answer(
             table=table,
-            intervals=intervals,
+            # an answer that was stored by an earlier version may have intervals that do not hold
+            intervals={name: ends for name, ends in intervals.items() if name in errors.kept},
+            no_interval=errors.missing,
             confidence=proposal.plan.confidence,
             epsilon=proposal.cost,
             belief=self.ledger.belief(analyst=self.alone),
@@ -291,7 +294,7 @@ class Curator(Closing):
             off={
                 name: found
                 for name, each in traced(proposal.plan).items()
-                if (found := off(proposal.plan, each))
+                if name in errors.kept and (found := off(proposal.plan, each))
             },
         )
 

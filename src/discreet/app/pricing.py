@@ -14,6 +14,7 @@ from functools import lru_cache
 from discreet.accounting.amounts import Cost
 from discreet.app.proposals import Proposal, expected
 from discreet.belief import Promise
+from discreet.belief.wording import number_up
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.numbers import Real, require_probability
@@ -116,5 +117,7 @@ def smaller(proposal: Proposal, left: Cost) -> str:
         fits -= Fraction(1, PLACES)
     if fits <= 0:
         return ""
-    errors = ", ".join(f"±{each.error95:g}" for each in expected(proposal.priced(fits)) if each.error95)
+    errors = ", ".join(
+        f"±{number_up(each.error95)}" for each in expected(proposal.priced(fits)) if each.error95
+    )
     return f"What would still fit: --epsilon {float(fits)}" + (f" → {errors}." if errors else ".")

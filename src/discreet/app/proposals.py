@@ -17,6 +17,9 @@ from discreet.sql.plan import Output, Plan
 class Expected:
     """How wrong one measure may be: ± `error95` where it follows from the plan alone, `note` otherwise.
 
+    Both are about the column of the answer that shows the measure. Where none does, or its rows are selected
+    by noisy values, `note` says so.
+
     `share` is the part of epsilon that its primitives have; what measures have in common counts for each.
     `rows95` is by how many rows a value that is picked by its rank may be off.
     """
@@ -83,14 +86,15 @@ def expected(made: Plan) -> list[Expected]:
 def _expected(made: Plan, output: Output) -> Expected:
     around = made.question.after[0].outputs
     names = {expression.name: name for name, expression in around if isinstance(expression, Column)}
-    error, rows = reach(made, output), off(made, output)
+    missing = made.errors.explain_missing(output.column)
+    error, rows = (reach(made, output), off(made, output)) if missing is None else (None, None)
     return Expected(
         name=names.get(output.column, output.measure.function),
         mechanism=type(_mechanism(made, output)).__name__,
         share=float(sum(made.shares[name] for name in output.paid)),
         error95=None if error is None else float(error),
         rows95=None if rows is None else float(rows.rows),
-        note=_note(made, output) if error is None else "",
+        note=missing or (_note(made, output) if error is None else ""),
     )
 
 

@@ -16,7 +16,7 @@ from discreet.accounting.accountant import Accountant
 from discreet.app.proposals import Expected, expected
 from discreet.belief import Promise
 from discreet.belief.odds import logit, sigmoid
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import number_up, percent
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.sql.plan import CONFIDENCE, Plan, plan
@@ -53,7 +53,7 @@ class Tradeoff:
         each = "" if self.questions == 1 else " each"
         return (
             f"To promise at most {percent(point.posterior)}{many} costs "
-            f"± {number(point.error)} {self.unit}{each}."
+            f"± {number_up(point.error)} {self.unit}{each}."
         )
 
 

@@ -35,6 +35,19 @@ def number(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def number_up(value: float, digits: int = 3) -> str:
+    """The same rounded up in its last digit, so that an error of at most this much is one.
+
+    >>> number_up(0.2301), number_up(60.0), number_up(99.91), number_up(1420.2), number_up(0.1 + 0.2)
+    ('0.231', '60', '100', '1,421', '0.3')
+    """
+    if value <= 0 or not math.isfinite(value):
+        return number(value, digits)
+    scale = 10 ** max(0, digits - 1 - math.floor(math.log10(value)))
+    # what is above a digit by less than a float can tell is that digit
+    return number(math.ceil(value * scale * (1 - 1e-12)) / scale, digits)
+
+
 def how_many(count: int, one: str, many: str) -> str:
     """A number of things.
 

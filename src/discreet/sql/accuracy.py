@@ -14,6 +14,8 @@ Ranks       MEDIAN and its kin miss the wanted rank by at most so many rows, wha
             that is in values depends on how dense they are there, so ± a value cannot be promised, and no
             interval in values follows from the one value that is released. ± a part of the rows can be, if
             there are at least so many.
+Shown       All of this is about measurements. It holds for an answer only where `sql.error_tracking` says
+            that a measure reaches it as it is; an error of anything else is not promised.
 Least rows  is an assumption of whoever asks. Where it is wrong, the answer's intervals say so by being wider.
 """
 
@@ -29,11 +31,10 @@ from discreet.core.errors import InvalidParameterError, require
 from discreet.core.numbers import Real, parse_probability, require_positive
 from discreet.mechanisms.quantile import Quantile
 from discreet.sql.estimates import each
-from discreet.sql.expressions import Column
 from discreet.sql.needs import Output
 from discreet.sql.plan import Plan
 from discreet.sql.primitives import Grid
-from discreet.sql.refusal import refuse
+from discreet.sql.refusal import refuse, shown
 
 FINEST, COARSEST = Fraction(1, 10_000), 10_000
 LEAST = "Say how many there are at least: --least-rows 100, in Python least_rows=100."
@@ -140,20 +141,14 @@ def off(plan: Plan, output: Output) -> Off | None:
 
 def traced(plan: Plan) -> dict[str, Output]:
     """The columns of the answer that are measures, renamed at most."""
-    found = {output.column: output for output in plan.outputs}
-    for stage in plan.question.after:
-        over_groups = bool(stage.totals or stage.keys)
-        found = {
-            name: found[expression.name]
-            for name, expression in stage.outputs
-            if not over_groups and isinstance(expression, Column) and expression.name in found
-        }
-    return found
+    known = {output.column: output for output in plan.outputs}
+    return {name: known[column] for name, column in plan.errors.measures.items()}
 
 
 def least_epsilon(within: Real | str, priced: Callable[[Fraction], Plan]) -> Fraction:
     """The smallest epsilon with which no measure of the plan goes beyond the error, within a thousandth."""
     allowed = Within.of(within)
+    _require_shown(priced(FINEST), allowed)
 
     def wide(epsilon: Fraction) -> bool:
         made = priced(epsilon)
@@ -167,6 +162,20 @@ def least_epsilon(within: Real | str, priced: Callable[[Fraction], Plan]) -> Fra
         middle = (low + high) / 2
         low, high = (middle, high) if wide(middle) else (low, middle)
     return high.limit_denominator(10**6) + Fraction(1, 10**6)
+
+
+def _require_shown(made: Plan, allowed: Within) -> None:
+    """Refuse an error for columns of the answer that are no longer measures, or were selected by noise."""
+    for name, reason in made.errors.missing.items():
+        refuse(
+            f"{allowed} cannot be promised for {shown(name)}: {reason}.",
+            "Ask for the measures themselves, without selecting rows by them; or ask with epsilon.",
+        )
+    if not made.errors.kept:
+        refuse(
+            f"{allowed} cannot be promised: the answer shows no measure.",
+            "Select one, such as COUNT(*), or ask with epsilon.",
+        )
 
 
 def _error(made: Plan, output: Output, allowed: Within) -> Fraction:

@@ -1,4 +1,7 @@
-"""From a plan to its answer: the engine counts, mechanisms decide, the rest is arithmetic on the released."""
+"""From a plan to its answer: the engine counts, mechanisms decide, the rest is arithmetic on the released.
+
+Negative counts stay as they are in that arithmetic. Those shown as themselves are clipped at the end.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
@@ -57,7 +61,7 @@ def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterward
             )
         else:
             columns |= _with_ends(output, estimate(output, released, plan.confidence, raw=plan.raw))
-    return _split(afterwards(plan.after, {"released": pa.table(columns)}))
+    return _split(_clip_counts(plan, afterwards(plan.after, {"released": pa.table(columns)})))
 
 
 def shape(plan: Plan, afterwards: Afterwards) -> Release:
@@ -71,7 +75,7 @@ def shape(plan: Plan, afterwards: Afterwards) -> Release:
             columns[f"{output.column}.low"] = columns[f"{output.column}.high"] = pa.array([], pa.float64())
         else:
             columns |= _with_ends(output, estimate(output, released, plan.confidence, raw=plan.raw))
-    return _split(afterwards(plan.after, {"released": pa.table(columns)}))
+    return _split(_clip_counts(plan, afterwards(plan.after, {"released": pa.table(columns)})))
 
 
 def estimate(
@@ -90,6 +94,18 @@ def estimate(
         return estimates.mean(parts[0], rows, on, confidence)
     sample, root = function.endswith("_samp"), function.startswith("stddev")
     return estimates.variance(tuple(parts), on, confidence, sample=sample, root=root)
+
+
+def _clip_counts(plan: Plan, table: pa.Table) -> pa.Table:
+    """Show no negative count, unless the question is asked `raw`."""
+    if plan.raw:
+        return table
+    counts = {output.column for output in plan.outputs if output.parts and output.on is None}
+    for name, column in plan.errors.measures.items():
+        if column in counts and name in table.column_names:
+            shown = pc.max_element_wise(table[name], pa.scalar(0, table[name].type), skip_nulls=False)
+            table = table.set_column(table.column_names.index(name), name, shown)
+    return table
 
 
 def _key_type(kind: Type) -> pa.DataType:

@@ -7,6 +7,7 @@ out from the policy and the counts are joined to it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, floor
 
@@ -255,12 +256,12 @@ def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
 # -- After the release ------------------------------------------------------------------------------------
 
 
-def after(stages: tuple[After, ...], measures: int) -> str:
+def after(stages: tuple[After, ...], kept: Mapping[str, str]) -> str:
     """The SELECTs over the released table, one within the other.
 
-    A column that is a measure, renamed at most, brings its interval along as name.low and name.high.
+    A measure whose interval holds for what is shown, `kept`, brings it along as name.low and name.high.
     """
-    source, measured = "released", {f"m{place}" for place in range(measures)}
+    source, measured = "released", set(kept.values())
     for stage in stages:
         inner = source
         if stage.totals or stage.keys:
@@ -269,10 +270,10 @@ def after(stages: tuple[After, ...], measures: int) -> str:
             group = " GROUP BY ALL" if keys else ""
             inner = f"(SELECT {', '.join(keys + totals)} FROM {inner}{group}) AS totals"
         outputs = [f"{_released(e, stage)} AS {quoted(name)}" for name, e in stage.outputs]
-        kept = {} if stage.totals or stage.keys else _renamed(stage, measured)
-        for name, old in kept.items():
+        renamed = {} if stage.totals or stage.keys else _renamed(stage, measured)
+        for name, old in renamed.items():
             outputs += [f"{quoted(f'{old}.{end}')} AS {quoted(f'{name}.{end}')}" for end in ("low", "high")]
-        measured = set(kept)
+        measured = set(renamed)
         text = f"SELECT {', '.join(outputs)} FROM {inner}"
         if stage.having is not None:
             text += f" WHERE {_released(stage.having, stage)}"

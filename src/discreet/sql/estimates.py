@@ -7,6 +7,9 @@ intervals could give.
 
 Weights     Where rows weigh, counts and sums come in parts of one. They are shown as what they are of, whole
             if that is whole, and so up to a half from the middle of their interval.
+Negative    A noisy count may be negative, and stays so in whatever is computed from it: the sum of counts
+            that were clipped is too high by all that was clipped. Its interval is not negative. `sql.answer`
+            clips what is shown, last of all.
 Few rows    A mean needs a row, a variance two. Where the count's interval does not leave out that there are
             fewer, the value cannot be told: it is NaN, and its interval all that the range allows.
 """
@@ -59,8 +62,12 @@ class Released:
 
     @property
     def nearest(self) -> Integers:
-        """The whole numbers next to them; of numbers at the end of 64 bits, twice as much would not fit."""
-        return self.numbers // self.parts + (2 * (self.numbers % self.parts) >= self.parts)
+        """The whole numbers next to them; of numbers at the end of 64 bits, twice as much would not fit.
+
+        A half goes to the even one: always upwards, many of them would add up.
+        """
+        whole, rest = self.numbers // self.parts, 2 * (self.numbers % self.parts)
+        return whole + ((rest > self.parts) | ((rest == self.parts) & (whole % 2 == 1)))
 
     def within(self, confidence: float) -> tuple[Floats, Floats]:
         half = float(self.noise.half_width(confidence)) / self.parts
@@ -73,10 +80,11 @@ def each(confidence: float, parts: int) -> float:
 
 
 def count(primitive: Released, confidence: float, *, raw: bool = False) -> Estimate:
-    """A count: whole, and not negative unless asked `raw`."""
-    least = np.iinfo(np.int64).min if raw else 0
-    low, high = (np.maximum(end, least) for end in primitive.within(confidence))
-    return Estimate(values=np.maximum(primitive.nearest, least), low=low, high=high)
+    """A count: whole; its interval is not negative unless asked `raw`."""
+    low, high = primitive.within(confidence)
+    if not raw:
+        low, high = np.maximum(low, 0), np.maximum(high, 0)
+    return Estimate(values=primitive.nearest, low=low, high=high)
 
 
 def total(primitive: Released, unit: Fraction, confidence: float) -> Estimate:
@@ -88,13 +96,13 @@ def total(primitive: Released, unit: Fraction, confidence: float) -> Estimate:
 
 
 def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float) -> Estimate:
-    """A sum from the centred sum and the count: (S + (low + high) N) / 2 steps."""
+    """A sum from the centred sum and the count: (S + (low + high) N) / 2 steps; linear, so unbiased."""
     half, middle = float(on.step) / 2, float(on.low + on.high)
     s_low, s_high = centred.within(each(confidence, 2))
-    n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 2)))
+    n_low, n_high = rows.within(each(confidence, 2))
     ends = [middle * n_low, middle * n_high]
     return Estimate(
-        values=(centred.values + middle * np.maximum(rows.values, 0)) * half,
+        values=(centred.values + middle * rows.values) * half,
         low=(s_low + np.minimum(*ends)) * half,
         high=(s_high + np.maximum(*ends)) * half,
     )

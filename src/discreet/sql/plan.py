@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from discreet.belief import Promise
 from discreet.core.errors import require
@@ -29,6 +30,7 @@ from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.sql import compile as compiled
 from discreet.sql import domains
 from discreet.sql.bound import Bounding, bound
+from discreet.sql.error_tracking import ColumnErrors, track_errors
 from discreet.sql.estimates import Noise, Released
 from discreet.sql.expressions import Scalar
 from discreet.sql.needs import Output, read
@@ -93,6 +95,11 @@ class Plan:
             + ([self.selection.guarantee] if self.selection else []),
             self.promise,
         )
+
+    @cached_property
+    def errors(self) -> ColumnErrors:
+        """Which columns of the answer have an error bar, and why others have none."""
+        return track_errors(self.question)
 
     @property
     def key(self) -> str:
@@ -167,7 +174,7 @@ def plan(
         selection=selection,
         groups=groups,
         statement=compiled.grouped(question, aggregates or {"one": "1"}, known),
-        after=compiled.after(question.after, len(question.measures)),
+        after=compiled.after(question.after, track_errors(question).kept),
         confidence=confidence,
         shares=part,
         least_rows=least_rows,

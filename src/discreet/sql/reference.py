@@ -194,16 +194,15 @@ FROM table [AS alias] | (SELECT …) [AS alias]
 ```sql
 SELECT workclass, AVG(hours_per_week) AS hours, COUNT(*) AS people
 FROM census WHERE age >= 30
-GROUP BY workclass HAVING people > 1000 ORDER BY hours DESC LIMIT 3
+GROUP BY workclass HAVING workclass LIKE 'Self-emp%' ORDER BY hours DESC
 ```
 
-One run, with epsilon 0.5 (each ± holds with 95% confidence):
+One run, with epsilon 0.5 (each ± holds with 95% confidence; "Error bars" says which columns have one):
 
 ```
 workclass                 hours           people
 Self-emp-inc       49.37 ± 0.99       1,508 ± 24
 Self-emp-not-inc   44.60 ± 0.47       3,460 ± 24
-Local-gov          41.25 ± 0.65       2,627 ± 24
 ```
 
 Names are the policy's; case does not matter, and names with blanks or reserved words stand in double quotes.
@@ -224,7 +223,9 @@ _AGGREGATES = """
 
 {aggregates}; each may be followed by `FILTER (WHERE …)`. DISTINCT stands in COUNT(DISTINCT x) alone.
 
-- COUNT is a whole number and not negative. SUM, AVG and VARIANCE need bounds (What bounds do).
+- COUNT is a whole number. Where it is shown as itself, a negative one is shown as 0, unless the question is
+  asked with `--raw`; in all that is computed from it, and in HAVING and ORDER BY, it keeps its sign, so that
+  sums over many groups are right on average. SUM, AVG and VARIANCE need bounds (What bounds do).
 - AVG, SUM and COUNT of the same column share what they pay for. Of a column that the policy declares with
   `nulls: false`, and of whatever is computed from such columns and cannot be NULL, COUNT(x) is COUNT(*), so
   they share that too. A row that lacks the value all the same counts as one in the middle of the range.
@@ -248,7 +249,23 @@ _AGGREGATES = """
 | VARIANCE, STDDEV, MODE | their errors depend on the data: give epsilon |
 
 `--least-rows` is an assumption of whoever asks. Accuracy rests on it, privacy does not; where it is wrong,
-the intervals are wider and still hold. AVG needs none where the number of rows is public.
+the intervals are wider and still hold. AVG needs none where the number of rows is public. `--within` is
+refused, and costs nothing, for columns that have no error bar (next section).
+
+## Error bars
+
+A measure that is shown as itself, renamed at most, has an interval that covers it in its group with the
+stated confidence. It has none, and the answer says why under `no_interval`, where one would not hold:
+
+| | |
+|---|---|
+| HAVING, or WHERE over an answer, that reads a noisy value | what remains are rows with large noise |
+| LIMIT after ORDER BY a noisy value, in the same query or an inner one | the same |
+| COUNT, SUM, AVG, MIN, MAX and MEDIAN over an answer | the errors of many groups add up |
+| arithmetic, CASE and functions of a measure | their errors are not computed |
+
+Rows that are ordered by a noisy value and all shown keep their error bars, and so do rows that HAVING, WHERE
+or LIMIT select by their keys alone.
 
 Every count and sum that a question takes, every value that it picks, and the choice of groups where there is
 one get the same part of epsilon. `--split n=1 --split mean=3` weighs the columns of SELECT instead: a

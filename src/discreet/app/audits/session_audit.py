@@ -99,7 +99,7 @@ def _session(curator: Curator, sql: str, epsilon: float, most: int) -> Cells:
                     hint="Give a smaller --epsilon.",
                 ) from None
             break
-        measures = {*answer.intervals, *answer.off}
+        measures = set(answer.measures)
         for row in answer.table.to_pylist():
             group = tuple(value for name, value in row.items() if name not in measures)
             seen.setdefault(("shown", *group), []).append(1)

@@ -88,7 +88,8 @@ def answered(answer: Answer, form: Form, *, dummy: bool = False) -> Reply:
     if form is Form.JSON:
         return Reply(status=200, kind=JSON, body=written(said))
     facts = {
-        name: said[name] for name in ("epsilon", "confidence", "belief", "entry", "repeated", "sentence")
+        name: said[name]
+        for name in ("epsilon", "confidence", "no_interval", "belief", "entry", "repeated", "sentence")
     }
     facts |= {"dummy": dummy}
     headers = {

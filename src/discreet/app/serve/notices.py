@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.app.answers import Answer
 from discreet.app.proposals import Proposal
-from discreet.belief.wording import at_most, how_many, number, percent
+from discreet.belief.wording import at_most, how_many, number, number_up, percent
 
 
 def notices(answer: Answer) -> tuple[str, ...]:
@@ -17,6 +17,7 @@ def notices(answer: Answer) -> tuple[str, ...]:
     bars = [_bar(answer, name) for name in answer.intervals if name not in answer.off]
     bars += [f"{name}: {found.sentence}" for name, found in answer.off.items()]
     errors = [f"error at {percent(answer.confidence)}: {'; '.join(bars)}"] if bars else []
+    errors += [f"error: {answer.no_interval_sentence}"] if answer.no_interval else []
     return f"cost: {cost} (entry {answer.entry})", *errors, f"belief: {answer.sentence}"
 
 
@@ -29,7 +30,7 @@ def _bar(answer: Answer, name: str) -> str:
             blank += 1
         else:
             halves.append(max(last - float(value), float(value) - first))
-    ends = dict.fromkeys((number(min(halves)), number(max(halves)))) if halves else {}
+    ends = dict.fromkeys((number_up(min(halves)), number_up(max(halves)))) if halves else {}
     shown = [f"{name} ± {' to ± '.join(ends)}"] if ends else []
     untold = [f"{name} cannot be told of {how_many(blank, 'row', 'rows')}"] if blank else []
     return ", ".join(shown + untold) or f"{name} has no rows"
@@ -41,7 +42,7 @@ def explained(proposal: Proposal) -> list[str]:
     if proposal.repeated:
         lines = ["cost: nothing: the same question was answered before"]
     for each in proposal.expected_error:
-        error = f"± {number(each.error95)}" if each.error95 is not None else each.note
+        error = f"± {number_up(each.error95)}" if each.error95 is not None else each.note
         lines.append(f"error at {percent(proposal.plan.confidence)}: {each.name}: {error} ({each.mechanism})")
     groups = "selected privately" if proposal.plan.groups is None else f"{proposal.plan.groups:,}"
     lines.append(f"groups: {groups}")
