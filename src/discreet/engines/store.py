@@ -37,7 +37,7 @@ from discreet.engines.connection import connect, shut_off
 from discreet.engines.faults import CUSTODIAN, guarded
 from discreet.engines.sources import Source
 
-FORMAT = 2
+FORMAT = 3
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
