@@ -17,6 +17,7 @@ import httpx
 from discreet.accounting.storage import is_database
 from discreet.app.http.entering import COOKIE, PROOF
 from discreet.app.policies import load
+from discreet.app.serve.admission import Admission
 from discreet.app.serve.catalog import BuiltIn
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
@@ -78,14 +79,16 @@ def both_doors(
     certificate: Certificate | None = None,
     slack: float | None = None,
     ledger: str | None = None,
+    slots: int | None = None,
 ) -> Iterator[Server]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml", ledger=ledger)
     if not is_database(policy.ledger):
         Path(beside(policy.ledger)).write_bytes(_people())
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
+    admission = None if slots is None else Admission(slots=slots)
     with (
-        Curators.under(policy, deadlines=deadlines) as curators,
+        Curators.under(policy, deadlines=deadlines, admission=admission) as curators,
         users_of(policy.ledger) as file,
         closing(BuiltIn(policy)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as web,

@@ -184,6 +184,17 @@ class Ledger(LedgerReading, Closing):
         require(named, "fault", "incident", "another text", "a number such as 20240229-7f3a")
         return self._finish(entry, "fault", lambda book: book.fault(entry, incident))
 
+    def suspend(self, analyst: str, incident: str) -> None:
+        """Let an analyst ask no more until `clear`, for an incident that the custodian's log explains."""
+        named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
+        require(named, "suspend", "incident", "another text", "a number such as 20240229-7f3a")
+
+        def suspended(book: Book) -> None:
+            book.accounts.account(analyst)
+            book.accounts.suspend(analyst, incident)
+
+        self._write(suspended)
+
     def clear(self, analyst: str) -> None:
         """Let a suspended analyst ask again."""
 

@@ -31,16 +31,17 @@ from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.pricing import Pricing, smaller
 from discreet.app.proposals import Proposal
 from discreet.app.publishing.frames import standing_for
+from discreet.app.work_limits import Late, WorkLimits
 from discreet.belief import Promise
 from discreet.core.closing import Closing
-from discreet.core.engine import Engine, Foreseeing
+from discreet.core.engine import Engine, Foreseeing, Stoppable
 from discreet.core.errors import BudgetError, EngineFault
 from discreet.core.guarantees import Guarantee
 from discreet.core.numbers import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import run_released
-from discreet.engines.faults import guarded
+from discreet.engines.faults import guarded, logged
 from discreet.sql.accuracy import off, traced
 from discreet.sql.answer import Release, answer
 from discreet.sql.expressions import Scalar
@@ -65,8 +66,10 @@ class Curator(Closing):
         engine: Engine,
         analyst: str,
         random: Randomness | None = None,
+        slack: float = 1.0,
     ) -> None:
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
+        self._limits = WorkLimits(policy=policy, slack=slack)
         self.promise: Promise = promise_of(policy)
         self._engine, self._random = engine, random or Randomness()
         self._version = policy_version(policy)
@@ -148,6 +151,7 @@ class Curator(Closing):
             values=values,
         )
         made = priced(self._pricing.epsilon(priced, epsilon=epsilon, share=share, within=within))
+        self._limits.require(made)
         self._require_written(made)
         meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
         key = hashlib.sha256(meaning.encode()).hexdigest()
@@ -178,11 +182,12 @@ class Curator(Closing):
         confidence: float = CONFIDENCE,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
-        watched: Callable[[Callable[[], Release]], Release] = lambda work: work(),
+        watched: Callable[[Callable[[], Release]], Release | Late[Release]] = lambda work: work(),
     ) -> Answer:
         """The answer to a question or a proposal; the same question of the same analyst is free.
 
-        `watched` is handed the work on the data; what it raises in place of a release is a fault.
+        `watched` is handed the work on the data; what it raises in place of a release is a fault, and an
+        answer that it calls late suspends the analyst.
         """
         if isinstance(question, Proposal):
             proposal = question
@@ -237,7 +242,7 @@ class Curator(Closing):
         key: str,
         text: str,
         guarantee: Guarantee,
-        work: Callable[[Engine, Randomness], T],
+        work: Callable[[Engine, Randomness], T | Late[T]],
         kept: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
     ) -> tuple[T, Entry] | Stored:
@@ -249,17 +254,26 @@ class Curator(Closing):
     def _worked(
         self,
         entry: Entry,
-        work: Callable[[Engine, Randomness], T],
+        work: Callable[[Engine, Randomness], T | Late[T]],
         kept: Callable[[T], bytes],
         metadata: Mapping[str, object] | None,
     ) -> tuple[T, Entry]:
         try:
             released = self._released(entry, work)
+            if isinstance(released, Late):
+                # first, so that whoever is killed in between is suspended
+                self.ledger.suspend(self.analyst, logged(TimeoutError("the answer left late")).incident)
+                released = released.value
             return released, self.ledger.settle(entry, kept(released), metadata)
         finally:
             self.ledger.abandon(entry)
 
-    def _released(self, entry: Entry, work: Callable[[Engine, Randomness], T]) -> T:
+    def stop_work(self) -> None:
+        """Stop the statement that the engine is running, where it can be stopped."""
+        if isinstance(self._engine, Stoppable):
+            self._engine.stop()
+
+    def _released(self, entry: Entry, work: Callable[[Engine, Randomness], T | Late[T]]) -> T | Late[T]:
         try:
             return guarded(lambda: work(self._engine, self._random))
         except EngineFault as fault:

@@ -90,13 +90,15 @@ def blanks(path: Path) -> list[Blank]:
 def policy_version(policy: Policy) -> str:
     """A name for all of a policy that an answer depends on, whatever its order, comments and format.
 
-    Who may ask or see true values, where ledger and store are, the usual epsilon and the data's version are
-    no part of it.
+    Who may ask or see true values, where ledger and store are, the usual epsilon, how many rows are expected
+    and the data's version are no part of it.
     Files count by where they are beside the ledger, so that a folder that moves as a whole stays the same.
     """
     meant = policy.model_dump(
         exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
     )
+    for table in meant["tables"].values():
+        del table["most_rows"]
     meant["engine"] = engine_of(policy.engine).place
     place = file_beside(policy.ledger, ".db")
     if place is not None and engine_of(policy.engine).reads_files:

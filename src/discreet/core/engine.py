@@ -42,6 +42,14 @@ class Foreseeing(Protocol):
         """Refuse a statement that it cannot run; reads no data."""
 
 
+@runtime_checkable
+class Stoppable(Protocol):
+    """An engine whose running statement can be stopped from another thread."""
+
+    def stop(self) -> None:
+        """Stop what runs, if anything does; it ends in a fault there."""
+
+
 State = list[tuple[object, ...]]
 
 

@@ -4,6 +4,7 @@
     ├── RequestError             depends on the request and the policy alone, raised before data is read
     │   ├── InvalidParameterError    one parameter is out of its range            (exit code 2)
     │   ├── BudgetError              the promise does not leave room for it       (exit code 3)
+    │   ├── BusyError                the server has no room for it in time        (exit code 2)
     │   └── UnderWayError            the same is being done elsewhere             (exit code 2)
     ├── DataError                the custodian's data is not what the policy says of it  (exit code 2)
     ├── UnmetError               no release meets the models that were asked for  (exit code 4)
@@ -14,6 +15,7 @@ A message says what is wrong, where, and what to do next. It never holds a value
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 
@@ -47,6 +49,19 @@ class BudgetError(RequestError):
 
     exit_code = 3
     code = "budget"
+
+
+class BusyError(RequestError):
+    """Nothing was begun; the same may be asked again after so many `seconds`."""
+
+    code = "busy"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = max(1, math.ceil(seconds))
+        super().__init__(
+            "ask: the server is busy, and the question cannot begin in time.",
+            hint=f"Ask again in {self.seconds} seconds; nothing was charged.",
+        )
 
 
 class UnderWayError(RequestError):

@@ -26,6 +26,11 @@ from discreet.core.strict import Strict, is_moderate
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
 WIDEST = 2**53
+LONGEST_TEXT = 1_000
+"""Characters of a text that are kept: one person's text takes no more time than that."""
+READ_AGAIN, LEAST_READ = 10, 1_000
+ASSUMED_ROWS = 1_000_000
+"""Rows of a table that declares no number of them, where times are computed."""
 ENGINE = re.compile(r"duckdb|duckdb:///.+|postgres(ql)?://.+|spark:local(\[[1-9]\d*\])?|(spark|sc)://.+")
 ENGINES = "duckdb, duckdb:///FILE, postgresql://…, spark:local, spark://… or sc://…"
 
@@ -159,6 +164,11 @@ class Column(Strict):
         return Fraction(self.resolution) if self.resolution is not None else Fraction(1)
 
     @property
+    def longest_text(self) -> int:
+        """Characters of the longest value that is kept, where it is text."""
+        return max(map(len, self.values)) if self.values else LONGEST_TEXT
+
+    @property
     def grid(self) -> tuple[int, int] | None:
         """The bounds of a number in steps, or None where it has none."""
         if self.type not in (Kind.INTEGER, Kind.DECIMAL) or self.low is None or self.high is None:
@@ -203,7 +213,8 @@ class Table(Strict):
     """One table: where it is, who its people are, what one person may contribute.
 
     `person` is "row", the column that names the person, a link through which the person is found, or "none"
-    for a public table that is about nobody. `impossible` lists combinations of values that no row can have;
+    for a public table that is about nobody. `most_rows` is the most rows that it is expected to have: how
+    long answers take rests on it, and nothing else. `impossible` lists combinations of values that no row can have;
     what is made up to be like the table never has them either.
     """
 
@@ -212,6 +223,7 @@ class Table(Strict):
     rows_per_person: int = Field(default=1, ge=1)
     groups_per_person: int | None = Field(default=None, ge=1)
     rows: int | None = Field(default=None, ge=1)
+    most_rows: int | None = Field(default=None, ge=1)
     links: dict[str, Link] = Field(default_factory=dict)
     impossible: tuple[Impossible, ...] = ()
     columns: dict[str, Column]
@@ -291,6 +303,20 @@ class Table(Strict):
     def through(self) -> str | None:
         """The linked column through which the person is found, where there is one."""
         return self.person.through if isinstance(self.person, Through) else None
+
+    @property
+    def declared_rows(self) -> int:
+        """The rows that times are computed for."""
+        return self.rows or self.most_rows or ASSUMED_ROWS
+
+    @property
+    def most_rows_read(self) -> int:
+        """The most rows of one person that a question looks at to find those that count.
+
+        A person may have any number of rows; a store keeps so many of them, the first ones by rank.
+        """
+        counted = self.rows_per_person * (self.groups_per_person or 1)
+        return max(LEAST_READ, READ_AGAIN * counted)
 
     @property
     def knows_people(self) -> bool:

@@ -77,6 +77,10 @@ class DuckDB(Closing):
         with self._turn:
             return guarded(lambda: Exact(_selected(self._connection, select, self._seconds)))
 
+    def stop(self) -> None:
+        """Stop the statement that runs."""
+        self._connection.interrupt()
+
     def close(self) -> None:
         self._connection.close()
         self._spill.cleanup()

@@ -9,6 +9,7 @@ Numbers     with bounds: steps of the declared resolution, rounded to the neares
             stand, as integers and narrow decimals may be, are clamped as they are. NaN is NULL.
             Without bounds: BIGINT, or DOUBLE without NaN, infinities and negative zero.
 Categories  with declared values: an ENUM of them in their order, everything else is NULL. Else VARCHAR.
+Text        its first LONGEST_TEXT characters, so that one person's text takes no more time than these.
 Times       DATE or TIMESTAMP (UTC), clamped where bounds are declared. Without bounds, times outside of the
             years 1 to 9999 are NULL: date functions and calendars overflow there.
 Late        what is left of an encoding when its last step is put off until values were grouped or summed: the
@@ -27,7 +28,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from discreet.core.numerals import numeral
-from discreet.core.policy import Column, Kind
+from discreet.core.policy import LONGEST_TEXT, Column, Kind
 from discreet.engines.connection import literal, quoted
 
 YES = "('true', 't', 'yes', 'y', '1', '1.0')"
@@ -61,7 +62,7 @@ def late(column: Column, name: str, source_type: str) -> Late | None:
     """What can be put off of a column's encoding; None where that is nothing."""
     value, source_type = _plain(name, source_type)
     if column.type is Kind.CATEGORY and column.values is not None:
-        return Late(text=_text(column, value, source_type))
+        return Late(text=_whole_text(value))
     narrow, each = NARROW.fullmatch(source_type), column.step.denominator
     places = len(str(each)) - 1
     whole = narrow is not None and _whole_steps(column, value, source_type) is not None
@@ -153,13 +154,16 @@ def _whole_steps(column: Column, value: str, source_type: str) -> str | None:
 
 
 def _category(column: Column, value: str, source_type: str) -> str:
-    text = _text(column, value, source_type)
     if column.values is None:
-        return text
-    return f"TRY_CAST({text} AS ENUM ({', '.join(map(literal, column.values))}))"
+        return _text(column, value, source_type)
+    return f"TRY_CAST({_whole_text(value)} AS ENUM ({', '.join(map(literal, column.values))}))"
 
 
 def _text(_: Column, value: str, __: str) -> str:
+    return f"substr({_whole_text(value)}, 1, {LONGEST_TEXT})"
+
+
+def _whole_text(value: str) -> str:
     return f"TRY_CAST({value} AS VARCHAR)"
 
 

@@ -135,6 +135,11 @@ class PostgreSQL(Closing):
         self._connection = self._again()
         return selected(self._connection, text, statement, *settings)
 
+    def stop(self) -> None:
+        """Stop the statement that runs."""
+        with suppress(Exception):  # of a driver's, which may have ended meanwhile
+            self._connection.adbc_cancel()
+
     def close(self) -> None:
         self._connection.close()
 

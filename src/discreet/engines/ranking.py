@@ -95,7 +95,11 @@ def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
         place = f"least({place}, {LAST})::INTEGER"
     found = _hashed(stored, name, policy, reading)
     ranked = f"SELECT {', '.join([*values, PERSON, f'{place} AS {RANK}'])} FROM ({found})"
-    return linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
+    once = linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
+    if policy.in_place:
+        return once
+    # the first ones of a person, so that nobody's rows take a statement longer than so many do
+    return f"SELECT * FROM ({once}) WHERE {RANK} <= {policy.tables[name].most_rows_read}"
 
 
 def _hashed(stored: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:

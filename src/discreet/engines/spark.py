@@ -88,6 +88,7 @@ class Spark(Closing):
         self._session, self._tables, self._seconds = session, tables, seconds
         self._turn = threading.Lock()
         self._statements = Statements(dialect=DIALECT, relations=tables.relations)
+        self._running: set[Callable[[], object]] = set()
 
     @classmethod
     def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
@@ -119,7 +120,13 @@ class Spark(Closing):
         """The rows of one SELECT."""
         text = self._statements(sql).text
         with self._turn:
-            return guarded(lambda: Exact(selected(self._session, text, self._seconds)))
+            return guarded(lambda: Exact(selected(self._session, text, self._seconds, self._running)))
+
+    def stop(self) -> None:
+        """Stop the statement that runs."""
+        for each in tuple(self._running):
+            with suppress(Exception):  # of a driver's, which may have ended meanwhile
+                each()
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""
@@ -287,11 +294,21 @@ def _prepared(session: Any, frame: Any, place: str) -> Any:
     return session.read.parquet(place)
 
 
-def selected(session: Any, text: str, seconds: float = limits.SECONDS) -> pa.Table:
-    """What a statement finds, if it does so in time."""
+def selected(
+    session: Any,
+    text: str,
+    seconds: float = limits.SECONDS,
+    running: set[Callable[[], object]] | None = None,
+) -> pa.Table:
+    """What a statement finds, if it does so in time; what stops it is among `running` meanwhile."""
     with _stoppable(session) as stop, warnings.catch_warnings(), limits.limited(stop, seconds):
         warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which nothing here uses
-        return _naive(session.sql(text).toArrow())
+        running = set() if running is None else running
+        running.add(stop)
+        try:
+            return _naive(session.sql(text).toArrow())
+        finally:
+            running.discard(stop)
 
 
 @contextmanager

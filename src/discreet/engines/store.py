@@ -38,7 +38,7 @@ from discreet.engines.faults import CUSTODIAN, guarded
 from discreet.engines.identities import require_identities
 from discreet.engines.sources import Source
 
-FORMAT = 2
+FORMAT = 3
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"

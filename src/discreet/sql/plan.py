@@ -38,6 +38,7 @@ from discreet.sql.parse import parse
 from discreet.sql.primitives import Primitive, Reader
 from discreet.sql.refusal import refuse
 from discreet.sql.resolve import Question, resolve
+from discreet.sql.size import require_moderate_size
 from discreet.sql.split import GROUPS, shares
 from discreet.sql.tree import People
 from discreet.sql.values import Counted, counted
@@ -136,6 +137,7 @@ def plan(
     question = resolve(parse(text, values), policy)
     if question.rows.people is People.NOBODY:
         refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
+    require_moderate_size(question)
     known = domains.groups(question, policy)
     by_groups, declared = promise.tail > 0, known is not None
     bounding = bound(question, policy, promise.secret, by_groups=by_groups, declared=declared)

@@ -73,6 +73,9 @@ def run(
         terms = load(place, engine=engine, ledger=ledger)
         deadlines = Deadlines(policy=terms, slack=slack) if padding else None
         curators = Curators.under(terms, deadlines=deadlines, progress=tell)
+        if padding:
+            tell("timing made-up rows")
+            curators.calibrate()
     with (
         curators,
         users_of(terms.ledger) as file,

@@ -14,10 +14,10 @@ from discreet.app.console.rendering import ElsewhereError
 from discreet.app.http import attacks, budget, jobs, logins, questions, reading, releases
 from discreet.app.http.describing import ANYWHERE, described
 from discreet.app.http.door import HttpDoor
-from discreet.app.http.errors import MethodError, MissingError, ThrottledError
+from discreet.app.http.errors import CrowdedError, MethodError, MissingError, ThrottledError
 from discreet.app.http.guard import Guard
 from discreet.app.http.replies import refusal, sent
-from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError
+from discreet.core.errors import BusyError, DiscreetError, InvalidParameterError, RequestError
 
 PAGES = (
     pages.router,
@@ -69,8 +69,10 @@ def application(door: HttpDoor) -> FastAPI:
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DiscreetError)
     response = _said(request, error)
-    if isinstance(error, ThrottledError):
+    if isinstance(error, ThrottledError | BusyError):
         response.headers["Retry-After"] = str(error.seconds)
+    elif isinstance(error, CrowdedError):
+        response.headers["Retry-After"] = "1"
     return response
 
 

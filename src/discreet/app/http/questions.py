@@ -63,7 +63,7 @@ async def dummy(body: Question, caller: Asking, door: Door, form: Wanted = Form.
 
 
 def planned(door: HttpDoor, analyst: str, body: Question) -> Proposal:
-    return door.curators.of(analyst).plan(body.sql, **body.spending)
+    return door.curators.plan(analyst, body.sql, **body.spending)
 
 
 def asked(door: HttpDoor, analyst: str, body: Question) -> Answer:

@@ -30,6 +30,7 @@ STATUS = {
     "method": 405,
     "too-long": 413,
     "crowded": 429,
+    "busy": 429,
     "data": 400,
     "unmet": 409,
     "too-late": 409,

@@ -187,7 +187,7 @@ class _Session:
 
     def plan(self, sql: str, values: Values) -> Proposal:
         with in_settings():
-            return self.door.curators.of(self.analyst).plan(sql, values=values, **self.spending)
+            return self.door.curators.plan(self.analyst, sql, values=values, **self.spending)
 
 
 @dataclass
@@ -209,8 +209,9 @@ class _Question:
 
     def _columns(self, values: Values, beside: bool) -> Columns:
         proposal = self._proposal(values)
-        session = self.session
-        return session.door.shapes.columns(session.analyst, proposal.key, proposal.plan, beside)
+        session, door = self.session, self.session.door
+        with door.curators.planning():
+            return door.shapes.columns(session.analyst, proposal.key, proposal.plan, beside)
 
     def _proposal(self, values: Values) -> Proposal:
         """The plan under the settings as they are; made anew where they have changed."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from discreet.core.errors import (
     BudgetError,
+    BusyError,
     DiscreetError,
     EngineFault,
     InvalidParameterError,
@@ -23,6 +24,7 @@ STATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (BudgetError, "53400"),
     (InvalidParameterError, "22023"),
     (UnderWayError, "55P03"),
+    (BusyError, "53300"),
     (RequestError, "0A000"),
     (EngineFault, "58000"),
 )

@@ -1,0 +1,71 @@
+"""How much slower this machine and engine are than the fixed paces, measured on made-up rows at the start.
+
+Rows        are numbers that a statement makes itself: no table is read. Every slot has an engine of its own,
+            and all of them work at once, as they will; beside them somebody plans.
+Slowness    the time of the slowest, of the best of a few rounds, over the time that the pace gives it, and
+            rounded up to a power of two; never below one, as the paces are the least. It lengthens every
+            deadline alike, so that which questions are refused depends on text and policy alone.
+Never again while questions are asked: what others do would show in when an answer leaves.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+from discreet.app.addresses import engine_of
+from discreet.app.work_limits import PACES, SPARK
+from discreet.core.engine import Engine
+from discreet.core.policy import Policy
+from discreet.sql.parse import parse
+
+ROUNDS = 3
+ROWS = 100_000
+MARGIN = 5
+LARGEST = 64.0
+"""A machine that is slower than this is out of order, and its custodian sees to it with --slack."""
+MADE_UP = (
+    "SELECT count(*) AS n, CAST(sum(m.k % 7) AS BIGINT) AS s FROM "
+    f"(SELECT DISTINCT d.x AS k FROM (SELECT unnest(range(0, {ROWS})) AS x) AS d) AS m"
+)
+PLANNED = "SELECT a, COUNT(*) AS n FROM t WHERE b BETWEEN 1 AND 2 AND c LIKE '%x%' GROUP BY a ORDER BY n DESC"
+
+
+def measure_slowness(policy: Policy, open_engine: Callable[[], Engine], slots: int) -> float:
+    """Return the power of two by which deadlines are lengthened on this machine."""
+    pace = PACES.get(engine_of(policy.engine).scheme, SPARK)
+    given = pace.shortest + ROWS * pace.row
+    with ExitStack() as stack:
+        engines = [stack.enter_context(open_engine()) for _ in range(slots)]
+        pool = stack.enter_context(ThreadPoolExecutor(slots))
+        slowest = min(_round(engines, pool) for _ in range(ROUNDS))
+    slowness = 1.0
+    while slowness < min(LARGEST, MARGIN * slowest / given):
+        slowness *= 2
+    return slowness
+
+
+def _round(engines: list[Engine], pool: ThreadPoolExecutor) -> float:
+    """Return how long the slowest of all engines takes when they work at once."""
+    done = threading.Event()
+    planner = threading.Thread(target=_plan_until, args=(done,), daemon=True)
+    planner.start()
+    try:
+        return max(pool.map(_timed, engines))
+    finally:
+        done.set()
+        planner.join()
+
+
+def _timed(engine: Engine) -> float:
+    began = time.monotonic()
+    engine.count(MADE_UP)
+    return time.monotonic() - began
+
+
+def _plan_until(done: threading.Event) -> None:
+    while not done.is_set():
+        parse(PLANNED)

@@ -1,0 +1,150 @@
+"""How long a plan may take, and how much of that one person may be: from text and policy alone.
+
+Estimate    of the declared rows, as if every filter kept all of them, at the engine's pace: reading tables,
+            what joins make of them, what is computed on these, and groups. A table that declares no number
+            of rows is taken to have a million.
+Pace        at least five times what ten million rows took on two quiet cores (`benchmarks/RESULTS.md`).
+Class       the estimate, rounded up to a power of two of the shortest time: coarse, and the same for all
+            data. It is when an answer leaves; see `serve.deadlines`.
+One person  at most PART of that time, and of the memory that a statement has, with texts as long as stores
+            keep them and one core at work. Otherwise whether the person is there would decide whether the
+            question ends in time. Short times are lengthened for that, up to LONGEST_FOR_ONE; beyond, the
+            question is refused before anything is charged. That holds wherever it is asked: without a
+            server, it is the engine's own limit that a person could reach.
+Longest     what would take longer than a statement may is refused as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from discreet.app.addresses import engine_of
+from discreet.core.policy import ASSUMED_ROWS, Policy
+from discreet.engines import limits
+from discreet.sql.plan import Plan
+from discreet.sql.refusal import refuse
+from discreet.sql.tree import scans
+from discreet.sql.work import Work, measure_everybody, measure_person
+
+T = TypeVar("T")
+TIMES = 5
+PART = 0.05
+LONGEST_FOR_ONE = 16.0
+"""Seconds up to which a time is lengthened so that one person is a small part of it."""
+ALONE = 4
+"""One person's rows are worked on by one core, and may be the ones that take longest."""
+USUAL_TEXT = 32
+MEMORY = 256 * 2**20
+"""Bytes that a statement has in the engine that gives it the least."""
+FEWER = "Join fewer tables, total one side per person first, or declare a smaller rows_per_person"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Seconds that an engine takes: the least, for a row, a group, a call on a row, a character of text.
+
+    `in_place` is for rows unprepared. Prepared rows of people that a question bounds itself are read several
+    times. `backtracks` says that LIKE tries every way of matching.
+    """
+
+    shortest: float
+    row: float
+    group: float
+    call: float
+    character: float
+    in_place: float = 0.0
+    backtracks: bool = False
+
+    def a_row(self, plan: Plan, *, in_place: bool) -> float:
+        return self.in_place if in_place else self.row * (TIMES if plan.bounding.bounds_itself else 1)
+
+    def seconds(self, work: Work) -> float:
+        return work.rows * self.row + work.calls * self.call + work.characters * self.character
+
+
+PACES = {
+    "duckdb": Pace(shortest=0.25, row=2e-7, group=2e-5, call=2e-8, character=5e-9),
+    "postgresql": Pace(shortest=0.5, row=2e-6, group=5e-5, call=5e-7, character=2e-8, in_place=1e-5),
+}
+SPARK = Pace(shortest=8.0, row=4e-6, group=1e-4, call=4e-7, character=2e-8, in_place=1e-5, backtracks=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Late(Generic[T]):
+    """What was done after its fixed time, and leaves at the next one."""
+
+    value: T
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkLimits:
+    """What plans may take under a policy; `slack` lengthens every time."""
+
+    policy: Policy
+    slack: float = 1.0
+
+    @property
+    def pace(self) -> Pace:
+        return PACES.get(engine_of(self.policy.engine).scheme, SPARK)
+
+    def estimate(self, plan: Plan) -> float:
+        """Return the seconds that a plan takes at most on the declared rows."""
+        tables = scans(plan.question.rows)
+        rows = sum(self.policy.tables[each.table].declared_rows for each in tables)
+        passes = len(tables) + len(plan.counted)
+        groups = plan.groups or (1 if not plan.question.keys else ASSUMED_ROWS // 10)
+        a_row = self.pace.a_row(plan, in_place=self.policy.in_place)
+        everybody = measure_everybody(plan, self.policy, text=USUAL_TEXT)
+        return (
+            rows * passes * a_row
+            + groups * (1 + len(plan.outputs)) * self.pace.group
+            + self.pace.seconds(everybody)
+        )
+
+    def fixed_time(self, plan: Plan) -> float:
+        """Return how long after it was begun the answer of a plan leaves."""
+        seconds, needed = self.pace.shortest, self.estimate(plan)
+        alone, _ = self.one_person(plan)
+        if alone <= PART * LONGEST_FOR_ONE:
+            needed = max(needed, alone / PART)
+        while seconds < needed:
+            seconds *= 2
+        return seconds * self.slack
+
+    def one_person(self, plan: Plan) -> tuple[float, int]:
+        """Return the most seconds and bytes that one person's rows can take."""
+        work = measure_person(plan, self.policy, backtracks=self.pace.backtracks)
+        seconds = ALONE * self.pace.seconds(work)
+        if plan.selection is not None or plan.counted:
+            # each row may be a group or a value of its own, which is drawn for
+            seconds += work.rows * self.pace.group
+        return seconds, work.memory
+
+    def require(self, plan: Plan) -> None:
+        """Refuse a plan that may not end in time, or in which one person takes too much of it."""
+        longest = limits.SECONDS * max(1.0, self.slack)
+        given = self.fixed_time(plan)
+        seconds, memory = self.one_person(plan)
+        if seconds > PART * given:
+            refuse(
+                f"one person's rows could take {_brief(seconds)} s of the {given:g} s that the question is "
+                f"given, and at most {PART:.0%} of them are allowed.",
+                f"{FEWER}; the custodian can lengthen times with --slack.",
+            )
+        if given > longest:
+            refuse(
+                f"the declared rows could take {_brief(given)} s, and a statement is stopped after "
+                f"{longest:g} s.",
+                f"{FEWER}, or the table's most_rows in the policy.",
+            )
+        if memory > PART * MEMORY:
+            refuse(
+                f"one person's rows could take {memory / 2**20:,.0f} MiB of memory, and at most "
+                f"{PART * MEMORY / 2**20:.0f} MiB are allowed.",
+                f"{FEWER}, or leave out columns of long text.",
+            )
+
+
+def _brief(seconds: float) -> str:
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
