@@ -52,8 +52,13 @@ CASES: dict[str, tuple[str, ...]] = {
     "nullif": ("NULLIF(steps, whole)", "NULLIF(float, 0)", "NULLIF(word, 'a')", "NULLIF(kind, 'a')"),
     "case": (
         "CASE WHEN flag THEN steps ELSE float END",
-        "CASE kind WHEN 'a' THEN word WHEN 'b' THEN 'x' END",
         "CASE WHEN whole > 0 THEN day WHEN flag THEN near END",
+    ),
+    "switch": (
+        "CASE kind WHEN 'a' THEN word WHEN 'b' THEN 'x' END",
+        "CASE steps WHEN whole THEN 1 WHEN 0.5 THEN steps ELSE float END",
+        "CASE word WHEN kind THEN 1 WHEN 'a' THEN 2 END",
+        "CASE day WHEN near THEN flag WHEN '2020-02-29' THEN NOT flag END",
     ),
     **{name: tuple(pair.format(sign) for pair in PAIRS) for name, sign in SIGNS.items()},
     "in": (
@@ -61,9 +66,15 @@ CASES: dict[str, tuple[str, ...]] = {
         "word IN ('a', 'ä', '', 'é', 'a ')",
         "kind IN ('a', '')",
         "float IN (0, 0.5, steps)",
+        "day NOT IN ('2020-02-29')",
+        "float IN (price, steps)",
+    ),
+    "between": (
         "whole BETWEEN steps AND 7",
         "word BETWEEN 'A' AND 'a'",
-        "day NOT IN ('2020-02-29')",
+        "float NOT BETWEEN price AND 0.5",
+        "day BETWEEN '2020-02-29' AND near",
+        "kind BETWEEN 'a' AND 'b'",
     ),
     "is_null": tuple(f"{name} IS {word}NULL" for name in COLUMNS for word in ("", "NOT ")),
     "and": ("flag AND whole > 0", "flag AND NULL", "flag AND TRUE AND float < 1"),

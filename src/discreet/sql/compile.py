@@ -12,7 +12,9 @@ from fractions import Fraction
 from math import ceil, floor
 
 from discreet.sql import emit, keeping, weighing
+from discreet.sql.binding import bind_parts
 from discreet.sql.domains import Groups
+from discreet.sql.emission import finite
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression, columns
 from discreet.sql.refusal import refuse
@@ -142,7 +144,7 @@ def _summed(function: str, argument: Expression, condition: str, most: int) -> s
     if max(-low, high) >= WIDEST:
         inner = _passed(argument) if function == "sum" else emit.value(argument)  # a sum keeps its steps
         text = f"{function}(CAST({inner} AS DOUBLE) ORDER BY {quoted(RANK)}){condition}"
-        return f"CASE WHEN isfinite({text}) THEN {text} END"
+        return finite(text)
     inner = steps(argument, step, low, high)
     total = f"sum({inner}){condition}"
     if function == "sum" and (step == 1 or (isinstance(argument, Column) and argument.scaled)):
@@ -248,9 +250,12 @@ def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
     value = emit.value(argument)
     if not (argument.type.integral and step == 1):
         value = f"round(CAST({value} AS DOUBLE) * {step.denominator} / {step.numerator})"
-    # greatest and least would turn NULL into a bound
-    nearer = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
-    return f"CAST({nearer} AS BIGINT)"
+
+    def nearer(x: str) -> str:
+        # greatest and least would turn NULL into a bound
+        return f"CASE WHEN {x} < {low} THEN {low} WHEN {x} > {high} THEN {high} ELSE {x} END"
+
+    return f"CAST({bind_parts(nearer, value)} AS BIGINT)"
 
 
 # -- After the release ------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ everything else is computed in floating point, where nothing overflows into an e
 turned into NULL before anything is compared, grouped or summed. No function gives -0.0: it equals 0.0, so
 which of the two a group shows would depend on the rows' order.
 
-One template per engine; {0}, {1} … are the arguments' own SQL. Some write an argument twice, so what is
-nested deeply grows fast; it is refused before an engine meets it.
+One template per engine; {0}, {1} … are the arguments' own SQL. A form that uses an argument more than once
+binds it to a name (`binding`), so that a statement is linear in the question.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discreet.core.numerals import numeral
+from discreet.sql.binding import bind_first, bind_parts
 from discreet.sql.types import Family, Type
 
 LARGEST = 2**1000
@@ -27,9 +28,14 @@ def template(form: str) -> Emit:
     return lambda args, types, result, options: form.format(*args, *options)
 
 
-def _finite(sql: str) -> str:
+def bound_template(form: str) -> Emit:
+    """A template that uses an argument more than once."""
+    return lambda args, types, result, options: bind_parts(form.format, *args)
+
+
+def finite(sql: str) -> str:
     """NULL for what a computation in floating point may overflow to."""
-    return f"CASE WHEN isfinite({sql}) THEN {sql} END"
+    return bind_parts(lambda x: f"CASE WHEN isfinite({x}) THEN {x} END", sql)
 
 
 def _is_moderate(kind: Type) -> bool:
@@ -48,7 +54,7 @@ def computed(form: str, rounded: str = "", *, always: bool = True) -> Emit:
         if result.integral and all(each.integral for each in types):
             return form.format(*(f"CAST({arg} AS BIGINT)" for arg in args), *options)
         text = (rounded or form).format(*(f"CAST({arg} AS DOUBLE)" for arg in args), *options)
-        return text if always and all(map(_is_moderate, (*types, result))) else _finite(text)
+        return text if always and all(map(_is_moderate, (*types, result))) else finite(text)
 
     return emit
 
@@ -58,9 +64,14 @@ def remainder(args: tuple[str, ...], types: Types, result: Type, options: tuple[
     if any(each.step != 1 for each in types):
         return computed("({0} % {1} + 0e0)", always=False)(args, types, result, options)
     if all(each.integral for each in types):
-        return f"(CAST({args[0]} AS BIGINT) % nullif(CAST({args[1]} AS BIGINT), 0))"
+        return f"(CAST({args[0]} AS BIGINT) % {_nonzero(f'CAST({args[1]} AS BIGINT)')})"
     a, b = (f"CAST(TRY_CAST({arg} AS BIGINT) AS HUGEINT)" for arg in args)
-    return f"CAST({a} % nullif({b}, 0) AS BIGINT)"
+    return f"CAST({a} % {_nonzero(b)} AS BIGINT)"
+
+
+def _nonzero(sql: str) -> str:
+    """NULL for 0; nullif is a macro that writes its argument twice."""
+    return bind_parts(lambda x: f"nullif({x}, 0)", sql)
 
 
 def joined(word: str) -> Emit:
@@ -74,6 +85,12 @@ def called(name: str) -> Emit:
 def case(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
     whens = " ".join(f"WHEN {args[i]} THEN {args[i + 1]}" for i in range(0, len(args) - 1, 2))
     return f"CASE {whens} ELSE {args[-1]} END"
+
+
+def switch(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
+    """CASE of a value, which the engine would write again for each WHEN."""
+    whens = [f"WHEN {{{place}}} THEN {{{place + 1}}}" for place in range(1, len(args) - 1, 2)]
+    return bind_first(f"CASE {{0}} {' '.join(whens)} ELSE {{{len(args) - 1}}} END", *args)
 
 
 def to_whole(name: str) -> Emit:
@@ -98,12 +115,13 @@ def casting(args: tuple[str, ...], types: Types, result: Type, options: tuple[st
     cast = f"TRY_CAST({numeral(args[0]) if read else args[0]} AS {target[options[0]]})"
     if options[0] == "integer":
         nearest = f"round_even({cast}, 0)"  # as the engine's own cast does
-        return f"CAST({nearest} AS BIGINT)" if result.integral else _finite(f"({nearest} + 0e0)")
+        return f"CAST({nearest} AS BIGINT)" if result.integral else finite(f"({nearest} + 0e0)")
     if options[0] == "number":
-        return _finite(f"({cast} + 0e0)")
+        return finite(f"({cast} + 0e0)")
     if options[0] == "date" and types[0].family is Family.TEXT:
         # calendars overflow outside of these years
-        return f"CASE WHEN {cast} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {cast} END"
+        calendar = "BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+        return bind_parts(lambda x: f"CASE WHEN {x} {calendar} THEN {x} END", cast)
     return cast
 
 

@@ -99,10 +99,16 @@ FUNCTIONS: dict[str, Function] = {
             name="nullif",
             shown="NULLIF(a, b)",
             typed=intervals.nullif,
-            written=emission.template("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"),
+            written=emission.bound_template("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"),
         ),
         Function(
             name="case", shown="CASE WHEN … THEN … ELSE … END", typed=intervals.chosen, written=emission.case
+        ),
+        Function(
+            name="switch",
+            shown="CASE a WHEN … THEN … ELSE … END",
+            typed=intervals.switched,
+            written=emission.switch,
         ),
         Function(
             name="equal", shown="a = b", typed=intervals.compared, written=emission.template("({0} = {1})")
@@ -133,9 +139,15 @@ FUNCTIONS: dict[str, Function] = {
         ),
         Function(
             name="in",
-            shown="a IN (x, y, …), a BETWEEN x AND y",
+            shown="a IN (x, y, …)",
             typed=intervals.compared,
             written=lambda args, types, result, options: f"({args[0]} IN ({', '.join(args[1:])}))",
+        ),
+        Function(
+            name="between",
+            shown="a BETWEEN x AND y",
+            typed=intervals.compared,
+            written=emission.template("({0} BETWEEN {1} AND {2})"),
         ),
         Function(
             name="is_null",

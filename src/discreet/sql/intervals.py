@@ -180,6 +180,13 @@ def chosen(types: Types, _: tuple[str, ...]) -> Type:
     return _together((*types[1::2], types[-1]))
 
 
+def switched(types: Types, options: tuple[str, ...]) -> Type:
+    """CASE of a value: the value, what it is compared with, a value, …, otherwise."""
+    for each in types[1:-1:2]:
+        _together((types[0], each))
+    return _together((*types[2:-1:2], types[-1]))
+
+
 def like(types: Types, _: tuple[str, ...]) -> Type:
     _expect(types, Family.TEXT)
     return BOOLEAN

@@ -23,11 +23,13 @@ NEVER = ("is_null",)
 FIRST = ("coalesce", "least", "greatest")
 WHOLE = (
     *("add", "subtract", "multiply", "negate", "abs", "round", "floor", "ceil"),
-    *("equal", "unequal", "less", "at_most", "more", "at_least", "in", "like"),
+    *("equal", "unequal", "less", "at_most", "more", "at_least", "in", "between", "like"),
     *("and", "or", "not"),
     *("lower", "upper", "length", "part", "truncate"),
 )
 TEXTUAL = ("length", "part")
+CHOSEN = {"case": 1, "switch": 2}
+"""Where the first value stands that may be chosen; every other one behind it may be, and the last."""
 
 
 def may_be_null(function: str, arguments: Sequence[Type], result: Type) -> bool:
@@ -38,8 +40,8 @@ def may_be_null(function: str, arguments: Sequence[Type], result: Type) -> bool:
         return False
     if function in FIRST:
         return all(each.nullable for each in arguments)
-    if function == "case":
-        return any(each.nullable for each in (*arguments[1::2], arguments[-1]))
+    if function in CHOSEN:
+        return any(each.nullable for each in (*arguments[CHOSEN[function] : -1 : 2], arguments[-1]))
     if function not in WHOLE or any(each.nullable for each in arguments):
         return True
     computed = result.family is Family.NUMBER and function not in TEXTUAL

@@ -19,6 +19,7 @@ from math import ceil, floor
 from discreet.mechanisms.sensitivity import Contribution, Sensitivity
 from discreet.sql import emit
 from discreet.sql.aggregates import Measure
+from discreet.sql.binding import bind_parts
 from discreet.sql.compile import steps
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression
@@ -141,7 +142,7 @@ class Reader:
                 "a variance of so wide a range does not fit.",
                 "Declare narrower bounds or a coarser resolution.",
             )
-        square = f"(2 * {on.centred} * {on.centred} - {on.width**2})"
+        square = bind_parts(lambda x: f"(2 * {x} * {x} - {on.width**2})", on.centred)
         text = emit.total(f"sum({square}){_where(measure)}")
         moved = self.contribution.sum(low=-(on.width**2), high=on.width**2, one_cell=self.one_cell)
         return self._primitive(text, moved, on.step**2)

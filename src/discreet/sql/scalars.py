@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Protocol
 
 from sqlglot import exp
@@ -171,8 +172,7 @@ def _left(node: exp.Expression, scope: Scope) -> Expression:
 
 def _between(node: exp.Expression, scope: Scope) -> Expression:
     tested, low, high = (scalar(node.args[name], scope) for name in ("this", "low", "high"))
-    low, high = beside(low, tested), beside(high, tested)
-    return call("and", [call("at_least", [tested, low], node), call("at_most", [tested, high], node)], node)
+    return call("between", [tested, beside(low, tested), beside(high, tested)], node)
 
 
 def _in(node: exp.Expression, scope: Scope) -> Expression:
@@ -190,14 +190,15 @@ def _is(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _case(node: exp.Expression, scope: Scope) -> Expression:
-    tested = None if node.this is None else scalar(node.this, scope)
-    parts: list[Expression] = []
-    for each in node.args["ifs"]:
-        when = scalar(each.this, scope)
-        if tested is not None:
-            when = call("equal", [beside(tested, when), beside(when, tested)], each)
-        parts += [when, scalar(each.args["true"], scope)]
-    return call("case", [*parts, _otherwise(node.args.get("default"), scope)], node)
+    parts = [(scalar(each.this, scope), scalar(each.args["true"], scope)) for each in node.args["ifs"]]
+    otherwise = _otherwise(node.args.get("default"), scope)
+    if node.this is None:
+        return call("case", [*chain(*parts), otherwise], node)
+    tested = scalar(node.this, scope)
+    for when, _ in parts:
+        tested = beside(tested, when)
+    compared = [(beside(when, tested), then) for when, then in parts]
+    return call("switch", [tested, *chain(*compared), otherwise], node)
 
 
 def _if(node: exp.Expression, scope: Scope) -> Expression:

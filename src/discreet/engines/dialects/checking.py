@@ -16,11 +16,8 @@ As ours       clause by clause what our own statement says: the same columns in 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any
 
 import sqlglot
@@ -32,12 +29,10 @@ from discreet.core.randomness import Randomness
 from discreet.engines.dialects import marks
 from discreet.engines.dialects.dialect import Dialect, unsupported
 from discreet.engines.dialects.likeness import unlike
-from discreet.engines.dialects.statements import Relation, Written, parsed, written
+from discreet.engines.dialects.statements import Relation, Written, deep_recursion, parsed, written
 from discreet.engines.faults import CUSTODIAN, TEXT
 
-DEEP = 10_000
 KEPT = 256
-LOCK = Lock()
 NUMBER = re.compile(r"-?(\d+\.?\d*([eE][+-]?\d+)?|inf|nan)")
 PARENTHESES = (TokenType.L_PAREN, TokenType.R_PAREN)
 FORBIDDEN = (
@@ -85,7 +80,7 @@ def remembered(kept: dict[str, Written], sql: str, write: Callable[[str], Writte
 def checked(text: str, statement: Written, sql: str, dialect: Dialect) -> None:
     """Refuse a text that does not say what the statement means, which is our `sql` for another engine."""
     try:
-        with _deep():
+        with deep_recursion():
             wrong = _wrong(text, statement, sql, dialect)
     except RecursionError:
         unsupported(dialect.name, "so deep a nesting")
@@ -118,18 +113,6 @@ def _parsed(text: str, dialect: Dialect) -> tuple[list[Token], list[Any]]:
     grammar = sqlglot.Dialect.get_or_raise(dialect.grammar)
     words = list(grammar.tokenize(text))
     return words, [tree for tree in grammar.parser().parse(words, text) if tree is not None]
-
-
-@contextmanager
-def _deep() -> Iterator[None]:
-    """Statements nest more deeply than Python expects; one at a time, as the limit is everybody's."""
-    with LOCK:
-        before = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(before, DEEP))
-        try:
-            yield
-        finally:
-            sys.setrecursionlimit(before)
 
 
 # -- As meant -----------------------------------------------------------------------------------------------

@@ -50,6 +50,9 @@ class Dialect(Protocol):
     def called(self, name: str) -> str:
         """What the engine calls a name of ours."""
 
+    def bind(self, form: Callable[..., str], *parts: str) -> str:
+        """Return `form` over its parts; where one is long, each is computed once under a name (`binding`)."""
+
     def quoted(self, name: str) -> str: ...
     def literal(self, text: str) -> str: ...
     def floating(self, text: str) -> str:

@@ -9,15 +9,14 @@ Sums    of whole numbers are numeric, which holds them all.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
+from discreet.engines.dialects.binding import are_short, fill_template, have_totals
 from discreet.engines.dialects.dialect import ALIKE, NARROW, conversion, is_wide, told_apart, unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
-from discreet.engines.dialects.marks import plain
 from discreet.engines.dialects.postgres_conversions import CONVERSIONS, PLAINLY
 from discreet.engines.dialects.postgres_floats import (
     INFINITY,
@@ -30,15 +29,11 @@ from discreet.engines.dialects.postgres_floats import (
     scaled,
 )
 
-LONGEST_NAME, SHORT = 63, 80
+LONGEST_NAME = 63
 LONGEST_EXACT = 1e18
 FENCE = " OFFSET BIGINT '0'"
 """A constant of its own type: a plain 0 becomes one only after workers were decided against."""
 ORDER = ("+", "-")
-TOTALS = re.compile(
-    r"\b(bit_or|bool_and|bool_or|count|dense_rank|first_value|grouping|max|min|row_number|sum)\s*\(|\bOVER\b",
-    re.I,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +76,28 @@ class Postgres:
     def floating(self, text: str) -> str:
         return f"CAST('{float(text)!r}' AS double precision)"
 
+    def bind(self, form: Callable[..., str], *parts: str) -> str:
+        """The fence keeps the planner from writing the parts out again.
+
+        A total or a window would be one of the single row that the names are of, so it is written out; none
+        is nested in another, so this adds a constant length.
+        """
+        if are_short(parts) or have_totals(parts):
+            return form(*parts)
+        names = [f"p{place}" for place in range(len(parts))]
+        values = ", ".join(f'{part} AS "{name}"' for part, name in zip(parts, names, strict=True))
+        used = [f'"v"."{name}"' for name in names]
+        return f'(SELECT {form(*used)} FROM (SELECT {values}{FENCE}) AS "v")'
+
     # -- Floating point ---------------------------------------------------------------------------------
 
     def computed(self, operator: str, left: Piece, right: Piece) -> str:
         if operator in ORDER:
-            return _with_names(lambda a, b: added(a, operator, b), left.text, right.text)
+            return self.bind(lambda a, b: added(a, operator, b), left.text, right.text)
         if right.constant:
-            size = right.constant
-            return _with_names(lambda a, b: scaled(a, operator, b, size), left.text, right.text)
-        return _with_names(multiplied if operator == "*" else divided, left.text, right.text)
+            size, by = right.constant, right.text
+            return self.bind(lambda a: scaled(a, operator, by, size), left.text)
+        return self.bind(multiplied if operator == "*" else divided, left.text, right.text)
 
     def quotient(self, left: Piece, right: Piece) -> str:
         return f"({left.text} / {right.text})"
@@ -100,18 +108,18 @@ class Postgres:
     def exponential(self, of: Piece) -> str:
         if of.kind.largest <= 700:
             return f"exp({of.text})"
-        return (
-            f"(CASE WHEN {of.text} > 709.78 THEN {INFINITY} WHEN {of.text} < -745.13 THEN {ZERO} "
-            f"ELSE exp({of.text}) END)"
+        form = (
+            f"(CASE WHEN {{x}} > 709.78 THEN {INFINITY} WHEN {{x}} < -745.13 THEN {ZERO} ELSE exp({{x}}) END)"
         )
+        return fill_template(form, of.text, self.bind)
 
     def rounded(self, function: str, of: Piece) -> str:
         if function != "round":
             return {"round_even": f"round({of.text})"}.get(function, f"{function}({of.text})")
-        return f"({_with_names(away, of.text)})"
+        return f"({self.bind(away, of.text)})"
 
     def is_finite(self, of: Piece) -> str:
-        return f"{of.text} > -{INFINITY} AND {of.text} < {INFINITY}"
+        return self.bind(lambda x: f"{x} > -{INFINITY} AND {x} < {INFINITY}", of.text)
 
     def is_nan(self, of: Piece) -> str:
         return f"{of.text} = {NAN}"
@@ -122,8 +130,8 @@ class Postgres:
         found = conversion(self.name, CONVERSIONS, of, to)
         if of.kind.family is Family.DECIMAL and of.kind.largest < LONGEST_EXACT:
             found = PLAINLY.get(to.family, found)  # nothing to guard against
-        text = _filled(found, of.text)
-        return _filled(NARROW, text) if narrow and is_wide(of) else text
+        text = fill_template(found, of.text, self.bind)
+        return fill_template(NARROW, text, self.bind) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
         """Two equalities, by which tables are joined through hashes; IS NOT DISTINCT FROM has none."""
@@ -270,25 +278,6 @@ SCATTERED = {
     Family.ENUM: ("hashtextextended", f"'{MISSING}'"),
 }
 """What hashes a value alone, and what it takes for one that is missing; whatever ties is told apart later."""
-
-
-def _with_names(form: Callable[..., str], *parts: str) -> str:
-    """The form over its parts; those that are long are computed once, under names.
-
-    The fence keeps the planner from writing them out again. A total or a window would be one of the single
-    row that the names are of, so it is written out.
-    """
-    if max(len(plain(part)) for part in parts) <= SHORT or any(TOTALS.search(part) for part in parts):
-        return form(*parts)
-    names = [f'"v"."{letter}"' for letter in "ab"[: len(parts)]]
-    values = ", ".join(f'{part} AS "{letter}"' for part, letter in zip(parts, "ab", strict=False))
-    return f'(SELECT {form(*names)} FROM (SELECT {values}{FENCE}) AS "v")'
-
-
-def _filled(form: str, text: str) -> str:
-    if form.count("{x}") == 1:
-        return form.replace("{x}", text)
-    return _with_names(lambda a: form.replace("{x}", a), text)
 
 
 FUNCTIONS = frozenset(

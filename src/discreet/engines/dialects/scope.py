@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from discreet.core.errors import RequestError
-from discreet.engines.dialects.kinds import Kind
+from discreet.engines.dialects.kinds import Kind, Piece
 
 Columns = Mapping[str, Kind]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The sources of one SELECT by their aliases, and its named windows as text."""
+    """The sources of one SELECT by their aliases, its named windows as text, and what a lambda names."""
 
     sources: Mapping[str, Columns]
     windows: Mapping[str, str] = field(default_factory=dict)
+    bound: Mapping[str, Piece] = field(default_factory=dict)
 
     def found(self, name: str, alias: str) -> tuple[str, str, Kind]:
         """Alias, name and kind of a column; names that differ in case alone are one name to DuckDB."""

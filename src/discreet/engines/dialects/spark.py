@@ -10,12 +10,13 @@ Sums            of whole numbers are DECIMAL(38, 0), as BIGINT would wrap round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
 from discreet.core.numerals import BLANKS, NUMBER
+from discreet.engines.dialects.binding import are_short, fill_template
 from discreet.engines.dialects.dialect import NARROW, conversion, is_wide, told_apart
 from discreet.engines.dialects.kinds import Family, Kind, Piece
 
@@ -30,6 +31,15 @@ CLOCK = (
 )
 MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 LONGEST = 1e18
+ROUNDED = {
+    "round_even": "rint({x})",
+    "floor": "(CASE WHEN rint({x}) > {x} THEN rint({x}) - 1 ELSE rint({x}) END)",
+    "ceil": "(CASE WHEN rint({x}) < {x} THEN rint({x}) + 1 ELSE rint({x}) END)",
+    "trunc": "(CASE WHEN {x} > 0 AND rint({x}) > {x} THEN rint({x}) - 1 "
+    "WHEN {x} < 0 AND rint({x}) < {x} THEN rint({x}) + 1 ELSE rint({x}) END)",
+    "round": "(CASE WHEN {x} > 0 AND {x} - rint({x}) = 0.5D THEN rint({x}) + 1 "
+    "WHEN {x} < 0 AND {x} - rint({x}) = -0.5D THEN rint({x}) - 1 ELSE rint({x}) END)",
+}
 TYPES = {
     Family.BOOLEAN: "BOOLEAN",
     Family.INTEGER: "BIGINT",
@@ -79,16 +89,22 @@ class SparkSql:
     def floating(self, text: str) -> str:
         return f"CAST('{float(text)!r}' AS DOUBLE)"
 
+    def bind(self, form: Callable[..., str], *parts: str) -> str:
+        """By a function of the one item of an array; the optimizer does not write its argument out again."""
+        if are_short(parts):
+            return form(*parts)
+        if len(parts) == 1:
+            return f"transform(array({parts[0]}), v -> {form('v')})[0]"
+        names = [f"p{place}" for place in range(len(parts))]
+        values = ", ".join(f"{part} AS {name}" for part, name in zip(parts, names, strict=True))
+        return f"transform(array(struct({values})), v -> {form(*(f'v.{name}' for name in names))})[0]"
+
     # -- Floating point ---------------------------------------------------------------------------------
 
     def computed(self, operator: str, left: Piece, right: Piece) -> str:
-        a, b = left.text, right.text
         if operator != "/" or right.constant:
-            return f"{a} {operator} {b}"
-        return (
-            f"CASE WHEN {b} = 0 THEN CASE WHEN {a} = 0 OR {a} = {NAN} THEN {NAN} "
-            f"ELSE signum({a}) * {INFINITY} END ELSE {a} / {b} END"
-        )
+            return f"{left.text} {operator} {right.text}"
+        return self.bind(_divided, left.text, right.text)
 
     def quotient(self, left: Piece, right: Piece) -> str:
         return f"({left.text} div {right.text})"
@@ -100,24 +116,10 @@ class SparkSql:
         return f"exp({of.text})"
 
     def rounded(self, function: str, of: Piece) -> str:
-        x, nearest = of.text, f"rint({of.text})"
-        if function == "round_even":
-            return nearest
-        if function in ("floor", "ceil"):
-            beyond, step = (">", "-") if function == "floor" else ("<", "+")
-            return f"(CASE WHEN {nearest} {beyond} {x} THEN {nearest} {step} 1 ELSE {nearest} END)"
-        if function == "trunc":
-            return (
-                f"(CASE WHEN {x} > 0 AND {nearest} > {x} THEN {nearest} - 1 "
-                f"WHEN {x} < 0 AND {nearest} < {x} THEN {nearest} + 1 ELSE {nearest} END)"
-            )
-        return (
-            f"(CASE WHEN {x} > 0 AND {x} - {nearest} = 0.5D THEN {nearest} + 1 "
-            f"WHEN {x} < 0 AND {x} - {nearest} = -0.5D THEN {nearest} - 1 ELSE {nearest} END)"
-        )
+        return fill_template(ROUNDED[function], of.text, self.bind)
 
     def is_finite(self, of: Piece) -> str:
-        return f"{of.text} > -{INFINITY} AND {of.text} < {INFINITY}"
+        return self.bind(lambda x: f"{x} > -{INFINITY} AND {x} < {INFINITY}", of.text)
 
     def is_nan(self, of: Piece) -> str:
         return f"{of.text} = {NAN}"
@@ -130,8 +132,8 @@ class SparkSql:
         found = conversion(self.name, CONVERSIONS, of, to)
         if of.kind.family is Family.DECIMAL and to.family is Family.INTEGER and of.kind.largest < LONGEST:
             found = "CAST({x} AS BIGINT)"
-        text = found.replace("{x}", of.text)
-        return NARROW.replace("{x}", text) if narrow and is_wide(of) else text
+        text = fill_template(found, of.text, self.bind)
+        return fill_template(NARROW, text, self.bind) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
         return f"({left.text} <=> {right.text})"
@@ -228,6 +230,13 @@ class SparkSql:
 
     def scattered(self, of: Sequence[Piece]) -> str:
         return f"xxhash64({', '.join(each.text for each in of)})"
+
+
+def _divided(a: str, b: str) -> str:
+    return (
+        f"CASE WHEN {b} = 0 THEN CASE WHEN {a} = 0 OR {a} = {NAN} THEN {NAN} "
+        f"ELSE signum({a}) * {INFINITY} END ELSE {a} / {b} END"
+    )
 
 
 def _concatenated(parts: Sequence[str]) -> str:
@@ -349,7 +358,7 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
 FUNCTIONS = frozenset(
     """abs aggregate array array_append array_position array_sort bit_count bit_or bool_and bool_or
     collect_list concat date_part dayofweek element_at explode grouping make_date md5 regexp_extract rint rpad
-    sequence shiftleft shiftright signum struct timestamp_micros unix_micros xxhash64""".split()  # noqa: SIM905
+    sequence shiftleft shiftright signum struct timestamp_micros transform unix_micros xxhash64""".split()  # noqa: SIM905
 )
 CONSTANTS = frozenset(
     str(node.this)

@@ -10,9 +10,12 @@ Late columns    are passed on from SELECT to SELECT, as far as `lateness` allows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Any
 
 import sqlglot
@@ -28,6 +31,8 @@ from discreet.engines.dialects.operators.conditions import met
 from discreet.engines.dialects.operators.windows import frame, ordering
 from discreet.engines.dialects.scope import Columns, Scope
 
+DEEP = 10_000
+LOCK = Lock()
 KEPT = "_discreet_kept"
 CLAUSES = {
     "expressions",
@@ -72,6 +77,18 @@ class Written:
         return marks.plain(self.meant)
 
 
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Statements nest more deeply than Python expects; one at a time, as the limit is everybody's."""
+    with LOCK:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, DEEP))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
+
+
 @lru_cache(1)
 def parsed(sql: str) -> exp.Expr:
     """A statement of ours as a tree, which is only read; it is written first, and checked right after."""
@@ -81,7 +98,8 @@ def parsed(sql: str) -> exp.Expr:
 def written(sql: str, dialect: Dialect, relations: Mapping[str, Relation]) -> Written:
     """One SELECT of ours for another engine; `values` are those that the policy declares of what it reads."""
     try:
-        found = Writer(dialect=dialect, relations=relations).query(parsed(sql))
+        with deep_recursion():
+            found = Writer(dialect=dialect, relations=relations).query(parsed(sql))
     except RecursionError:
         unsupported(dialect.name, "so deep a nesting")
     read = [each for each in relations.values() if each.tables & found.tables]

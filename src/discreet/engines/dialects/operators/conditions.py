@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from discreet.engines.dialects import kinds
+from discreet.engines.dialects.binding import are_short
 from discreet.engines.dialects.dialect import unsupported
 from discreet.engines.dialects.expressions import Calls, Expressions, Node, Writers
 from discreet.engines.dialects.kinds import Family, Piece
@@ -14,6 +17,7 @@ from discreet.engines.dialects.scope import Scope
 
 ORDERED = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 EQUAL = {exp.EQ: "=", exp.NEQ: "<>"}
+CONSTANTS = (exp.Literal, exp.Boolean, exp.Null)
 
 
 def compared(writer: Expressions, node: Any, scope: Scope) -> Piece:
@@ -27,14 +31,45 @@ def compared(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def between(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    (of, low, high), _ = writer.aligned(writer.all([node.this, node.args["low"], node.args["high"]], scope))
-    return Piece(text=f"({of.text} BETWEEN {low.text} AND {high.text})", kind=kinds.BOOLEAN)
+    nodes = [node.this, node.args["low"], node.args["high"]]
+    pieces, _ = writer.aligned(writer.all(nodes, scope))
+
+    def compared(of: str, low: str, high: str) -> str:
+        return f"({of} BETWEEN {low} AND {high})"
+
+    return Piece(text=_with_first_bound(writer, compared, nodes, pieces), kind=kinds.BOOLEAN)
 
 
 def among(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    pieces, _ = writer.aligned(writer.all([node.this, *node.expressions], scope))
-    others = ", ".join(piece.text for piece in pieces[1:])
-    return Piece(text=f"({pieces[0].text} IN ({others}))", kind=kinds.BOOLEAN)
+    nodes = [node.this, *node.expressions]
+    pieces, _ = writer.aligned(writer.all(nodes, scope))
+
+    def found(of: str, *others: str) -> str:
+        return f"({of} IN ({', '.join(others)}))"
+
+    if all(isinstance(each, CONSTANTS) for each in node.expressions):
+        return Piece(text=found(*(piece.text for piece in pieces)), kind=kinds.BOOLEAN)
+    # PostgreSQL writes the value out for each of the others that is no constant
+    return Piece(text=_with_first_bound(writer, found, nodes, pieces), kind=kinds.BOOLEAN)
+
+
+def _with_first_bound(
+    writer: Expressions, form: Callable[..., str], nodes: Sequence[Node], pieces: Sequence[Piece]
+) -> str:
+    """Return a form that an engine reads as using its first piece several times, however it is written.
+
+    What is no constant is bound together with it: within a lambda only the names of that lambda are used.
+    """
+    texts = [piece.text for piece in pieces]
+    if are_short(texts[:1]):
+        return form(*texts)
+    places = [place for place, node in enumerate(nodes) if not isinstance(node, CONSTANTS)]
+
+    def filled(*names: str) -> str:
+        named = dict(zip(places, names, strict=True))
+        return form(*(named.get(place, text) for place, text in enumerate(texts)))
+
+    return writer.dialect.bind(filled, *(texts[place] for place in places))
 
 
 def same(writer: Expressions, node: Any, scope: Scope) -> Piece:
@@ -77,20 +112,31 @@ def negated(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 def case(writer: Expressions, node: Any, scope: Scope) -> Piece:
     arms = node.args["ifs"]
-    conditions = [_condition(writer, node.this, each.this, scope) for each in arms]
-    default = node.args.get("default") or exp.Null()
-    values, kind = writer.aligned(writer.all([*(each.args["true"] for each in arms), default], scope))
-    whens = " ".join(
-        f"WHEN {condition} THEN {value.text}"
-        for condition, value in zip(conditions, values[:-1], strict=True)
-    )
-    return Piece(text=f"(CASE {whens} ELSE {values[-1].text} END)", kind=kind)
+    whens, thens = [each.this for each in arms], [each.args["true"] for each in arms]
+    thens.append(node.args.get("default") or exp.Null())
+    values, kind = writer.aligned(writer.all(thens, scope))
+    conditions = writer.all(whens, scope)
+    if node.this is None:
+        text = _cases([writer.boolean(each).text for each in conditions], [each.text for each in values])
+        return Piece(text=text, kind=kind)
+    of = writer.write(node.this, scope)
+    pairs = [writer.aligned([of, each]) for each in conditions]
+
+    def compared(tested: str, *texts: str) -> str:
+        tests = [
+            f"({writer.as_kind(replace(of, text=tested), common).text} = {text})"
+            for (_, common), text in zip(pairs, texts, strict=False)
+        ]
+        return _cases(tests, texts[len(pairs) :])
+
+    others = [other for (_, other), _ in pairs]
+    text = _with_first_bound(writer, compared, [node.this, *whens, *thens], [of, *others, *values])
+    return Piece(text=text, kind=kind)
 
 
-def _condition(writer: Expressions, of: Node | None, node: Node, scope: Scope) -> str:
-    if of is None:
-        return writer.boolean(writer.write(node, scope)).text
-    return compared(writer, exp.EQ(this=of.copy(), expression=node.copy()), scope).text
+def _cases(conditions: Sequence[str], values: Sequence[str]) -> str:
+    whens = " ".join(f"WHEN {when} THEN {then}" for when, then in zip(conditions, values, strict=False))
+    return f"(CASE {whens} ELSE {values[-1]} END)"
 
 
 def first_known(writer: Expressions, node: Any, scope: Scope) -> Piece:

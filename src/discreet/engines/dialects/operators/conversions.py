@@ -70,7 +70,8 @@ def _constant(writer: Expressions, text: str, to: Kind) -> Piece:
 
 def _of_values(writer: Expressions, piece: Piece, to: Kind) -> Piece:
     among = ", ".join(map(writer.text, to.values))
-    return Piece(text=f"CASE WHEN {piece.text} IN ({among}) THEN {piece.text} END", kind=to)
+    text = writer.dialect.bind(lambda x: f"CASE WHEN {x} IN ({among}) THEN {x} END", piece.text)
+    return Piece(text=text, kind=to)
 
 
 def read(writer: Expressions, node: Any, scope: Scope) -> Piece:

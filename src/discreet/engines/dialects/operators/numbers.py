@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -104,14 +105,23 @@ def _to_digits(writer: Expressions, piece: Piece, digits: int) -> Piece:
         unsupported(writer.dialect.name, f"rounding to {digits} digits")
     power = _number(writer.dialect, 10.0 ** abs(digits))
     there, back = ("*", "/") if digits >= 0 else ("/", "*")
-    scaled = _rounded(writer, "round", _floating(writer, there, piece, power))
-    found = _floating(writer, back, scaled, power)
+
+    def multiple(of: Piece) -> Piece:
+        scaled = _rounded(writer, "round", _floating(writer, there, of, power))
+        return _floating(writer, back, scaled, power)
+
+    def kept(found: str, number: str) -> str:
+        finite = f"({writer.dialect.is_finite(Piece(text=found, kind=kinds.DOUBLE))})"
+        whole = number if digits >= 0 else writer.dialect.floating("0")
+        return f"(CASE WHEN {finite} THEN {found} WHEN {found} IS NOT NULL THEN {whole} END)"
+
+    def from_number(x: str) -> str:
+        return writer.dialect.bind(kept, multiple(replace(piece, text=x)).text, x)
+
+    found = multiple(piece)
     if found.kind.moderate:
         return found
-    whole = piece.text if digits >= 0 else writer.dialect.floating("0")
-    finite = f"({writer.dialect.is_finite(found)})"
-    text = f"(CASE WHEN {finite} THEN {found.text} WHEN {found.text} IS NOT NULL THEN {whole} END)"
-    return Piece(text=text, kind=kinds.DOUBLE)
+    return Piece(text=writer.dialect.bind(from_number, piece.text), kind=kinds.DOUBLE)
 
 
 def to_even(writer: Expressions, pieces: list[Piece]) -> Piece:

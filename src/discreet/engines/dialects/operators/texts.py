@@ -35,23 +35,23 @@ def substring(writer: Expressions, node: Any, scope: Scope) -> Piece:
     text = _text(writer, node.this, scope)
     start, length = node.args["start"], node.args.get("length")
     places = [writer.write(each, scope) for each in (start, length) if each is not None]
-    size = f"length({text.text})"
-    start_text = places[0].text
-    first = (
-        f"(CASE WHEN {start_text} > 0 THEN {start_text} - 1 "
-        f"WHEN {start_text} < 0 THEN {size} + {start_text} ELSE -1 END)"
-    )
-    end = f"({first} + {places[1].text})" if length is not None else size
-    begin = f"greatest(0, least({first}, {end}))" if length is not None else f"greatest(0, {first})"
-    last = f"least({size}, greatest({first}, {end}))" if length is not None else size
     whole = writer.dialect.types[Family.INTEGER]
     narrow = "INTEGER" if whole.upper() == "BIGINT" else whole
-    known = " AND ".join(f"{each.text} IS NOT NULL" for each in places)
-    cut = (
-        f"substr({text.text}, CAST(least({begin}, {SMALL - 2}) + 1 AS {narrow}), "
-        f"CAST(greatest(0, {last} - {begin}) AS {narrow}))"
-    )
-    return Piece(text=f"(CASE WHEN {known} THEN {cut} END)", kind=kinds.TEXT)
+
+    def cut(text: str, start: str, length: str = "") -> str:
+        size = f"length({text})"
+        first = f"(CASE WHEN {start} > 0 THEN {start} - 1 WHEN {start} < 0 THEN {size} + {start} ELSE -1 END)"
+        end = f"({first} + {length})" if length else size
+        begin = f"greatest(0, least({first}, {end}))" if length else f"greatest(0, {first})"
+        last = f"least({size}, greatest({first}, {end}))" if length else size
+        known = f"{start} IS NOT NULL" + (f" AND {length} IS NOT NULL" if length else "")
+        part = (
+            f"substr({text}, CAST(least({begin}, {SMALL - 2}) + 1 AS {narrow}), "
+            f"CAST(greatest(0, {last} - {begin}) AS {narrow}))"
+        )
+        return f"(CASE WHEN {known} THEN {part} END)"
+
+    return Piece(text=writer.dialect.bind(cut, text.text, *(place.text for place in places)), kind=kinds.TEXT)
 
 
 def matched(writer: Expressions, node: Any, scope: Scope) -> Piece:

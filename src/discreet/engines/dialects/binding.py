@@ -1,0 +1,36 @@
+"""Bind parts that a form uses several times to names, so that each is written and computed once.
+
+A form that writes its argument twice doubles the text at every level of nesting. So an argument that is long
+is bound to a name, in the way of the engine. A short one is repeated, which is faster to run and adds a
+constant length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from discreet.engines.dialects.marks import plain
+
+SHORT = 80
+TOTALS = re.compile(
+    r"\b(bit_or|bool_and|bool_or|count|dense_rank|first_value|grouping|max|min|row_number|sum)\s*\(|\bOVER\b",
+    re.I,
+)
+
+
+def are_short(parts: Sequence[str]) -> bool:
+    """Whether each of the parts may be repeated."""
+    return all(len(plain(part)) <= SHORT for part in parts)
+
+
+def have_totals(parts: Sequence[str]) -> bool:
+    """Whether one of the parts has a total or a window, which is one of the rows where it is written."""
+    return any(TOTALS.search(part) for part in parts)
+
+
+def fill_template(form: str, part: str, bind: Callable[..., str]) -> str:
+    """Return a template with its argument {x}, bound to a name if it is used more than once."""
+    if form.count("{x}") == 1:
+        return form.replace("{x}", part)
+    return bind(lambda x: form.replace("{x}", x), part)
