@@ -22,12 +22,13 @@ from discreet.engines.dialects.postgres import Postgres
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.dialects.statements import Written
 from discreet.engines.postgres import PostgreSQL
-from discreet.engines.spark import WHOLE
+from discreet.engines.spark import WHOLE, Spark
 from discreet.sql.plan import plan
 from tests.app.test_promise import discreet
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, Server, SparkServer, spark_by_night
 from tests.engines.support import shows
 from tests.sql.example import PROMISE
+from tests.threads import run_at_once
 
 VISITS: dict[str, Any] = {
     "person": "who",
@@ -220,14 +221,30 @@ def test_what_a_killed_run_left_of_a_store_is_not_taken_for_whole(spark: SparkSe
     counted = 'SELECT count(*) AS n FROM "visits"'
     with spark.open(policy) as engine:
         assert engine.count(counted).secret.to_pylist() == [{"n": 120}]
-    (place,) = [each for each in (tmp_path / "store").iterdir() if each.suffix != WHOLE]
+    (place,) = [each for each in (tmp_path / "store").iterdir() if WHOLE not in each.name]
+    (mark,) = [each for each in (tmp_path / "store").iterdir() if WHOLE in each.name]
     # as it is between the first file that is moved and the last: some of the rows, and nothing that says so
     pq.write_table(pq.read_table(place).slice(0, 50), place / "part-0.parquet")
     for each in place.glob("part-0*-*"):
         each.unlink()
-    shutil.rmtree(f"{place}{WHOLE}")
+    shutil.rmtree(mark)
     with spark.open(policy) as engine:
         assert engine.count(counted).secret.to_pylist() == [{"n": 120}]
+
+
+@pytest.mark.night
+@pytest.mark.xdist_group("spark")
+def test_servers_that_prepare_one_store_at_once_all_find_it_whole(spark: SparkServer, tmp_path: Path) -> None:
+    rows = pa.concat_tables([ROWS.slice(0, 3)] * 40)
+    tables = {"visits": {"source": spark.put({"visits": rows})["visits"], "columns": VISITS["columns"]}}
+    policy = Policy.model_validate({"tables": tables, "store": str(tmp_path / "a store {1} [x]*")})
+
+    def count(_: int) -> object:
+        with Spark.open(policy, ADDRESS, KEY) as engine:
+            return engine.count('SELECT count(*) AS n FROM "visits"').secret.to_pylist()
+
+    assert run_at_once(count, 4) == [[{"n": 120}]] * 4
+    assert run_at_once(count, 2) == [[{"n": 120}]] * 2
 
 
 def names(postgres: PostgresServer) -> list[str]:

@@ -17,6 +17,7 @@ import pytest
 
 from discreet.core.errors import RequestError
 from discreet.engines.store import FORMAT, PreparedStore, prepare
+from discreet.engines.store_use import drop_file
 from tests.engines.stores import VISITS, policy_of, rows_of, visits_of
 from tests.patience import PATIENCE
 
@@ -51,6 +52,7 @@ def test_a_store_is_kept_until_the_policy_or_the_data_change(tmp_path: Path, sou
     assert rows_of(second, ALL) == before, "the same key ranks the same rows in the same way"
 
     wider = policy_of(source, {**VISITS, "age": {"type": "integer", "low": 0, "high": 2}}, person="user")
+    del first, second  # what is in use is not dropped
     third = prepare(wider, folder)
     assert sorted(row[1] for row in rows_of(third)) == [1, 2, 2]
     assert [path.name for path in folder.glob("store-*")] == [third.path.name if third.path else None]
@@ -177,3 +179,36 @@ def test_processes_that_prepare_at_once_end_with_one_whole_store(tmp_path: Path,
     assert names == {path.name}
     assert prepare(policy, folder).path == path
     assert len(rows_of(PreparedStore(path=path))) == 3
+
+
+def test_a_store_that_another_process_uses_is_dropped_when_nobody_does(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "store"
+    first = prepare(visits_of(source), folder)
+    touched(source)
+    program = (
+        "import sys; from pathlib import Path; from discreet.core.policy import Policy;"
+        "from discreet.engines.store import prepare;"
+        "print(prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)"
+    )
+    command = [sys.executable, "-c", program, visits_of(source).model_dump_json(), str(folder)]
+    made = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert first.path is not None
+    assert {path.name for path in folder.glob("store-*")} == {first.path.name, made}
+    assert len(rows_of(first)) == 3, "an engine that is opened later finds its store"
+    del first
+    touched(source)
+    last = prepare(visits_of(source), folder)
+    assert list(folder.glob("store-*")) == [last.path]
+    assert len(list(folder.glob("used-*"))) == 1
+
+
+def test_a_store_that_was_dropped_is_built_again_by_whoever_wants_to_use_it(
+    tmp_path: Path, source: Path
+) -> None:
+    path = prepare(visits_of(source), tmp_path / "store").path
+    assert path is not None
+    assert drop_file(path)
+    again = prepare(visits_of(source), tmp_path / "store")
+    assert again.path == path
+    assert not drop_file(path), "it is in use"
+    assert len(rows_of(again)) == 3

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from discreet.accounting.storage import MEMORY
+from discreet.accounting.storage import MEMORY, is_database
 from discreet.app.addresses import engine_of
-from discreet.app.ledger_addresses import file_beside
+from discreet.app.ledger_addresses import file_beside, kept_at
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare, secret_key
+from discreet.engines.store import draw_key, prepare, read_key, secret_key
 
 
 def opened(
@@ -26,11 +26,16 @@ def opened(
     *,
     frames: Mapping[str, pa.Table] | None = None,
     progress: Callable[[str], None] | None = None,
+    key: bytes | None = None,
 ) -> Engine:
-    """An engine over the tables of the policy, or frames in place of some, shut off from everything else."""
+    """An engine over the tables of the policy, or frames in place of some, shut off from everything else.
+
+    `key` is the store's, where it is known already.
+    """
     scheme = engine_of(policy.engine).scheme
+    key = key or find_shared_key(policy)
     if scheme == "duckdb":
-        return DuckDB.open(prepare(policy, store_folder(policy), frames=frames, progress=progress))
+        return DuckDB.open(prepare(policy, store_folder(policy), frames=frames, progress=progress, key=key))
     if frames:
         raise RequestError(
             f"ask: a frame is in this program, and the tables of the policy are in {scheme}.",
@@ -38,7 +43,7 @@ def opened(
         )
     if progress is not None:
         progress(f"connecting to {scheme}")
-    key = secret_key(_folder(None, policy.ledger))
+    key = key or secret_key(_folder(None, policy.ledger))
     if scheme == "postgresql":
         from discreet.engines.postgres import PostgreSQL  # only those who use it wait for it to load
 
@@ -50,11 +55,28 @@ def opened(
 
 def opener(policy: Policy, *, progress: Callable[[str], None] | None = None) -> Callable[[], Engine]:
     """What opens engines over the tables of the policy, as many as are wanted, prepared once for all."""
+    key = find_shared_key(policy)
     if engine_of(policy.engine).scheme == "duckdb":
-        store = prepare(policy, store_folder(policy), progress=progress)
+        store = prepare(policy, store_folder(policy), progress=progress, key=key)
         return lambda: DuckDB.open(store)
-    opened(policy, progress=progress).close()  # what is wrong is told at once, and a store is written now
-    return lambda: opened(policy)
+    # what is wrong is told at once, and a store is written now
+    opened(policy, progress=progress, key=key).close()
+    return lambda: opened(policy, key=key)
+
+
+def find_shared_key(policy: Policy) -> bytes | None:
+    """Return the store key of a ledger that servers share; None where the ledger is this machine's.
+
+    A key that this server has from before is taken over if no other server has brought one.
+    """
+    ledger = kept_at(policy.ledger)
+    if not is_database(ledger):
+        return None
+    from discreet.accounting.store_key import share_store_key  # only those who share one load it
+
+    folder = store_folder(policy) if engine_of(policy.engine).scheme == "duckdb" else None
+    own = read_key(folder) or read_key(_folder(None, policy.ledger))
+    return share_store_key(ledger, lambda: own or draw_key())
 
 
 def opened_over(address: str, name: str, source: str) -> Engine:

@@ -56,6 +56,7 @@ class DuckDB(Closing):
         self, sources: Mapping[str, Path] | PreparedStore, *, seconds: float = limits.SECONDS
     ) -> None:
         opening, self._seconds, self._turn = _opening(sources), seconds, threading.Lock()
+        self._sources = sources  # as long as an engine is there, so is its store
         self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
         try:
             if isinstance(sources, PreparedStore) and sources.memory is not None:

@@ -8,12 +8,15 @@ Threads     wait for each other: a connection has one transaction at a time.
 Statements  our own, written by `dialects.postgres` and checked; see `dialects.checking`.
 Store       where the policy names a schema (`store: schema`), the tables of the policy are prepared there
             once for each version of policy and data; without one they are encoded, and people's rows
-            ranked, in every statement, as late as can be (`late`).
-Key         kept beside the ledger; the server is told it as a setting of the session, never in a statement.
+            ranked, in every statement, as late as can be (`late`). A session holds the store that it uses,
+            and drops those that nobody holds (`store_use`).
+Key         kept beside the ledger, or in it where servers share one; the server is told it as a setting of
+            the session, never in a statement.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
@@ -31,7 +34,6 @@ from discreet.core.values import Exact
 from discreet.engines import limits, relations
 from discreet.engines.dialects.checking import Statements
 from discreet.engines.dialects.kinds import Family
-from discreet.engines.dialects.postgres import LONGEST_NAME
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
 from discreet.engines.late import late_statements
@@ -39,6 +41,7 @@ from discreet.engines.postgres_tables import DIALECT, OwnTable, marked, own_tabl
 from discreet.engines.ranking import PERSON
 from discreet.engines.reaching import is_reached, named
 from discreet.engines.relations import Origin, Tables
+from discreet.engines.store_use import hold_tables, release_tables, try_to_own_tables
 
 PORT = 5432
 MEMORY = "256MB"
@@ -56,6 +59,7 @@ SETTINGS = (
     "SET parallel_tuple_cost = 0.01",
     "SET parallel_setup_cost = 100",
 )
+STORED = re.compile(r"discreet_[0-9a-f]{16}_.+", re.DOTALL)
 READ_ONLY = "SET default_transaction_read_only = on"
 COMPILED = "SET LOCAL jit = on"
 
@@ -69,8 +73,11 @@ class PostgreSQL(Closing):
         statements: Callable[[str], Written],
         definitions: Mapping[str, Written],
         again: Callable[[], Any],
+        *,
+        holds_store: bool = False,
     ) -> None:
         self._connection, self._again, self._turn = connection, again, threading.Lock()
+        self._holds_store = holds_store
         self._statements, self._definitions = statements, definitions
 
     @classmethod
@@ -81,9 +88,8 @@ class PostgreSQL(Closing):
             guarded(lambda: _tell_key(connection, key))
             own = {name: _found(connection, name, each.source) for name, each in policy.tables.items()}
             origins = {name: own[name].origin(list(each.columns)) for name, each in policy.tables.items()}
-            tables = relations.tables(policy, origins, DIALECT)
-            if policy.store:
-                tables = _prepared(connection, policy, tables, key)
+            in_place = relations.tables(policy, origins, DIALECT)
+            tables = _prepared(connection, policy, in_place, key) if policy.store else in_place
             guarded(lambda: _shut_off(connection, key, seconds))
         except BaseException:
             connection.close()
@@ -95,7 +101,8 @@ class PostgreSQL(Closing):
             connection,
             statements if policy.store else late,
             definitions,
-            lambda: _shut_off(connected(address), key, seconds),
+            lambda: _connect_again(policy, address, in_place, key, seconds),
+            holds_store=bool(policy.store),
         )
 
     @classmethod
@@ -141,6 +148,9 @@ class PostgreSQL(Closing):
             self._connection.adbc_cancel()
 
     def close(self) -> None:
+        if self._holds_store:
+            with suppress(Exception):  # a session that is gone holds nothing
+                release_tables(lambda text: fetched(self._connection, text))
         self._connection.close()
 
 
@@ -161,6 +171,19 @@ def connected(address: str, *, autocommit: bool = False) -> Any:
     for setting in SETTINGS:
         guarded(lambda setting=setting: run(connection, setting))  # type: ignore[misc]
     return connection
+
+
+def _connect_again(policy: Policy, address: str, in_place: Tables, key: bytes, seconds: float) -> Any:
+    """A connection as the first one was; it holds the store anew, which may have been dropped meanwhile."""
+    connection = connected(address)
+    try:
+        _tell_key(connection, key)
+        if policy.store:
+            _prepared(connection, policy, in_place, key)
+        return _shut_off(connection, key, seconds)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _unconnected(address: str) -> RequestError:
@@ -224,22 +247,23 @@ def _encodes(statement: Written, definitions: Mapping[str, Written]) -> bool:
 
 
 def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Tables:
-    """The same tables, written once to the schema that the policy names; what is older is dropped."""
+    """The same tables, written once to the schema that the policy names; what nobody uses is dropped."""
     schema = policy.store or ""
     version = relations.version(policy, tables, key)
     require_store(connection, schema, "USAGE")
+    guarded(lambda: hold_tables(lambda text: fetched(connection, text), schema, version))
     found = {}
     for name, relation in tables.relations.items():
         (called,) = relation.tables
         text = tables.definitions[called].text
-        place = (schema, f"discreet_{version}_{name}"[:LONGEST_NAME])
+        place = (schema, DIALECT.called(f"discreet_{version}_{name}"))
         guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
         found[name] = Relation(
             text=marked(place),
             columns=relation.columns,
             tables=frozenset({".".join(place)}),
         )
-    guarded(lambda: _drop_older(connection, schema, version))
+    guarded(lambda: _drop_unused(connection, schema, version))
     return Tables(relations=found, definitions={})
 
 
@@ -262,9 +286,10 @@ def require_store(connection: Any, schema: str, privilege: str) -> None:
 def _make(connection: Any, place: tuple[str, str], text: str) -> None:
     name = ".".join(map(DIALECT.quoted, place))
     with closing(connection.cursor()) as cursor:
+        # whoever waits for another who prepares the same waits as long as that takes
+        cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute("SELECT pg_catalog.pg_advisory_xact_lock(CAST(1684632423 AS bigint))")
         cursor.fetchall()
-        cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(f"SELECT pg_catalog.to_regclass({DIALECT.literal(name)}) IS NULL")
         ((missing,),) = cursor.fetchall()
         if missing:
@@ -274,14 +299,34 @@ def _make(connection: Any, place: tuple[str, str], text: str) -> None:
     connection.commit()
 
 
-def _drop_older(connection: Any, schema: str, version: str) -> None:
+def _drop_unused(connection: Any, schema: str, version: str) -> None:
+    """Drop the stores of other versions that no session holds."""
     text = (
         "SELECT tablename FROM pg_catalog.pg_tables WHERE tableowner = current_user "
         f"AND schemaname = {DIALECT.literal(schema)} AND tablename LIKE 'discreet\\_________________\\_%'"
     )
+    stores: dict[str, list[str]] = {}
     for name in fetched(connection, text)["tablename"].to_pylist():
-        if not name.startswith(f"discreet_{version}_"):
-            run(connection, f"DROP TABLE {DIALECT.quoted(schema)}.{DIALECT.quoted(name)}")
+        if STORED.fullmatch(name):
+            stores.setdefault(name.split("_")[1], []).append(name)
+    for other, names in stores.items():
+        if other != version:
+            _drop_store(connection, schema, other, names)
+
+
+def _drop_store(connection: Any, schema: str, version: str, names: list[str]) -> None:
+    """Drop all tables of a store in the one transaction in which nobody holds it."""
+    try:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute(try_to_own_tables(schema, version))
+            ((free,),) = cursor.fetchall()
+            for name in names if free else ():
+                # another session may have dropped it since it was listed
+                cursor.execute(f"DROP TABLE IF EXISTS {DIALECT.quoted(schema)}.{DIALECT.quoted(name)}")
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
 
 
 # -- The driver ---------------------------------------------------------------------------------------------

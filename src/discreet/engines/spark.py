@@ -7,13 +7,16 @@ Session     one of its own, in UTC, without ANSI mode: `spark:local`, a cluster 
 Statements  our own, written by `dialects.spark` and checked; only SELECTs, so nothing is written. One that
             takes too long is interrupted.
 Store       where the policy names a path (`store: path`), the tables are prepared there once for each version
-            of policy and data, as Parquet.
-Key         kept beside the ledger, and handed over as a parameter, never in a statement.
+            of policy and data, as Parquet. Servers may prepare the same at once: each writes to its own
+            place, and one of those that are whole is read. What is older is left to the custodian.
+Key         kept beside the ledger, or in it where servers share one, and handed over as a parameter, never
+            in a statement.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -77,6 +80,8 @@ EXACT = frozenset({*TYPES, "string", "binary"})
 """Types in which equal values have equal text; decimals are others."""
 DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 WHOLE, ARRAY = ".whole", "array<"
+GLOB = re.compile(r"([\\*?\[\]{}])")
+"""What Spark reads as a pattern in a path; a backslash before it makes it a character."""
 PORTS = {"spark": 7077, "sc": 15002}
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
@@ -280,18 +285,27 @@ def _define(session: Any, policy: Policy, tables: Tables, halves: Mapping[str, s
 def _prepared(session: Any, frame: Any, place: str) -> Any:
     """What was prepared there, and now if it was not.
 
-    Spark moves its files one by one, so a run that is killed may leave some of them. What is whole is said by
-    a mark, a file of its own that is written last.
+    Spark moves its files one by one, so a run that is killed may leave some of them, and two that write to
+    one place remove each other's. So every run writes to a place of its own, and then a mark that names it:
+    what has a mark is whole. Of several the first by name is read, by everybody who comes later.
     """
     from pyspark.errors import PySparkException
 
-    mark = f"{place}{WHOLE}"
-    try:
-        session.read.parquet(mark).schema  # noqa: B018  a path is looked up only when it is used
-    except PySparkException:
-        frame.write.mode("overwrite").parquet(place)
-        session.range(1).coalesce(1).write.mode("overwrite").parquet(mark)
-    return session.read.parquet(place)
+    literal = GLOB.sub(r"\\\1", place)
+
+    def find_whole() -> list[str]:
+        with suppress(PySparkException):  # no mark is there yet
+            return sorted(row["run"] for row in session.read.parquet(f"{literal}{WHOLE}-*").collect())
+        return []
+
+    whole = find_whole()
+    if not whole:
+        run = uuid4().hex
+        frame.write.parquet(f"{place}-{run}")
+        mark = session.sql("SELECT CAST(:run AS STRING) AS run", args={"run": run})
+        mark.coalesce(1).write.parquet(f"{place}{WHOLE}-{run}")
+        whole = find_whole() or [run]
+    return session.read.parquet(f"{literal}-{whole[0]}")
 
 
 def selected(

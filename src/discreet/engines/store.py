@@ -5,9 +5,12 @@ Holds       for each table of the policy one of the same name: every column that
             `ranking` says, and where links lead to a person's other rows, hidden keys, as `linking` says.
 Kept        in a folder of its own that only its owner can enter: the secret key, and one file, named by a
             keyed digest of the format, the policy's tables, and path, size and time of each source. When one
-            of them changes so does the name, and the store is built anew, with the same key.
+            of them changes so does the name, and the store is built anew, with the same key. Where servers
+            share a ledger the key is given, and the folder holds none.
 Whole       it is built under another name and moved, by one process at a time: what bears the name is whole,
             and what a crash left behind is cleared by the next one.
+Used        whoever opens a store holds it (`store_use`): whoever builds a newer one drops those that nobody
+            holds, and leaves the others to the next one.
 Faults      no data makes it fail, except a file that breaks its own format.
 Told        to the custodian's log alone: how many rows of a CSV file could not be read, and how many keys
             through which people are found are not one person's.
@@ -37,6 +40,7 @@ from discreet.engines.connection import connect, shut_off
 from discreet.engines.faults import CUSTODIAN, guarded
 from discreet.engines.identities import require_identities
 from discreet.engines.sources import Source
+from discreet.engines.store_use import USED, StoreUse, drop_file, hold_file
 
 FORMAT = 3
 ATTEMPTS = 3
@@ -52,6 +56,7 @@ class PreparedStore:
 
     path: Path | None
     memory: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
+    use: StoreUse | None = field(default=None, repr=False, compare=False)
 
 
 def prepare(
@@ -61,26 +66,31 @@ def prepare(
     frames: Mapping[str, pa.Table] | None = None,
     progress: Progress | None = None,
     random: Randomness | None = None,
+    key: bytes | None = None,
 ) -> PreparedStore:
     """The store of a policy: the one in the folder if it is up to date, or a new one; in memory without.
 
-    `frames` stand for tables of the policy; a store over them is in memory, as they are.
+    `frames` stand for tables of the policy; a store over them is in memory, as they are. Without a `key` it
+    is the folder's.
     """
     tell, random = progress or (lambda _: None), random or Randomness()
     _require_different_names(policy)
     located = [_source(name, policy, frames or {}) for name in linking.in_order(policy)]
     if folder is None or frames:
-        key = _drawn(random)
-        memory = guarded(lambda: _build(connect(), policy, located, key, tell))
+        secret = key or draw_key(random)
+        memory = guarded(lambda: _build(connect(), policy, located, secret, tell))
         return PreparedStore(path=None, memory=memory)
     _make_private(folder)
-    ready = _ready(folder, policy, located)
+    own = key or read_key(folder)
+    ready = None if own is None else _ready(folder, policy, located, own)
     if ready is None:
         with _alone(folder, tell):
             _clear(folder, BUILDING)
-            _keep_key(folder, random)
-            ready = _ready(folder, policy, located) or _renewed(folder, policy, located, tell)
-    return PreparedStore(path=ready)
+            if key is None:
+                _keep_key(folder, random)
+            own = key or (folder / KEY).read_bytes()
+            ready = _ready(folder, policy, located, own) or _renewed(folder, policy, located, own, tell)
+    return ready
 
 
 def _source(name: str, policy: Policy, frames: Mapping[str, pa.Table]) -> Source:
@@ -93,23 +103,38 @@ def secret_key(folder: Path | None, random: Randomness | None = None) -> bytes:
     """The key of a folder, drawn once; without one a key that lives as long as who asks."""
     random = random or Randomness()
     if folder is None:
-        return _drawn(random)
+        return draw_key(random)
     _make_private(folder)
     with _alone(folder, lambda _: None):
         _keep_key(folder, random)
     return (folder / KEY).read_bytes()
 
 
-def _renewed(folder: Path, policy: Policy, located: list[Source], tell: Progress) -> Path:
-    key = (folder / KEY).read_bytes()
+def read_key(folder: Path | None) -> bytes | None:
+    """Return the key that a folder holds, or None where it holds no whole one."""
+    path = None if folder is None else folder / KEY
+    found = path.read_bytes() if path is not None and path.exists() else b""
+    return found if len(found) == KEY_BYTES else None
+
+
+def draw_key(random: Randomness | None = None) -> bytes:
+    """Return a new key."""
+    return (random or Randomness()).bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "little")
+
+
+def _renewed(
+    folder: Path, policy: Policy, located: list[Source], key: bytes, tell: Progress
+) -> PreparedStore:
     for _ in range(ATTEMPTS):
         name = _name(key, policy, located)
         with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as workshop:
             made = Path(workshop) / "store.duckdb"
             guarded(lambda made=made: _build_file(made, policy, located, key, tell))  # type: ignore[misc]
             if name == _name(key, policy, located):  # nothing has changed while it was read
-                _clear(folder, STORE)
-                return made.rename(folder / name)
+                for path in folder.glob(f"{STORE}*"):
+                    drop_file(path)
+                path = made.rename(folder / name)
+                return PreparedStore(path=path, use=hold_file(path))
     raise RequestError(
         "prepare: the sources change while they are read.", hint="Prepare when nothing writes to them."
     )
@@ -174,13 +199,11 @@ def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: 
     sources.let_go(connection)
 
 
-def _ready(folder: Path, policy: Policy, located: list[Source]) -> Path | None:
+def _ready(folder: Path, policy: Policy, located: list[Source], key: bytes) -> PreparedStore | None:
     """The store that the folder holds of this policy and these data, if it does."""
-    key = folder / KEY
-    if not key.exists():
-        return None
-    path = folder / _name(key.read_bytes(), policy, located)
-    return path if path.exists() else None
+    path = folder / _name(key, policy, located)
+    use = hold_file(path)
+    return None if use is None else PreparedStore(path=path, use=use)
 
 
 def _name(key: bytes, policy: Policy, located: list[Source]) -> str:
@@ -193,18 +216,14 @@ def _name(key: bytes, policy: Policy, located: list[Source]) -> str:
     return f"{STORE}{digest.hex()[:32]}.duckdb"
 
 
-def _drawn(random: Randomness) -> bytes:
-    return random.bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "little")
-
-
 def _keep_key(folder: Path, random: Randomness) -> None:
     """Draw the key once; what is no key, because a crash cut it short, is drawn again."""
     path = folder / KEY
-    if path.exists() and path.stat().st_size == KEY_BYTES:
+    if read_key(folder) is not None:
         return
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(_drawn(random))
+        file.write(draw_key(random))
 
 
 def _make_private(folder: Path) -> None:
@@ -217,7 +236,7 @@ def _make_private(folder: Path) -> None:
         ) from None
     if folder.stat().st_mode & 0o077 == 0:
         return
-    ours = (KEY, LOCK, STORE, BUILDING)
+    ours = (KEY, LOCK, STORE, USED, BUILDING)
     if not all(path.name.startswith(ours) for path in folder.iterdir()):
         raise RequestError(
             f"prepare: the store's folder {folder} is open to others and holds other files.",
