@@ -47,6 +47,7 @@ SETTINGS = (
     "SET standard_conforming_strings = on",
     "SET extra_float_digits = 1",
     "SET search_path = pg_catalog, pg_temp",
+    "SET row_security = off",
     "SET jit = off",
     f"SET statement_timeout = {1000 * limits.SECONDS:.0f}",
     f"SET work_mem = '{MEMORY}'",
@@ -54,6 +55,7 @@ SETTINGS = (
     "SET parallel_tuple_cost = 0.01",
     "SET parallel_setup_cost = 100",
 )
+ROW_SECURITY = "SET row_security = on"
 READ_ONLY = "SET default_transaction_read_only = on"
 COMPILED = "SET LOCAL jit = on"
 
@@ -82,7 +84,8 @@ class PostgreSQL(Closing):
             tables = relations.tables(policy, origins, DIALECT)
             if policy.store:
                 tables = _prepared(connection, policy, tables, key)
-            guarded(lambda: _shut_off(connection, key, seconds))
+            policies = any(each.row_security for each in own.values())
+            guarded(lambda: _shut_off(connection, key, seconds, policies=policies))
         except BaseException:
             connection.close()
             raise
@@ -93,7 +96,7 @@ class PostgreSQL(Closing):
             connection,
             statements if policy.store else late,
             definitions,
-            lambda: _shut_off(connected(address), key, seconds),
+            lambda: _shut_off(connected(address), key, seconds, policies=policies),
         )
 
     @classmethod
@@ -101,13 +104,15 @@ class PostgreSQL(Closing):
         """Over tables as they are, without a policy: for rows that may be counted as they stand."""
         connection = connected(address)
         try:
-            origins = {name: origin(connection, name, source) for name, source in sources.items()}
-            guarded(lambda: _shut_off(connection, b""))
+            own = {name: _found(connection, name, source) for name, source in sources.items()}
+            origins = {name: each.origin() for name, each in own.items()}
+            policies = any(each.row_security for each in own.values())
+            guarded(lambda: _shut_off(connection, b"", policies=policies))
         except BaseException:
             connection.close()
             raise
         statements = Statements(dialect=DIALECT, relations=relations.plain(origins).relations)
-        return cls(connection, statements, {}, lambda: _shut_off(connected(address), b""))
+        return cls(connection, statements, {}, lambda: _shut_off(connected(address), b"", policies=policies))
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
@@ -182,7 +187,10 @@ def origin(
 
 
 def _found(connection: Any, name: str, source: str) -> OwnTable:
-    return own_table(lambda text: guarded(lambda: fetched(connection, text)), name, source)
+    found = own_table(lambda text: guarded(lambda: fetched(connection, text)), name, source)
+    if found.row_security:
+        guarded(lambda: run(connection, ROW_SECURITY))
+    return found
 
 
 def _defined(statement: Written, definitions: Mapping[str, Written]) -> str:
@@ -288,9 +296,11 @@ def _tell_key(connection: Any, key: bytes) -> None:
     connection.commit()
 
 
-def _shut_off(connection: Any, key: bytes, seconds: float = limits.SECONDS) -> Any:
+def _shut_off(connection: Any, key: bytes, seconds: float = limits.SECONDS, *, policies: bool = False) -> Any:
     """The same connection, which from here on knows the key, stops in time, and writes nothing."""
     _tell_key(connection, key)
+    if policies:
+        run(connection, ROW_SECURITY)
     run(connection, f"SET statement_timeout = {1000 * seconds:.0f}")
     run(connection, READ_ONLY)
     return connection
