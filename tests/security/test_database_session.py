@@ -18,7 +18,7 @@ import pytest
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.app.users.user_database import UserDatabase
 from discreet.belief import Promise
-from discreet.core.errors import RequestError
+from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.postgres import PostgreSQL, connected, fetched
@@ -202,6 +202,85 @@ def test_a_temporary_table_does_not_shadow_the_catalogue(attacked: Attacked) -> 
         cursor.execute("SELECT count(*) FROM pg_class")
         ((rows,),) = cursor.fetchall()
     assert rows > 100
+
+
+SPY = (
+    "CREATE FUNCTION loot.spy() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
+    "INSERT INTO loot.caught VALUES (current_user, 'spy'); RETURN true; END $$"
+)
+# A lock of the session stays where its transaction may not write, and everybody sees it.
+LOCKING_SPY = (
+    "CREATE FUNCTION loot.spy() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
+    "PERFORM pg_catalog.pg_advisory_lock_shared(4711); RETURN true; END $$"
+)
+VIEW = "CREATE VIEW loot.visits AS SELECT g AS patient, g AS age FROM generate_series(1, 5) AS g"
+TABLE = "CREATE TABLE loot.visits AS SELECT g AS patient, g AS age FROM generate_series(1, 5) AS g"
+ROW_SECURITY = (
+    "ALTER TABLE loot.visits ENABLE ROW LEVEL SECURITY",
+    "CREATE POLICY spying ON loot.visits USING (loot.spy())",
+)
+
+
+def sources_of(source: str, store: str | None = None) -> Policy:
+    policy = policy_of(store)
+    tables = {name: table.model_copy(update={"source": source}) for name, table in policy.tables.items()}
+    return policy.model_copy(update={"tables": tables})
+
+
+@pytest.mark.parametrize(
+    ("statements", "what"),
+    [
+        ((f"{VIEW} WHERE loot.spy()",), "the view loot.visits, which belongs to the role mallory"),
+        (
+            (TABLE, *ROW_SECURITY),
+            "the table loot.visits with row security, which belongs to the role mallory",
+        ),
+    ],
+    ids=["view", "row security"],
+)
+def test_a_source_that_would_run_another_roles_code_is_refused(
+    attacked: Attacked, statements: tuple[str, ...], what: str
+) -> None:
+    attacked.run("mallory", SPY, *statements, "GRANT SELECT ON loot.visits TO PUBLIC")
+    attacked.run(
+        "discreet",
+        "CREATE VIEW public.shown AS SELECT * FROM loot.visits",
+        "GRANT SELECT ON public.shown TO reader",
+    )
+    address = attacked.address("reader")
+    for source in ("loot.visits", "shown"):
+        for store in (None, "prepared"):
+            with pytest.raises(RequestError, match=what):
+                PostgreSQL.open(sources_of(source, store), address, KEY)
+        with pytest.raises(RequestError, match=what):
+            PostgreSQLPublisher(address, dict(sources_of(source).tables))
+        with pytest.raises(RequestError, match=what):
+            PostgreSQL.over({"visits": source}, address)
+    assert attacked.caught == []
+
+
+def test_row_security_that_is_set_later_runs_no_code(attacked: Attacked) -> None:
+    attacked.run("mallory", LOCKING_SPY, TABLE, "GRANT SELECT ON loot.visits TO PUBLIC")
+    with PostgreSQL.open(sources_of("loot.visits"), attacked.address("reader"), KEY) as engine:
+        assert engine.count('SELECT count(*) AS n FROM "visits"').secret.to_pylist() == [{"n": 5}]
+        attacked.run("mallory", *ROW_SECURITY)
+        with pytest.raises(EngineFault):
+            engine.count('SELECT count(*) AS n FROM "visits"')
+        locks = "SELECT * FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711"
+        assert attacked.run("mallory", locks) == []
+
+
+def test_views_and_row_security_of_the_databases_owner_are_read(attacked: Attacked) -> None:
+    attacked.run(
+        "discreet",
+        "ALTER TABLE public.visits ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY older ON public.visits TO reader USING (age > 10)",
+        "CREATE VIEW public.shown WITH (security_invoker) AS SELECT * FROM public.visits",
+        "GRANT SELECT ON public.shown TO reader",
+    )
+    for source in ("visits", "shown"):
+        with PostgreSQL.open(sources_of(source), attacked.address("reader"), KEY) as engine:
+            assert engine.count('SELECT count(*) AS n FROM "visits"').secret.to_pylist() == [{"n": 10}]
 
 
 # -- The ledger and its users -------------------------------------------------------------------------------

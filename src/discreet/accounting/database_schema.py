@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.accounting.storage import refused
+from discreet.core.postgres_address import TRUSTED_ROLES
 
 Fetch = Callable[[str, Sequence[Any]], Sequence[Any]]
-TRUSTED = """WITH trusted AS (
-  SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper OR r.rolname IN (current_user, 'pg_database_owner')
-    OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
+TRUSTED = f"""WITH trusted AS (
+  {TRUSTED_ROLES}
 ), schema AS (
   SELECT n.oid, n.nspowner, n.nspacl, n.nspowner IN (SELECT oid FROM trusted) OR (
     NOT (SELECT m.rolsuper FROM pg_catalog.pg_roles m WHERE m.rolname = current_user)

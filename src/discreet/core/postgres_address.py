@@ -18,6 +18,12 @@ from urllib.parse import quote, unquote
 from discreet.core.errors import RequestError
 
 SEARCH_PATH = "pg_catalog,pg_temp"
+TRUSTED_ROLES = (
+    "SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper"
+    " OR r.rolname IN (current_user, 'pg_database_owner') OR r.oid = (SELECT d.datdba"
+    " FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())"
+)
+"""Roles that can change what we read and write in any case: our own, superusers, the database's owner."""
 LOGIN = re.compile(r"[a-z]+://(?:[^@/]*@)?")
 WORD = re.compile(r"(?:\\.|[^\s\\])+", re.S)
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|$)')

@@ -52,6 +52,7 @@ SETTINGS = (
     "SET standard_conforming_strings = on",
     "SET extra_float_digits = 1",
     "SET search_path = pg_catalog, pg_temp",
+    "SET row_security = off",
     "SET jit = off",
     f"SET statement_timeout = {1000 * limits.SECONDS:.0f}",
     f"SET work_mem = '{MEMORY}'",
@@ -60,6 +61,7 @@ SETTINGS = (
     "SET parallel_setup_cost = 100",
 )
 STORED = re.compile(r"discreet_[0-9a-f]{16}_.+", re.DOTALL)
+ROW_SECURITY = "SET row_security = on"
 READ_ONLY = "SET default_transaction_read_only = on"
 COMPILED = "SET LOCAL jit = on"
 
@@ -90,7 +92,8 @@ class PostgreSQL(Closing):
             origins = {name: own[name].origin(list(each.columns)) for name, each in policy.tables.items()}
             in_place = relations.tables(policy, origins, DIALECT)
             tables = _prepared(connection, policy, in_place, key) if policy.store else in_place
-            guarded(lambda: _shut_off(connection, key, seconds))
+            policies = any(each.row_security for each in own.values())
+            guarded(lambda: _shut_off(connection, key, seconds, policies=policies))
         except BaseException:
             connection.close()
             raise
@@ -101,7 +104,7 @@ class PostgreSQL(Closing):
             connection,
             statements if policy.store else late,
             definitions,
-            lambda: _connect_again(policy, address, in_place, key, seconds),
+            lambda: _connect_again(policy, address, in_place, key, seconds, policies=policies),
             holds_store=bool(policy.store),
         )
 
@@ -110,13 +113,15 @@ class PostgreSQL(Closing):
         """Over tables as they are, without a policy: for rows that may be counted as they stand."""
         connection = connected(address)
         try:
-            origins = {name: origin(connection, name, source) for name, source in sources.items()}
-            guarded(lambda: _shut_off(connection, b""))
+            own = {name: _found(connection, name, source) for name, source in sources.items()}
+            origins = {name: each.origin() for name, each in own.items()}
+            policies = any(each.row_security for each in own.values())
+            guarded(lambda: _shut_off(connection, b"", policies=policies))
         except BaseException:
             connection.close()
             raise
         statements = Statements(dialect=DIALECT, relations=relations.plain(origins).relations)
-        return cls(connection, statements, {}, lambda: _shut_off(connected(address), b""))
+        return cls(connection, statements, {}, lambda: _shut_off(connected(address), b"", policies=policies))
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
@@ -173,14 +178,16 @@ def connected(address: str, *, autocommit: bool = False) -> Any:
     return connection
 
 
-def _connect_again(policy: Policy, address: str, in_place: Tables, key: bytes, seconds: float) -> Any:
+def _connect_again(
+    policy: Policy, address: str, in_place: Tables, key: bytes, seconds: float, *, policies: bool
+) -> Any:
     """A connection as the first one was; it holds the store anew, which may have been dropped meanwhile."""
     connection = connected(address)
     try:
         _tell_key(connection, key)
         if policy.store:
             _prepared(connection, policy, in_place, key)
-        return _shut_off(connection, key, seconds)
+        return _shut_off(connection, key, seconds, policies=policies)
     except BaseException:
         connection.close()
         raise
@@ -213,7 +220,10 @@ def origin(
 
 
 def _found(connection: Any, name: str, source: str) -> OwnTable:
-    return own_table(lambda text: guarded(lambda: fetched(connection, text)), name, source)
+    found = own_table(lambda text: guarded(lambda: fetched(connection, text)), name, source)
+    if found.row_security:
+        guarded(lambda: run(connection, ROW_SECURITY))
+    return found
 
 
 def _defined(statement: Written, definitions: Mapping[str, Written]) -> str:
@@ -341,9 +351,11 @@ def _tell_key(connection: Any, key: bytes) -> None:
     connection.commit()
 
 
-def _shut_off(connection: Any, key: bytes, seconds: float = limits.SECONDS) -> Any:
+def _shut_off(connection: Any, key: bytes, seconds: float = limits.SECONDS, *, policies: bool = False) -> Any:
     """The same connection, which from here on knows the key, stops in time, and writes nothing."""
     _tell_key(connection, key)
+    if policies:
+        run(connection, ROW_SECURITY)
     run(connection, f"SET statement_timeout = {1000 * seconds:.0f}")
     run(connection, READ_ONLY)
     return connection

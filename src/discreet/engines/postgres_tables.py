@@ -17,6 +17,7 @@ from discreet.engines import relations
 from discreet.engines.dialects import marks
 from discreet.engines.dialects.postgres import Postgres
 from discreet.engines.identities import Identity
+from discreet.engines.postgres_owners import require_trusted_owners
 from discreet.engines.relations import Origin
 
 DIALECT = Postgres()
@@ -83,6 +84,7 @@ ORDER BY a.attnum"""
 class OwnTable:
     """A table or view; `types` of its columns are without and with what was declared of them.
 
+    `row_security` is set where policies of trusted roles decide which rows are there.
     `few` are the columns that have few different values, as far as is known, `exact` those in which equal
     values have equal text.
     """
@@ -93,6 +95,7 @@ class OwnTable:
     types: Mapping[str, tuple[str, str]]
     few: frozenset[str] = frozenset()
     exact: frozenset[str] = frozenset()
+    row_security: bool = False
 
     def repeats(self, column: str) -> bool:
         """Whether a declared column has few different values, so that there are few groups of them."""
@@ -144,7 +147,15 @@ def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> Own
             exact = frozenset(
                 row["name"] for row in rows if (row["type"] in EXACT or row["enum"]) and not row["folds"]
             )
-            return OwnTable(name=name, source=source, place=place, types=types, few=few, exact=exact)
+            return OwnTable(
+                name=name,
+                source=source,
+                place=place,
+                types=types,
+                few=few,
+                exact=exact,
+                row_security=require_trusted_owners(fetched, name, table),
+            )
     raise RequestError(
         f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
         hint="Name a table or view, with its schema where that is not public.",
