@@ -1,4 +1,4 @@
-"""What a custodian does to a ledger by accident: none of it gives the promise again, or states a false belief."""
+"""What a custodian does to a ledger by accident: none of it gives the promise again."""
 
 from __future__ import annotations
 
@@ -194,7 +194,9 @@ def test_other_data_in_the_same_folder_are_not_concerned(folder: Path) -> None:
 def test_the_same_data_by_another_path_are_the_same(source: str, folder: Path, capsys: Shown) -> None:
     spend(folder, 0.5)
     (folder / "link").symlink_to(folder / "data")
-    (folder / "privacy.yaml").write_text(POLICY.replace("data/visits.csv", source) + "ledger: second.db\n")
+    (folder / "privacy.yaml").write_text(
+        POLICY.replace("data/visits.csv", f"'{source}'") + "ledger: second.db\n"
+    )
     capsys.readouterr()
     assert ask(folder, 0.1) == 2
     refused(capsys, "data/.discreet.mark says that")
@@ -205,7 +207,6 @@ def test_the_same_data_by_another_path_are_the_same(source: str, folder: Path, c
     [
         ("person: row", "a row"),
         ("person: ward\n    rows_per_person: 50", "the column ward"),
-        ("person: none", "nobody"),
     ],
 )
 def test_another_privacy_unit_is_refused_or_named(
@@ -265,10 +266,7 @@ def test_a_second_place_is_written_before_data_is_read_and_checked(folder: Path,
     refused(capsys, "safe/study.mark cannot be written")
 
 
-def test_a_copy_that_went_on_elsewhere_is_noticed(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Two copies of one ledger are asked in turn, each beside its own copy of everything but the data."""
+def test_a_copy_that_went_on_elsewhere_is_noticed(folder: Path) -> None:
     spend(folder, 0.2)
     copy_ledger(folder, "copy.db")
     with Curator.open(folder / "privacy.yaml") as curator:
@@ -287,7 +285,7 @@ def test_a_mark_that_cannot_be_read_is_refused(folder: Path, capsys: Shown) -> N
 
 def test_planning_and_looking_mark_nothing(folder: Path) -> None:
     path = str(folder / "privacy.yaml")
-    assert discreet("plan", SQL, "--policy", path, "--ledger", "ledgr.db") == 0
+    assert discreet("plan", SQL, "--epsilon", "1", "--policy", path, "--ledger", "ledgr.db") == 0
     assert discreet("ledger", "--policy", path) == 0
     assert not (folder / "data" / ".discreet.mark").exists()
     assert ask(folder, 0.1) == 0

@@ -122,6 +122,7 @@ class Ledger(LedgerReading, Closing):
         if self._abandoned:
             with suppress(DiscreetError):
                 self._write(lambda _: None)
+        self.marks.close()
         self.storage.close()
 
     def divide(self, analysts: Mapping[str, Real]) -> None:

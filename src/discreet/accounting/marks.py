@@ -20,6 +20,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -197,11 +198,13 @@ class Marks:
     skipped: dict[Path, str] = field(default_factory=dict)
     _events: int = -1
     _turn: threading.Lock = field(default_factory=threading.Lock)
+    _pool: ThreadPoolExecutor | None = None
 
     def read(self) -> list[tuple[MarkFile, Mark]]:
         """Return every mark that concerns the ledger's data or stands at its places."""
         for file in self.files:
-            if file.required and not os.access(file.path.parent, os.W_OK):
+            folder = file.path.parent
+            if file.required and not (folder.is_dir() and os.access(folder, os.W_OK)):
                 raise RequestError(
                     f"The mark {file.path} cannot be written.",
                     hint="Make its folder, writable; or name another file under ledger_mark in the policy.",
@@ -222,9 +225,9 @@ class Marks:
             if events is not None and self._events >= events:
                 return []
             mark = state()
-            for file in self.files:
-                if file.written and file.path not in self.skipped:
-                    others |= {each.ledger: each for each in self._raise(file, mark, is_known)}
+            files = [file for file in self.files if file.written and file.path not in self.skipped]
+            for found in self._each(files, lambda file: self._raise(file, mark, is_known)):
+                others |= {each.ledger: each for each in found}
             self._events = mark.total[3]
         return [*others.values()]
 
@@ -234,6 +237,22 @@ class Marks:
             if file.written:
                 with self._told(file):
                     file.replace(mark)
+
+    def close(self) -> None:
+        """End the threads that write beside each other."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown()
+
+    def _each(
+        self, files: Sequence[MarkFile], write: Callable[[MarkFile], list[Mark]]
+    ) -> Iterable[list[Mark]]:
+        """Write all files at once: each waits for its disk."""
+        if len(files) < 2:
+            return [write(file) for file in files]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(len(files), thread_name_prefix="discreet-mark")
+        return [*self._pool.map(write, files)]
 
     def _raise(self, file: MarkFile, mark: Mark, is_known: Callable[[Mark], bool]) -> list[Mark]:
         with self._told(file):
