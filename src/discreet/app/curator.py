@@ -41,7 +41,7 @@ from discreet.core.numbers import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import run_released
-from discreet.engines.faults import guarded, logged
+from discreet.engines.faults import guard_charged, guarded, logged
 from discreet.sql.accuracy import off, traced
 from discreet.sql.answer import Release, answer
 from discreet.sql.expressions import Scalar
@@ -275,7 +275,7 @@ class Curator(Closing):
 
     def _released(self, entry: Entry, work: Callable[[Engine, Randomness], T | Late[T]]) -> T | Late[T]:
         try:
-            return guarded(lambda: work(self._engine, self._random))
+            return guard_charged(lambda: work(self._engine, self._random))
         except EngineFault as fault:
             self.ledger.fault(entry, fault.incident)
             raise

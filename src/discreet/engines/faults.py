@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from discreet.core.errors import DiscreetError, EngineFault
+from discreet.core.errors import DataError, DiscreetError, EngineFault
 from discreet.core.randomness import Randomness
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ CUSTODIAN = logging.getLogger("discreet.custodian")
 CUSTODIAN.addHandler(logging.NullHandler())
 
 TEXT = "The engine could not finish the request."
+CHARGED = "The engine could not finish the request, which was charged: the charge stays."
 
 
 def guarded(work: Callable[[], T]) -> T:
@@ -35,8 +36,27 @@ def guarded(work: Callable[[], T]) -> T:
     raise fault
 
 
-def logged(error: BaseException) -> EngineFault:
+def guard_charged(work: Callable[[], T]) -> T:
+    """Do work that is already charged, or raise an `EngineFault` that says that the charge stays.
+
+    Whatever goes wrong from here on is a fault, the package's own errors too: an engine that is gone refuses
+    to be opened again, and a refusal would say that nothing was charged. What is wrong with the data, which
+    only a custodian's command says, is said, and that the charge stays.
+    """
+    fault: DiscreetError
+    try:
+        return work()
+    except DataError as error:
+        fault = DataError(error.message, hint=f"{error.hint} The charge stays.".strip())
+    except EngineFault as error:
+        fault = EngineFault(CHARGED, incident=error.incident)
+    except Exception as error:
+        fault = logged(error, CHARGED)
+    raise fault
+
+
+def logged(error: BaseException, text: str = TEXT) -> EngineFault:
     """The fault that an error becomes, once the custodian's log has it."""
     incident = f"{Randomness().bits(48):012x}"
     CUSTODIAN.error("incident %s: %s: %s", incident, type(error).__name__, error)
-    return EngineFault(TEXT, incident=incident)
+    return EngineFault(text, incident=incident)

@@ -82,3 +82,16 @@ def test_barred_combinations_have_no_probability_anywhere() -> None:
 
 def test_a_circle_of_four_columns_is_cut_where_tables_stay_small() -> None:
     assert cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 9]) == [(0, 1, 2), (0, 2, 3)]
+
+
+def test_more_columns_than_einsum_has_letters_for() -> None:
+    """A chain of 80 columns, and the marginal of its two ends."""
+    shape = (2,) * 80
+    potentials = {(place, place + 1): np.array([[1.0, 0.0], [0.0, 1.0]]) for place in range(79)}
+    tree = JunctionTree.of(potentials, shape)
+    homes = {columns: tree.home(columns) for columns in potentials}
+    beliefs, _ = tree.calibrated(potentials, homes)  # type: ignore[arg-type]
+    step = np.array([[np.e, 1.0], [1.0, np.e]]) / (1 + np.e)
+    for first, last in ((0, 79), (70, 79), (60, 62)):
+        found = tree.marginal(beliefs, (first, last))
+        assert np.allclose(found, np.linalg.matrix_power(step, last - first) / 2)

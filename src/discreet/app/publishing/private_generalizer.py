@@ -45,6 +45,7 @@ from discreet.core.policy import Column, Policy, Table
 from discreet.core.randomness import Randomness
 from discreet.core.relations import Relation
 from discreet.core.values import Exact
+from discreet.engines.faults import CHARGED, logged
 
 OUT = -1
 LEAST = 1e-3
@@ -153,11 +154,16 @@ class PrivateGeneralizer:
             except BudgetError as refusal:
                 message = refusal.message.replace("reserve:", "anonymize:", 1)
                 raise BudgetError(message, hint=self._smaller(ledger, who) or refusal.hint) from None
+            fault: EngineFault
             try:
                 yield ledger, entry
-            except EngineFault as fault:
-                ledger.fault(entry, fault.incident)
-                raise
+                return
+            except EngineFault as error:
+                fault = EngineFault(CHARGED, incident=error.incident)
+            except Exception as error:
+                fault = logged(error, CHARGED)
+            ledger.fault(entry, fault.incident)
+            raise fault
 
     def _smaller(self, ledger: Ledger, who: str) -> str:
         """What would still fit, in two digits."""

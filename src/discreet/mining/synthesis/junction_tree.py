@@ -130,9 +130,15 @@ class JunctionTree:
 
 
 def contracted(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence[int]) -> Floats:
-    """The product of tables over columns, summed over all columns but these."""
-    operands: list[Any] = [each for table, axes in tables for each in (table, list(axes))]
-    return np.asarray(np.einsum(*operands, list(columns)))
+    """The product of tables over columns, summed over all columns but these.
+
+    Columns are numbered anew, as einsum takes no label above 51; few of them meet in one product.
+    """
+    labels = {
+        column: label for label, column in enumerate(dict.fromkeys(c for _, axes in tables for c in axes))
+    }
+    operands: list[Any] = [each for table, axes in tables for each in (table, [labels[c] for c in axes])]
+    return np.asarray(np.einsum(*operands, [labels[column] for column in columns]))
 
 
 def _conditional(table: Floats, axes: tuple[int, ...]) -> Floats:

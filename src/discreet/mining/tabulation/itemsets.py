@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
@@ -64,11 +65,19 @@ class ItemsetPlan:
         """What is left for supports: everything where no item is picked, as all are taken."""
         return self.budget.part(1 if self.basis == len(self.schema.attributes) else 1 - PICKING)
 
+    @cached_property
+    def measured(self) -> WorkloadPlan:
+        """How supports are measured, here of the first items: it is the same whichever are picked.
+
+        It is found while the plan is made, so that nothing is left to find once it is charged.
+        """
+        picked = Schema(attributes=self.schema.attributes[: self.basis])
+        return WorkloadPlan.chosen(self.table, picked, self.workload, self.measuring)
+
     @property
     def deviation(self) -> float:
-        """The largest deviation of a set's count; it is the same whichever items are picked."""
-        picked = Schema(attributes=self.schema.attributes[: self.basis])
-        return float(WorkloadPlan.chosen(self.table, picked, self.workload, self.measuring).deviations.max())
+        """The largest deviation of a set's count."""
+        return float(self.measured.deviations.max())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +138,7 @@ def from_counter(plan: ItemsetPlan, counter: Counter, random: Randomness) -> lis
     plan.budget.require_bounded(counter.rows_per_person)
     places = _picked(plan, counter, random)
     schema = Schema(attributes=tuple(plan.schema.attributes[place] for place in places))
-    measured = WorkloadPlan.chosen(plan.table, schema, plan.workload, plan.measuring)
+    measured = replace(plan.measured, schema=schema)
     found = workloads.from_counter(measured, counter, random)
     names, rows = [each.name for each in schema.attributes], max(1.0, float(found.answers[0]))
     sets = list(zip(_sets(plan.basis, plan.largest), found.answers, measured.deviations, strict=True))[1:]

@@ -47,17 +47,29 @@ class Strategy:
 
     def moved(self, budget: Budget) -> Sensitivity:
         """How far one person moves the measured counts, all together."""
-        gram = self.matrix.T @ self.matrix
+        gram = self.gram
         once = int(np.diag(gram).max())
         if budget.relation is Relation.VALUE:
             once = max(once, int((np.diag(gram)[:, None] + np.diag(gram)[None, :] - 2 * gram).max()))
         return Sensitivity(l1=budget.rows * once, squared_l2=budget.rows**2 * once)
 
     @cached_property
+    def gram(self) -> Floats:
+        """A'A. Its entries are whole and at most the rows of A, so floats hold them and sum them far faster."""
+        matrix = self.matrix.astype(np.float64)
+        return np.asarray(matrix.T @ matrix)
+
+    @cached_property
     def spread(self) -> Floats:
         """(A'A)^+: the covariance of the estimated cells, for noise of variance 1."""
-        gram = (self.matrix.T @ self.matrix).astype(np.float64)
-        return np.asarray(np.linalg.pinv(gram, rcond=RANK, hermitian=True))
+        diagonal, (rows, cells) = np.diag(self.gram), self.matrix.shape
+        if np.array_equal(self.gram, np.diag(diagonal)):
+            return np.diag(np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0))
+        if rows < cells:  # A' (AA')^+ (AA')^+ A is the same, and AA' the smaller one
+            matrix = self.matrix.astype(np.float64)
+            halves = np.linalg.pinv(matrix @ matrix.T, rcond=RANK, hermitian=True) @ matrix
+            return np.asarray(halves.T @ halves)
+        return np.asarray(np.linalg.pinv(self.gram, rcond=RANK, hermitian=True))
 
     def estimated(self, measured: Floats) -> Floats:
         """The cells that fit the measured counts best."""
@@ -65,7 +77,7 @@ class Strategy:
 
     def variance(self, questions: Floats, budget: Budget) -> Floats:
         """The variance of the answer to each question; infinite where the strategy cannot answer it."""
-        known = questions @ (self.spread @ (self.matrix.T @ self.matrix))
+        known = questions @ (self.spread @ self.gram)
         answered = np.abs(known - questions).max(axis=1, initial=0.0) < 1e-6
         spread = np.einsum("ij,ij->i", questions @ self.spread, questions)
         return np.where(answered, spread * deviation(budget.noise(self.moved(budget))) ** 2, math.inf)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from math import prod
 
@@ -135,7 +136,7 @@ class WorkloadPlan:
     def noise(self) -> Noise:
         return self.budget.noise(self.strategy.moved(self.budget))
 
-    @property
+    @cached_property
     def deviations(self) -> Floats:
         """The standard deviation of each answer."""
         asked = self.workload.questions.astype(np.float64)

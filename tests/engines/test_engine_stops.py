@@ -1,0 +1,83 @@
+"""An engine that stops after the charge is a fault that says so: exit code 5, and never a refusal."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.accounting.entries import State
+from discreet.app.books import asking
+from discreet.app.books import opened as opened_ledger
+from discreet.app.curator import Curator
+from discreet.core.engine import Engine
+from discreet.core.errors import DataError, EngineFault, RequestError
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.faults import CHARGED
+from discreet.engines.postgres import PostgreSQL
+from discreet.sql.answer import Release
+from tests.app import patients
+from tests.engines import servers
+from tests.engines.test_limits import ASKED, ROWS, policy_over
+
+COUNT = "SELECT COUNT(*) AS n FROM patients"
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_database_that_is_gone_after_the_charge_is_a_fault() -> None:
+    """Connecting to it again is refused, which as a refusal would say that nothing was charged."""
+    with ExitStack() as stack:
+        server = stack.enter_context(servers.postgres())
+        policy: Policy = policy_over(server.put({"visits": ROWS})["visits"])
+        engine, who = PostgreSQL.open(policy, server.url, servers.KEY), asking(policy, None)
+        with Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
+
+            def stopped(work: object) -> Release:
+                stack.close()
+                return work()  # type: ignore[operator, no-any-return]
+
+            with pytest.raises(EngineFault, match=CHARGED) as fault:
+                curator.ask(ASKED, epsilon=Fraction("0.1"), watched=stopped)
+            assert fault.value.exit_code == 5
+            assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RequestError("There is no engine."), KeyError("canary"), OSError(28, "No space left on device")],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_charged_work_raises_is_a_fault_without_its_words(tmp_path: Path, error: Exception) -> None:
+    def work(engine: Engine, random: Randomness) -> bytes:
+        raise error
+
+    with Curator.open(patients.write(tmp_path)) as curator:
+        guarantee = curator.plan(COUNT).plan.guarantee
+        with pytest.raises(EngineFault, match=CHARGED) as fault:
+            curator.charged("key", "text", guarantee, work, bytes)
+        assert fault.value.__context__ is None
+        assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
+
+
+def test_what_is_wrong_with_the_data_is_said_with_the_charge(tmp_path: Path) -> None:
+    def work(engine: Engine, random: Randomness) -> bytes:
+        raise DataError("There is no answer.", hint="Name a file that has some.")
+
+    with Curator.open(patients.write(tmp_path)) as curator:
+        guarantee = curator.plan(COUNT).plan.guarantee
+        with pytest.raises(DataError, match=r"^There is no answer\. .* The charge stays\.$"):
+            curator.charged("key", "text", guarantee, work, bytes)
+
+
+def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> None:
+    with Curator.open(patients.write(tmp_path)) as curator:
+
+        def stopped(work: object) -> Release:
+            curator._engine.close()  # type: ignore[attr-defined]
+            return work()  # type: ignore[operator, no-any-return]
+
+        with pytest.raises(EngineFault, match=CHARGED):
+            curator.ask(COUNT, watched=stopped)
