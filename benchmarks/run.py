@@ -32,6 +32,7 @@ from benchmarks import (
     synthesis_peers,
     synthesis_tables,
     utility,
+    work,
 )
 from benchmarks.peers.environments import Progress
 
@@ -96,6 +97,7 @@ SECTIONS = {
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
     "serve": Section(title="The PostgreSQL door", headings=FIGURES, measure=_plain(serve.rows)),
+    "work": Section(title="Work per person", headings=work.HEADINGS, measure=work.tables, about=work.ABOUT),
     "ledger": Section(
         title="Ledger throughput",
         headings=("figure", "1 client", f"{ledger.CLIENTS} clients"),

@@ -79,14 +79,13 @@ def both_doors(
     certificate: Certificate | None = None,
     slack: float | None = None,
     ledger: str | None = None,
-    slots: int | None = None,
+    admission: Admission | None = None,
 ) -> Iterator[Server]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml", ledger=ledger)
     if not is_database(policy.ledger):
         Path(beside(policy.ledger)).write_bytes(_people())
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
-    admission = None if slots is None else Admission(slots=slots)
     with (
         Curators.under(policy, deadlines=deadlines, admission=admission) as curators,
         users_of(policy.ledger) as file,

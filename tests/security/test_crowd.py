@@ -1,4 +1,8 @@
-"""Sixty-four clients at once, over both doors: the ledger holds, and nobody meets anything but a refusal."""
+"""Sixty-four clients at once, over both doors: the ledger holds, and nobody meets anything but a refusal.
+
+Where answers leave at their time, who cannot begin in time is told when to ask again, for nothing; nobody
+overruns, and nobody is suspended.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from discreet.app.serve.admission import Admission
 from tests.http.served import Server, both_doors
+from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, write_data
 
 CLIENTS = 64
 QUESTIONS = 70
 EPSILON = 0.05
+SLACK = 32.0
+"""Clients share the server's process here, and a busy machine with others: 8 s, in which nobody overruns."""
 NIGHT = pytest.mark.night
 
 
@@ -53,19 +61,18 @@ def over_the_wire(server: Server, user: str, stack: ExitStack) -> Ask:
     return ask
 
 
-@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=NIGHT)])
-def test_a_crowd_meets_nothing_but_refusals_and_spends_no_more_than_the_promise(
-    crowded: Server, seconds: int
-) -> None:
+def _crowd(server: Server, seconds: float) -> set[str]:
+    """What everybody is told who asks at once, and goes on asking for so long."""
     told: set[str] = set()
-    stop = threading.Event()
+    there, stop = threading.Barrier(CLIENTS), threading.Event()
 
     def ask_on(number: int) -> None:
         """At least once each, however slow the machine; then until the time is up."""
         user, door = ("alice", "bob")[number % 2], (over_http, over_the_wire)[number // 2 % 2]
         try:
             with ExitStack() as stack:
-                ask = door(crowded, user, stack)
+                ask = door(server, user, stack)
+                there.wait(PATIENCE)
                 for asked in count(number):
                     told.add(ask(f"SELECT COUNT(*) FROM people WHERE age > {18 + asked % QUESTIONS}"))
                     if stop.is_set():
@@ -80,6 +87,14 @@ def test_a_crowd_meets_nothing_but_refusals_and_spends_no_more_than_the_promise(
     stop.set()
     for thread in threads:
         thread.join()
+    return told
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=NIGHT)])
+def test_a_crowd_meets_nothing_but_refusals_and_spends_no_more_than_the_promise(
+    crowded: Server, seconds: int
+) -> None:
+    told = _crowd(crowded, seconds)
     book = crowded.curators.ledger
     book.verify()
     assert "200" in told
@@ -90,3 +105,36 @@ def test_a_crowd_meets_nothing_but_refusals_and_spends_no_more_than_the_promise(
         assert len(entries) == len({each.question_key for each in entries}) <= 16
         assert {each.state.value for each in entries} == {"settled"}
         assert [each.number for each in entries] == list(range(1, len(entries) + 1))
+
+
+@pytest.mark.parametrize("seconds", [1, pytest.param(120, marks=NIGHT)])
+def test_a_crowd_is_answered_at_its_time_or_told_to_come_later_and_nobody_is_suspended(
+    tmp_path: Path, seconds: int
+) -> None:
+    write_data(tmp_path)
+    with both_doors(tmp_path, slack=SLACK, admission=Admission(slots=2, longest_wait=1)) as server:
+        told = _crowd(server, seconds)
+        book = server.curators.ledger
+        assert {"200", "429", "53300"} <= told <= {"200", "402", "429", "53300", "53400"}
+        for analyst in ("alice", "bob"):
+            assert book.account(analyst).incident is None
+            assert {each.state.value for each in book.entries(analyst)} == {"settled"}
+
+
+def test_who_is_told_to_come_later_learns_when_and_is_not_charged(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    admission = Admission(slots=1, longest_wait=1)
+    admission.book("somebody", 1_000)
+    with both_doors(tmp_path, slack=1, admission=admission) as server, server.client("alice") as client:
+        refusal = client.post("/api/ask", json={"sql": "SELECT COUNT(*) FROM people", "epsilon": EPSILON})
+        assert refusal.status_code == 429
+        assert 900 < int(refusal.headers["Retry-After"]) <= 1_000
+        assert refusal.json()["code"] == "busy"
+        address = f"host=127.0.0.1 port={server.postgres} user=alice password='{PASSWORD}' dbname=discreet"
+        with (
+            psycopg.connect(address, autocommit=True) as connection,
+            pytest.raises(psycopg.errors.TooManyConnections) as told,
+        ):
+            connection.execute("SELECT COUNT(*) FROM people")
+        assert "Ask again in" in str(told.value.diag.message_hint)
+        assert server.charges("alice") == 0

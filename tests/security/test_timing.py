@@ -24,6 +24,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import State
+from discreet.app.serve.admission import Admission
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.users import Role
 from discreet.sql.plan import Plan
@@ -110,7 +111,8 @@ def _doors_that_tell(folder: Path, slack: float | None, delay: float = SLOWER) -
     lots = np.random.default_rng(1)
     names = [(door, name) for door, names in DOORS.items() for name in names]
     found: dict[str, Times] = {door: [] for door in DOORS}
-    with both_doors(folder, slack=slack, slots=len(names)) as server, ExitStack() as stack:
+    admission = Admission(slots=len(names))
+    with both_doors(folder, slack=slack, admission=admission) as server, ExitStack() as stack:
         analysts = [(door, stack.enter_context(_timing(server, door, name, delay))) for door, name in names]
         pool = stack.enter_context(ThreadPoolExecutor(len(analysts)))
         halves = [lots.permutation(len(each) * QUESTIONS) % 2 == 0 for each in DOORS.values()]
@@ -144,6 +146,28 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
                 assert refusal.value.sqlstate == state
         (entry,) = server.curators.ledger.entries("alice")
         assert entry.state is State.FAULTED
+
+
+@pytest.mark.parametrize("power", [0, 2])
+def test_a_late_answer_leaves_one_class_later_and_suspends(folder: Path, power: int) -> None:
+    """Where a machine is too busy to be one class late and no more, it is a fault, which suspends as well."""
+    least = 0.25 * 2**power
+    with served(folder, slack=least / 0.25) as server:
+        slowed(server.curators, "alice", lambda: time.sleep(1.2 * least))
+        with psycopg.connect(server.address, autocommit=True) as connection:
+            began = time.monotonic()
+            state = ""
+            try:
+                connection.execute(COUNT)
+            except psycopg.Error as fault:
+                state = fault.sqlstate or ""
+            assert time.monotonic() - began >= 2 * least
+            assert state in ("", "58000")
+            assert server.curators.ledger.account("alice").incident is not None
+            with pytest.raises(psycopg.Error, match="suspended"):
+                connection.execute("SELECT COUNT(*) FROM people WHERE age > 30")
+        (entry,) = server.curators.ledger.entries("alice")
+        assert entry.state is (State.FAULTED if state else State.SETTLED)
 
 
 FIRST = """

@@ -17,7 +17,7 @@ from discreet.core.policy import Kind
 
 NOTHING = ("", "~", "null", "Null", "NULL")
 NUMBER = re.compile(r"[-+]?([0-9][0-9_]*)?(\.[0-9_]*)?([eE][-+]?[0-9]{1,2})?")
-COUNTS = ("group", "rows_per_person", "groups_per_person", "rows", "resolution", "epsilon")
+COUNTS = ("group", "rows_per_person", "groups_per_person", "rows", "most_rows", "resolution", "epsilon")
 
 Problems = list[tuple[Place, str]]
 

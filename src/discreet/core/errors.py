@@ -16,7 +16,7 @@ A message says what is wrong, where, and what to do next. It never holds a value
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class DiscreetError(Exception):
@@ -56,11 +56,18 @@ class BusyError(RequestError):
 
     code = "busy"
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = max(1, math.ceil(seconds))
-        super().__init__(
+    def __init__(self, message: str, *, hint: str = "", seconds: int = 1) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        """Return the refusal of a question that could begin after so many seconds."""
+        whole = max(1, math.ceil(seconds))
+        return cls(
             "ask: the server is busy, and the question cannot begin in time.",
-            hint=f"Ask again in {self.seconds} seconds; nothing was charged.",
+            hint=f"Ask again in {whole} second{'s' if whole > 1 else ''}; nothing was charged.",
+            seconds=whole,
         )
 
 

@@ -214,8 +214,8 @@ class Table(Strict):
 
     `person` is "row", the column that names the person, a link through which the person is found, or "none"
     for a public table that is about nobody. `most_rows` is the most rows that it is expected to have: how
-    long answers take rests on it, and nothing else. `impossible` lists combinations of values that no row can have;
-    what is made up to be like the table never has them either.
+    long answers take rests on it, and nothing else. `impossible` lists combinations of values that no row
+    can have; what is made up to be like the table never has them either.
     """
 
     source: str

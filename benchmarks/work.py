@@ -1,0 +1,242 @@
+"""Whether an answer leaves at the same time with and without one person, for the worst plan that is accepted.
+
+Attack      400 people of at most 46 rows, `secret: presence`. Subqueries that keep nobody but the target are
+            joined by person, and costly text functions are computed on what comes of it. The more functions,
+            the more work: the most that is still accepted is tried, on numbers and on the longest text that
+            is not ASCII.
+Trial       the work of one plan, once without the person and once with, in an order that is drawn. It ends
+            by its fixed time, by the next one, or never: the three things that an analyst can tell apart.
+Bound       Clopper-Pearson, one-sided at 95%, of how often the two differ.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.stats import beta
+
+from benchmarks import clusters
+from benchmarks.peers.environments import Progress
+from discreet.app.policies import promise_of
+from discreet.app.work_limits import WorkLimits
+from discreet.core.engine import Engine
+from discreet.core.errors import RequestError
+from discreet.core.policy import LONGEST_TEXT, Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import DuckDB, run_released
+from discreet.engines.store import prepare
+from discreet.sql.answer import answer
+from discreet.sql.plan import Plan, plan
+
+ROWS = 46
+PEOPLE = 400
+PAIRS = {"duckdb": 1_000, "postgresql": 1_000, "spark": 1_000}
+MOST_FUNCTIONS = 160
+DEEPEST = 8
+KEY = bytes(range(32))
+NAMES = ("patient", "age", "zip", "cost", "note")
+TARGET = "SELECT patient, cost, note FROM visits WHERE age = 33 AND zip = 99999"
+HEADINGS = ("engine", "pairs", "that differ", "bound at 95%", "fixed time", "longest without, with")
+ABOUT = (
+    "The worst plan that is accepted, with and without the person it is aimed at; a pair differs where the "
+    "two answers would leave at different times, or one would be a fault."
+)
+
+
+def nested(text: str, times: int) -> str:
+    """The text under so many pairs of functions."""
+    for _ in range(times):
+        text = f"UPPER(LOWER({text}))"
+    return text
+
+
+def attack(times: int, tables: str = "abc", *, of_text: bool = False) -> str:
+    """Every combination of rows of the target, with text functions over a product of numbers, or a text."""
+    product = " * ".join(f"{each}.cost" for each in tables)
+    first, *others = tables
+    joins = "".join(f" JOIN ({TARGET}) AS {each} ON {first}.patient = {each}.patient" for each in others)
+    # different ones, so that no engine computes them once; none is nested more deeply than may be read
+    depths = [DEEPEST] * (times // DEEPEST) + [times % DEEPEST]
+    texts = [
+        f"{first}.note" if of_text else f"CAST({product} + {place} AS VARCHAR)"
+        for place in range(len(depths))
+    ]
+    long = [
+        nested(f"SUBSTR({text}, {place + 1})", depth)
+        for place, (text, depth) in enumerate(zip(texts, depths, strict=True))
+    ]
+    conditions = " AND ".join(f"LENGTH({each}) > 0" for each in long)
+    return f"SELECT COUNT(*) AS n FROM ({TARGET}) AS {first}{joins} WHERE {conditions}"
+
+
+def clinic(*, present: bool, people: int = PEOPLE) -> pa.Table:
+    """A table with or without the target, whose rows are as many and as long as they can be."""
+    each = [(person, 20 + person % 60, 10_000 + person, 7, "a") for person in range(people)]
+    target = [(people, 33, 99_999, 99_000 + row, "é" * LONGEST_TEXT) for row in range(ROWS)]
+    rows = [row for row in each for _ in range(3)] + (target if present else [])
+    return pa.table({name: [row[place] for row in rows] for place, name in enumerate(NAMES)})
+
+
+def policy_over(source: str, engine: str = "duckdb") -> Policy:
+    return Policy.model_validate(
+        {
+            "promise": {"prior": "1%", "posterior": "5%", "secret": "presence"},
+            "engine": engine,
+            "tables": {
+                "visits": {
+                    "source": source,
+                    "person": "patient",
+                    "rows_per_person": ROWS,
+                    "most_rows": 20_000,
+                    "columns": {
+                        "patient": {"type": "integer", "role": "identifier"},
+                        "age": {"type": "integer", "low": 0, "high": 120},
+                        "zip": {"type": "integer", "low": 0, "high": 99_999},
+                        "cost": {"type": "integer", "low": 0, "high": 100_000},
+                        "note": {"type": "text"},
+                    },
+                }
+            },
+        }
+    )
+
+
+def worst_plan(policy: Policy) -> Plan:
+    """Return, of all attacks that are accepted, the one in which the person is the largest part."""
+    limits, found = WorkLimits(policy=policy), []
+    for tables in ("a", "ab", "abc"):
+        for of_text in (False, True):
+            for times in (*range(4), *range(4, MOST_FUNCTIONS + 1, 4)):
+                try:
+                    made = plan(attack(times, tables, of_text=of_text), policy, promise_of(policy), epsilon=1)
+                    limits.require(made)
+                except RequestError:
+                    break
+                found.append((limits.one_person(made)[0] / limits.fixed_time(made), times, made))
+    return max(found, key=lambda each: each[:2])[2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trials:
+    """What came of so many pairs."""
+
+    pairs: int
+    differ: int
+    fixed_time: float
+    longest: tuple[float, float]
+
+    @property
+    def bound(self) -> float:
+        """The upper end of Clopper and Pearson's interval, one-sided at 95%."""
+        if self.differ == self.pairs:
+            return 1.0
+        return float(beta.ppf(0.95, self.differ + 1, self.pairs - self.differ))
+
+
+def run_trials(engines: tuple[Engine, Engine], made: Plan, policy: Policy, pairs: int) -> Trials:
+    """Ask an engine without the person and one with, so many times, and compare when answers would leave."""
+    fixed, random = WorkLimits(policy=policy).fixed_time(made), Randomness()
+    orders = np.random.default_rng().integers(0, 2, pairs)
+    for engine in engines:
+        answer(made, engine, random, run_released)
+    differ, longest = 0, [0.0, 0.0]
+    for order in orders:
+        classes = [0, 0]
+        for world in (order, 1 - order):
+            began = time.perf_counter()
+            answer(made, engines[world], random, run_released)
+            taken = time.perf_counter() - began
+            longest[world] = max(longest[world], taken)
+            classes[world] = min(2, int(taken / fixed))
+        differ += classes[0] != classes[1]
+    return Trials(pairs=pairs, differ=differ, fixed_time=fixed, longest=(longest[0], longest[1]))
+
+
+# -- Engines ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def over_duckdb() -> Iterator[tuple[tuple[Engine, Engine], Policy]]:
+    with tempfile.TemporaryDirectory(prefix="discreet-work-") as folder, ExitStack() as stack:
+        engines, policies = [], []
+        for present in (False, True):
+            file = Path(folder) / f"visits{present:d}.parquet"
+            pq.write_table(clinic(present=present), file)
+            policies.append(policy_over(str(file)))
+            engines.append(stack.enter_context(DuckDB.open(prepare(policies[-1], None))))
+        yield (engines[0], engines[1]), policies[0]
+
+
+@contextmanager
+def over_postgres() -> Iterator[tuple[tuple[Engine, Engine], Policy]]:
+    from adbc_driver_postgresql import dbapi
+
+    from discreet.engines.postgres import PostgreSQL
+
+    with clusters.postgres() as url, ExitStack() as stack:
+        with dbapi.connect(url) as connection, connection.cursor() as cursor:
+            for present in (False, True):
+                cursor.adbc_ingest(f"visits{present:d}", clinic(present=present), mode="create")
+            connection.commit()
+        policies = [policy_over(f"public.visits{present:d}", url) for present in (False, True)]
+        engines = [stack.enter_context(PostgreSQL.open(each, url, KEY)) for each in policies]
+        yield (engines[0], engines[1]), policies[0]
+
+
+@contextmanager
+def over_spark() -> Iterator[tuple[tuple[Engine, Engine], Policy]]:
+    clusters.require_spark()
+    from discreet.engines.spark import Spark
+
+    address = "spark:local[2]"
+    with tempfile.TemporaryDirectory(prefix="discreet-work-") as folder, ExitStack() as stack:
+        engines, policies = [], []
+        for present in (False, True):
+            file = Path(folder) / f"visits{present:d}.parquet"
+            pq.write_table(clinic(present=present), file)
+            policies.append(policy_over(str(file), address))
+            engines.append(stack.enter_context(Spark.open(policies[-1], address, KEY)))
+        yield (engines[0], engines[1]), policies[0]
+
+
+ENGINES: Mapping[str, Any] = {"duckdb": over_duckdb, "postgresql": over_postgres, "spark": over_spark}
+
+
+def trials_of(engine: str, pairs: int) -> tuple[Trials, Plan]:
+    """Run so many pairs of the worst plan on one engine."""
+    with ENGINES[engine]() as (engines, policy):
+        made = worst_plan(policy)
+        return run_trials(engines, made, policy, pairs), made
+
+
+def tables(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
+    rows = []
+    for engine, pairs in PAIRS.items():
+        progress(f"measuring: {pairs:,} pairs on {engine} …")
+        try:
+            found, _ = trials_of(engine, pairs)
+        except clusters.NotInstalledError as missing:
+            rows.append((engine, "-", "-", "-", "-", str(missing)))
+            continue
+        rows.append(_row(engine, found))
+    return rows, []
+
+
+def _row(engine: str, found: Trials) -> tuple[str, ...]:
+    times = " s, ".join(f"{each:.2g}" for each in found.longest)
+    bound = f"{found.bound:.2%}"
+    return engine, f"{found.pairs:,}", f"{found.differ:,}", bound, f"{found.fixed_time:g} s", f"{times} s"
+
+
+if __name__ == "__main__":
+    print(*_row(sys.argv[1], trials_of(sys.argv[1], int(sys.argv[2]))[0]), sep=" | ")
