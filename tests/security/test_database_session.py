@@ -259,6 +259,24 @@ def test_a_source_that_would_run_another_roles_code_is_refused(
     assert attacked.caught == []
 
 
+def test_a_view_in_place_of_a_prepared_table_is_refused(attacked: Attacked) -> None:
+    address, policy = attacked.address("reader"), policy_of("prepared")
+    PostgreSQL.open(policy, address, KEY).close()
+    ((name,),) = attacked.run("discreet", "SELECT tablename FROM pg_tables WHERE schemaname = 'prepared'")
+    attacked.run("discreet", "ALTER SCHEMA prepared OWNER TO mallory")
+    attacked.run(
+        "mallory",
+        SPY,
+        f'DROP TABLE prepared."{name}"',
+        f'CREATE VIEW prepared."{name}" AS SELECT * FROM loot.caught WHERE loot.spy()',
+        "GRANT ALL ON SCHEMA prepared TO PUBLIC",
+        f'GRANT ALL ON prepared."{name}" TO PUBLIC',
+    )
+    with pytest.raises(RequestError, match="which belongs to the role mallory"):
+        PostgreSQL.open(policy, address, KEY)
+    assert attacked.caught == []
+
+
 def test_row_security_that_is_set_later_runs_no_code(attacked: Attacked) -> None:
     attacked.run("mallory", LOCKING_SPY, TABLE, "GRANT SELECT ON loot.visits TO PUBLIC")
     with PostgreSQL.open(sources_of("loot.visits"), attacked.address("reader"), KEY) as engine:

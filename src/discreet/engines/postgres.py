@@ -37,6 +37,7 @@ from discreet.engines.dialects.kinds import Family
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
 from discreet.engines.late import late_statements
+from discreet.engines.postgres_owners import require_trusted_owners
 from discreet.engines.postgres_tables import DIALECT, OwnTable, marked, own_table
 from discreet.engines.ranking import PERSON
 from discreet.engines.reaching import is_reached, named
@@ -268,6 +269,9 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
         text = tables.definitions[called].text
         place = (schema, DIALECT.called(f"discreet_{version}_{name}"))
         guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
+        # whoever owns the schema could have put a view there
+        quoted = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
+        require_trusted_owners(lambda sql: guarded(lambda: fetched(connection, sql)), name, quoted)
         found[name] = Relation(
             text=marked(place),
             columns=relation.columns,
