@@ -46,6 +46,7 @@ LOCK = (
     "SELECT one, pg_catalog.set_config(CAST('synchronous_commit' AS text), CAST('on' AS text), true)"
     " FROM {} FOR UPDATE"
 )
+TABLES_HERE = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = pg_catalog.current_schema()"
 ALONE = "SELECT pg_catalog.pg_advisory_xact_lock(CAST(:mark AS bigint))"
 HERE = "SELECT pg_catalog.pg_advisory_lock_shared(CAST(%s AS bigint))"
 PRESENT = (
@@ -104,7 +105,7 @@ class Database:
     def has_tables(self, tables: Sequence[str]) -> bool:
         """Return whether any of these tables is there; nothing is made."""
         with self.reading() as rows:
-            found = rows.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+            found = rows.execute(TABLES_HERE)
             return any(name in tables for (name,) in found)
 
     @contextmanager
