@@ -22,6 +22,7 @@ from discreet.engines.dialects.checking import Statements, checked
 from discreet.engines.dialects.postgres import Postgres
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.dialects.statements import Relation, Written, written
+from discreet.engines.identities import Identity
 from discreet.engines.relations import Origin, columns, tables
 from discreet.sql.plan import plan
 from tests.sql import example
@@ -52,9 +53,10 @@ def relations(dialect: Any) -> dict[str, Relation]:
     origins = {}
     for name, table in example.POLICY.tables.items():
         forms = {column: ("{0}", TYPES[entry.type.value]) for column, entry in table.columns.items()}
-        read = columns(name, name, forms, None, dialect)
+        exact = {column: Identity(type=kind, is_exact=True) for column, (_, kind) in forms.items()}
+        read = columns(name, name, forms, None, dialect, exact)
         text = f"(SELECT {read.text} FROM {marks.named(name, dialect)})"
-        origins[name] = Origin(text=text, table=name, types=read.types)
+        origins[name] = Origin(text=text, table=name, types=read.types, identities=read.identities)
     return dict(tables(example.POLICY, origins, dialect).relations)
 
 
