@@ -36,7 +36,7 @@ PRIVILEGES = {
     },
     "pg_has_role": (2, 3),
 }
-"""PostgreSQL's functions that say what a user may do; how many arguments each takes, without a user and with."""
+"""PostgreSQL's functions about what a user may do; how many arguments each takes, without a user or with."""
 MACROS = (
     f"pg_version() AS '{VERSION}'",
     "pg_schema() AS 'public'",

@@ -160,7 +160,7 @@ class Rewriting:
         return node
 
     def call_macro(self, name: str, given: list[exp.Expr]) -> exp.Expr:
-        """One of PostgreSQL's functions by the macro that it is here; of privileges the user may be left out."""
+        """One of PostgreSQL's functions by the macro that it is here; privileges may leave out the user."""
         if len(given) not in PRIVILEGES.get(name, (len(given),)):
             raise WireError("42883", "The catalog has no function of that name and number of arguments.")
         if name == "pg_has_role":
