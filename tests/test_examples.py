@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.test_docs import DOCS, words
 from tests.wire.served import served
 
@@ -94,7 +95,7 @@ def test_the_guide_to_psql_shows_what_it_says(folder: Path) -> None:
         command = ["psql", server.address, "--no-psqlrc", "--pset=pager=off"]
         done = subprocess.run(
             [*command, *(word for each in asked for word in ("-c", each))],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     said = words(done.stdout + done.stderr)
     for line in lines:

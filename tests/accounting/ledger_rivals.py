@@ -28,6 +28,7 @@ from discreet.accounting.storage import is_database
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP
+from tests.patience import PATIENCE
 
 PROMISE = Promise(0.01, 0.05)
 PART = PROMISE.epsilon / 20
@@ -77,7 +78,7 @@ class SelectThenUpdate:
     def _connected(self) -> closing[Any]:
         if is_database(self.place):
             return closing(psycopg.connect(self.place))
-        return closing(sqlite3.connect(self.place, timeout=60))
+        return closing(sqlite3.connect(self.place, timeout=PATIENCE))
 
 
 def main(role: str, place: str, *more: str) -> None:

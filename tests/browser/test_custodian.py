@@ -21,12 +21,13 @@ from discreet.app.users import Role
 from discreet.app.users.sessions import Sessions
 from tests.app import patients
 from tests.http.served import Server, both_doors
+from tests.patience import PATIENCE as SECONDS
 from tests.wire.served import PASSWORD
 
 NARROW = {"width": 390, "height": 844}
 GROUPED = "SELECT disease, COUNT(*) AS n FROM patients GROUP BY disease"
 CUSTODIAN = "cara"
-PATIENCE = 120_000
+PATIENCE = 1_000 * SECONDS
 SCREENS = ("/promise", "/tradeoff", "/ask", "/ledger", "/attack", "/publish")
 CONTRAST = """() => {
   const lightness = (colour) => {

@@ -19,10 +19,10 @@ from discreet.app.users import UserFile
 from discreet.core.errors import UnmetError
 from discreet.core.guarantees import PureDP
 from tests.http.served import COUNT, Server
+from tests.patience import PATIENCE
 from tests.wire.served import CANARY, slowed
 
 STAGES = ("counting", "searching", "charging", "writing")
-PATIENCE = 60
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ Jobs(UserFile(sys.argv[1])).start("carl", Work(kind="steps", name="steps", stage
 
 
 def test_a_job_that_ran_when_the_server_was_killed_has_failed(path: str) -> None:
-    ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False, timeout=300)
+    ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False, timeout=PATIENCE)
     assert ended.returncode == -9
     with UserFile(path) as file:
         (job,) = Jobs(file).all()

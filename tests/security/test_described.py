@@ -17,6 +17,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from tests.http.served import Server
+from tests.patience import PATIENCE
 from tests.wire.served import CANARY
 
 UNCHANGED = ("/api/login", "/api/password", "/api/logout")
@@ -66,7 +67,7 @@ def test_whatever_the_description_allows_or_forbids_is_answered_or_refused(
     @given(st.data())
     def send(data: st.DataObject) -> None:
         case = data.draw(data.draw(st.sampled_from(cases)))
-        told = case.call(base_url=fuzzed.url, session=session)
+        told = case.call(base_url=fuzzed.url, session=session, timeout=PATIENCE)
         case.validate_response(told, checks=[not_a_server_error, response_schema_conformance])
         seen.add(told.status_code)
         described = case.operation.definition.raw["responses"]

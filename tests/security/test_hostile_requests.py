@@ -16,6 +16,7 @@ from discreet.app.users import UserFile
 from discreet.app.users.attempts import MOST, Attempts, Reply
 from discreet.app.users.throttle import FREE, Throttle
 from tests.http.served import COUNT, Server, both_doors
+from tests.patience import PATIENCE
 from tests.wire.served import CANARY, write_data
 
 OPEN = {("post", "/api/login")}
@@ -100,7 +101,7 @@ def test_a_request_within_a_request_is_not_answered(served: Server, head: bytes)
     hidden = b"GET /api/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
     sent = b"POST /api/session HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n0\r\n\r\n" + hidden
     port = int(served.url.rsplit(":", 1)[1])
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
         line.sendall(sent)
         said = b""
         while part := line.recv(65_536):
@@ -111,7 +112,7 @@ def test_a_request_within_a_request_is_not_answered(served: Server, head: bytes)
 
 def test_another_version_of_the_protocol_is_refused(served: Server) -> None:
     port = int(served.url.rsplit(":", 1)[1])
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
         line.sendall(b"GET /api/openapi.json HTTP/9.9\r\nHost: x\r\n\r\n")
         said = b""
         while part := line.recv(65_536):

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from benchmarks import clusters
 from discreet.app.policies import load
 from discreet.app.serve.catalog import Shadow
+from discreet.app.serve.catalog.functions import PRIVILEGES
 from discreet.core.errors import RequestError
 from discreet.engines import catalog
 from tests.engines.servers import had
@@ -77,6 +78,23 @@ def test_the_catalog_reaches_nothing_else(long_lived: Served, sql: str, state: s
     with psycopg.connect(long_lived.address) as connection, pytest.raises(psycopg.Error) as refusal:
         connection.execute(sql)
     assert refusal.value.sqlstate == state
+
+
+def test_every_function_about_privileges_is_answered_with_a_user_and_without(long_lived: Served) -> None:
+    with psycopg.connect(long_lived.address, autocommit=True) as connection:
+        texts = ["'SELECT'"] * 5
+        for name, counts in PRIVILEGES.items():
+            for count in range(1, 6):
+                sql = f"SELECT pg_catalog.{name}({', '.join(['10', *texts[1:count]])})"
+                if count in counts:
+                    assert len(connection.execute(sql).fetchall()) == 1, sql  # type: ignore[call-overload]
+                else:
+                    with pytest.raises(psycopg.errors.UndefinedFunction):
+                        connection.execute(sql)  # type: ignore[call-overload]
+        roles = "pg_has_role('pg_read_all_stats', 'USAGE'), pg_has_role(current_user, 'MEMBER')"
+        owners = "pg_has_role(relowner, 'USAGE'), pg_has_role('alice', relowner, 'USAGE')"
+        found = connection.execute(f"SELECT DISTINCT {roles}, {owners} FROM pg_class").fetchall()
+        assert found == [(False, True, True, True)]
 
 
 def test_columns_are_called_as_postgresql_calls_them(long_lived: Served) -> None:

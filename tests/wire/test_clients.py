@@ -360,7 +360,12 @@ def test_a_client_that_wants_no_notices_gets_none(connection: psycopg.Connection
 def test_asyncpg_describes_binds_and_fetches_in_parts(server: Served) -> None:
     async def talk() -> None:
         connection = await asyncpg.connect(
-            host="127.0.0.1", port=server.port, user="alice", password=PASSWORD, database="discreet"
+            host="127.0.0.1",
+            port=server.port,
+            user="alice",
+            password=PASSWORD,
+            database="discreet",
+            timeout=PATIENCE,
         )
         sql = (
             "SELECT sex, COUNT(*) AS n, AVG(height) AS h FROM people WHERE age > $1 AND born < $2 GROUP BY 1"

@@ -2,9 +2,9 @@
 
 Holds       what it is given, which is names, types and declared bounds. It is another database than the one
             that counts, in processes of its own, shut off like it.
-Limits      one SELECT at a time, in a read-only transaction, in little memory, for a few seconds; an answer
-            that is larger than any schema is not given. A process that is at its limits ends, and another
-            one begins with the next question.
+Limits      one SELECT at a time, in a read-only transaction, in little memory, for a few seconds of the
+            processor's time; an answer that is larger than any schema is not given. A process that is at its
+            limits ends, and another one begins with the next question.
 Faults      are refusals here, in a constant text: nothing that is asked of a schema touches anybody's data.
 """
 

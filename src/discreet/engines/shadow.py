@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import psycopg
 
 MARK = "made by discreet: no data"
-SECONDS = 5
+SECONDS, CONNECTING = 30, 60
+"""How long a question and a connection may take: a busy server takes many times what a quiet one does."""
 BYTES = 16 << 20
 HARMLESS = (
     "pg_relation_size",
@@ -84,7 +85,7 @@ class ShadowDatabase:
                 "serve: psycopg is not installed.", hint="Run pip install 'discreet[postgres]'."
             ) from None
         try:
-            return psycopg.connect(pin_search_path(self._url), autocommit=True, connect_timeout=10)
+            return psycopg.connect(pin_search_path(self._url), autocommit=True, connect_timeout=CONNECTING)
         except psycopg.Error:
             raise RequestError(
                 "serve: the catalog's database cannot be reached.", hint="Check --catalog postgresql://…."

@@ -5,9 +5,38 @@ It is an allow-list: what is not here is refused before anything is run.
 
 from __future__ import annotations
 
-from discreet.app.serve.catalog.tables import CLASS_OF_CLASS, CLASS_OF_CONSTRAINT, DATABASE_NAME, OWNER_NAME
+from discreet.app.serve.catalog.tables import (
+    CLASS_OF_CLASS,
+    CLASS_OF_CONSTRAINT,
+    DATABASE_NAME,
+    OWNER,
+    OWNER_NAME,
+)
 
 VERSION = "PostgreSQL 15.0 (discreet)"
+PRIVILEGES = {
+    "has_column_privilege": (3, 4),
+    **{
+        f"has_{each}_privilege": (2, 3)
+        for each in (
+            "any_column",
+            "database",
+            "foreign_data_wrapper",
+            "function",
+            "language",
+            "largeobject",
+            "parameter",
+            "schema",
+            "sequence",
+            "server",
+            "table",
+            "tablespace",
+            "type",
+        )
+    },
+    "pg_has_role": (2, 3),
+}
+"""PostgreSQL's functions about what a user may do; how many arguments each takes, without a user or with."""
 MACROS = (
     f"pg_version() AS '{VERSION}'",
     "pg_schema() AS 'public'",
@@ -44,7 +73,9 @@ MACROS = (
     "col_description(relation, attribute) AS (SELECT any_value(description) FROM pg_description"
     " WHERE objoid = relation AND objsubid = attribute)",
     "obj_description(object_) AS CAST(NULL AS VARCHAR), (object_, catalog_) AS CAST(NULL AS VARCHAR)",
-    "has_privilege(a) AS true, (a, b) AS true, (a, b, c) AS true, (a, b, c, d) AS true",
+    "has_privilege(a, b) AS true, (a, b, c) AS true, (a, b, c, d) AS true",
+    # whoever asks is a member of the own role and of the owner's, and of none that PostgreSQL predefines
+    f"is_member(role, own) AS CAST(role AS VARCHAR) IN ('{OWNER}', '{OWNER_NAME}', own)",
     "relation_named(named) AS coalesce((SELECT any_value(oid) FROM pg_class WHERE relname ="
     " replace(replace(named, 'public.', ''), '\"', '')),"
     f" CASE replace(named, 'pg_catalog.', '') WHEN 'pg_class' THEN {CLASS_OF_CLASS}"
@@ -65,12 +96,9 @@ NAMES = {
     "pg_relation_size": "pg_table_size",
     "pg_total_relation_size": "pg_table_size",
     "pg_database_size": "pg_table_size",
+    "pg_tablespace_size": "pg_table_size",
     "shobj_description": "obj_description",
     "to_regclass": "relation_named",
-    **dict.fromkeys(
-        ("has_table_privilege", "has_schema_privilege", "has_database_privilege", "has_column_privilege"),
-        "has_privilege",
-    ),
     **{
         each: each
         for each in (

@@ -14,7 +14,7 @@ from itertools import islice
 import sqlglot
 from sqlglot import exp
 
-from discreet.app.serve.catalog.functions import NAMES, PLAIN
+from discreet.app.serve.catalog.functions import NAMES, PLAIN, PRIVILEGES
 from discreet.app.serve.catalog.naming import is_catalog, output_name, place
 from discreet.app.serve.catalog.voids import emptied
 from discreet.app.wire.faults import WireError
@@ -149,8 +149,8 @@ class Rewriting:
             return exp.Literal.string(self.user)
         if name == "current_setting" and given:
             return exp.convert(self.setting(given[0].name))
-        if name in NAMES:
-            return exp.Anonymous(this=NAMES[name], expressions=given)
+        if name in NAMES or name in PRIVILEGES:
+            return self.call_macro(name, given)
         if name == "generate_subscripts" and given:
             return exp.func("unnest", exp.func("places", given[0]))
         if isinstance(node, SERIES):
@@ -158,6 +158,14 @@ class Rewriting:
         if name not in PLAIN and name not in NAMES.values():
             raise WireError("42883", "The catalog has no function of that name.")
         return node
+
+    def call_macro(self, name: str, given: list[exp.Expr]) -> exp.Expr:
+        """One of PostgreSQL's functions by the macro that it is here; privileges may leave out the user."""
+        if len(given) not in PRIVILEGES.get(name, (len(given),)):
+            raise WireError("42883", "The catalog has no function of that name and number of arguments.")
+        if name == "pg_has_role":
+            return exp.Anonymous(this="is_member", expressions=[given[-2], exp.Literal.string(self.user)])
+        return exp.Anonymous(this=NAMES.get(name, "has_privilege"), expressions=given)
 
     def dotted(self, node: exp.Expr) -> exp.Expr:
         """pg_catalog.name, of a function or a type."""

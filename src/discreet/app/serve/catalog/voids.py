@@ -22,7 +22,8 @@ EMPTY = frozenset(
     pg_aggregate pg_amop pg_amproc pg_attrdef pg_auth_members pg_available_extensions pg_cast pg_collation
     pg_conversion pg_cursors pg_db_role_setting pg_default_acl pg_depend pg_enum pg_event_trigger pg_extension
     pg_foreign_data_wrapper pg_foreign_server pg_foreign_table pg_group pg_index pg_indexes pg_inherits
-    pg_init_privs pg_language pg_largeobject pg_locks pg_matviews pg_opclass pg_operator pg_opfamily
+    pg_init_privs pg_language pg_largeobject pg_largeobject_metadata pg_locks pg_matviews pg_opclass
+    pg_operator pg_opfamily
     pg_parameter_acl pg_partitioned_table pg_policies pg_policy pg_prepared_statements pg_proc pg_publication
     pg_publication_namespace pg_publication_rel pg_publication_tables pg_range pg_replication_slots pg_rewrite
     pg_rules pg_seclabel pg_sequence pg_sequences pg_shdepend pg_shdescription pg_stat_activity
