@@ -43,7 +43,9 @@ def run_create(
         raise RequestError(f"The ledger {_place(terms.ledger)} exists already.", hint="Use it as it is.")
     with opened(terms, separate_promise=separate_promise) as made:
         made.write_marks()
-        told = {"ledger": made.mark().ledger, "sentence": made.sentence()} | _marks_object(made.marks)
+        told = {"ledger": made.mark().ledger, "sentence": made.sentence()} | _marks_object(
+            made.marks, made.mark().ledger
+        )
     _tell(told, f"The ledger {_place(terms.ledger)} was made. {told['sentence']}", as_json=as_json)
 
 
@@ -62,10 +64,10 @@ def run_verify(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_jso
         "links": mark.count,
         "head": mark.head,
         "separate": list(mark.separate),
-    } | _marks_object(marks)
+    } | _marks_object(marks, mark.ledger)
     text = (
         f"The ledger {_place(terms.ledger)} is whole: {mark.total[3]:,} entries, {mark.count:,} links. "
-        f"{_describe_marks(marks)}"
+        f"{_describe_marks(marks, mark.ledger)}"
     )
     _tell(told, text, as_json=as_json)
 
@@ -148,22 +150,26 @@ def run_change_unit(
     _tell({"changed": changed, "sentence": sentence}, f"{text} {sentence}", as_json=as_json)
 
 
-def _marks_object(marks: Marks) -> dict[str, object]:
+def _marks_object(marks: Marks, identity: str) -> dict[str, object]:
+    there, missing = _find_marks(marks, identity)
     return {
-        "marks": [{"file": str(path), "events": events} for path, events in _stand(marks)],
-        "unmarked": [{"file": str(path), "reason": reason} for path, reason in marks.skipped.items()],
+        "marks": [{"file": str(path), "entries": entries} for path, entries in there.items()],
+        "unmarked": [str(path) for path in missing],
     }
 
 
-def _stand(marks: Marks) -> list[tuple[Path, int]]:
-    return [(file.path, mark.total[3]) for file, mark in marks.read()]
+def _find_marks(marks: Marks, identity: str) -> tuple[dict[Path, int], list[Path]]:
+    """Return how many entries each mark of a ledger holds, and the places where it has none."""
+    there = {file.path: mark.total[3] for file, mark in marks.read() if mark.ledger == identity}
+    return there, [file.path for file in marks.files if file.written and file.path not in there]
 
 
-def _describe_marks(marks: Marks) -> str:
-    there = [str(path) for path, _ in _stand(marks)]
+def _describe_marks(marks: Marks, identity: str) -> str:
+    there, missing = _find_marks(marks, identity)
+    without = f" It has none at {', '.join(map(str, missing))}." if missing else ""
     if not there:
-        return "No mark stands anywhere: an older copy in its place would not be noticed."
-    return f"Its marks: {', '.join(dict.fromkeys(there))}."
+        return f"No mark stands anywhere, so that an older copy in its place would not be noticed.{without}"
+    return f"Its marks: {', '.join(map(str, there))}.{without}"
 
 
 def _place(ledger: str) -> str:
