@@ -30,6 +30,7 @@ from discreet.sql import compile as compiled
 from discreet.sql import domains
 from discreet.sql.bound import Bounding, bound
 from discreet.sql.estimates import Noise, Released
+from discreet.sql.expansion import require_short_expansion
 from discreet.sql.expressions import Scalar
 from discreet.sql.needs import Output, read
 from discreet.sql.parse import parse
@@ -127,6 +128,7 @@ def plan(
         require_count("ask", "least_rows", least_rows)
     budget = Fraction(epsilon)
     question = resolve(parse(text, values), policy)
+    require_short_expansion(question)
     if question.rows.people is People.NOBODY:
         refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
     known = domains.groups(question, policy)
