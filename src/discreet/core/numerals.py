@@ -1,15 +1,18 @@
 """Numerals: which texts are read as numbers, the same on every engine.
 
 Engines disagree: DuckDB alone reads 0x1F and 1_000, Spark alone 1d. Here a numeral is decimal digits with at
-most one point, with a sign and an exponent of up to four digits if there are any, or inf, infinity or nan in
-any case; blanks may stand around it. Everything else is no number. The patterns mean the same in RE2, in Java
-and in PostgreSQL, and hold no braces, so that they can stand in templates.
+most one point, up to 255 on either side of it, with a sign and an exponent of up to four digits if there are
+any, or inf, infinity or nan in any case; blanks may stand around it. Everything else is no number.
+
+The patterns mean the same in RE2, in Java and in PostgreSQL. No text can be split among their parts in two
+ways, so that an engine that backtracks, as Java does, matches in linear time. The limits on digits keep what
+is read within PostgreSQL's numeric, which holds 16,383 digits behind the point, and short to compute with.
 """
 
 from __future__ import annotations
 
 BLANKS = r"[ \t\n\x0B\f\r]*"
-_DIGITS = "([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9][0-9]?[0-9]?[0-9]?)?"
+_DIGITS = "([0-9]{1,255}([.][0-9]{0,255})?|[.][0-9]{1,255})(e[+-]?[0-9]{1,4})?"
 NUMBER = f"(?i)^{BLANKS}[+-]?{_DIGITS}{BLANKS}$"
 SPECIAL = f"(?i)^{BLANKS}[+-]?(inf|infinity|nan){BLANKS}$"
 NUMERAL = f"(?i)^{BLANKS}[+-]?({_DIGITS}|inf|infinity|nan){BLANKS}$"

@@ -88,7 +88,9 @@ def person(column: Column, name: str, source_type: str) -> str:
     text = f"nullif(TRY_CAST({value} AS VARCHAR), '')"
     whole = f"TRY_CAST({_numeral(value, source_type)} AS HUGEINT)"
     if source_type.startswith(ROUNDED):
-        number = f"CASE WHEN {value} = {whole} THEN {whole}::VARCHAR ELSE {text} END"
+        # a whole DECIMAL(38,10) at its end would not fit into that type again, to be compared
+        is_whole = f"{value} % 1 = 0" if source_type.startswith("DECIMAL") else f"{value} = {whole}"
+        number = f"CASE WHEN {is_whole} THEN coalesce({whole}::VARCHAR, {text}) ELSE {text} END"
         return f"CASE WHEN NOT isnan(TRY_CAST({value} AS DOUBLE)) THEN {number} END"
     if column.type is Kind.INTEGER:
         return f"coalesce({whole}::VARCHAR, {text})"

@@ -135,9 +135,9 @@ def plan(
         require_count("ask", "least_rows", least_rows)
     budget = Fraction(epsilon)
     question = resolve(parse(text, values), policy)
+    require_moderate_size(question)
     if question.rows.people is People.NOBODY:
         refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
-    require_moderate_size(question)
     known = domains.groups(question, policy)
     by_groups, declared = promise.tail > 0, known is not None
     bounding = bound(question, policy, promise.secret, by_groups=by_groups, declared=declared)

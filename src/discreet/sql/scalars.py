@@ -153,12 +153,25 @@ def _binary(node: exp.Expression, scope: Scope) -> Expression:
     return call(BINARY[type(node)], [beside(left, right), beside(right, left)], node)
 
 
+LONGEST_PATTERN = 1_000
+
+
+def _require_short_pattern(node: exp.Expression) -> None:
+    written = node.expression
+    if isinstance(written, exp.Literal) and len(str(written.this)) > LONGEST_PATTERN:
+        refuse(
+            "the pattern of a LIKE is too long.", f"Use a pattern of at most {LONGEST_PATTERN:,} characters."
+        )
+
+
 def _like(node: exp.Expression, scope: Scope) -> Expression:
+    _require_short_pattern(node)
     matched = call("like", [scalar(node.this, scope), scalar(node.expression, scope)], node)
     return call("not", [matched], node) if node.args.get("negate") else matched
 
 
 def _like_any_case(node: exp.Expression, scope: Scope) -> Expression:
+    _require_short_pattern(node)
     sides = [call("lower", [scalar(each, scope)], node) for each in (node.this, node.expression)]
     matched = call("like", sides, node)
     return call("not", [matched], node) if node.args.get("negate") else matched

@@ -22,6 +22,7 @@ def require_moderate_size(question: Question) -> None:
     sizes: dict[str, int] = {}
     total = _count_rows(question.rows, sizes)
     total += sum(_count(each, sizes) for each in asked_expressions(question))
+    total += _count_released(question)
     if total > MOST_NODES:
         refuse(
             f"the question has more than {MOST_NODES:,} terms once its subqueries are written out.",
@@ -68,6 +69,21 @@ def _count_rows(node: Rows, sizes: dict[str, int]) -> int:
     elif isinstance(node, PerPerson):
         for column, key in node.keys:
             sizes[column.name] = _count(key, sizes)
+    return total
+
+
+def _count_released(question: Question) -> int:
+    """Return the size of the SELECTs over what is released; their columns are written out alike."""
+    total, sizes = 0, dict[str, int]()
+    for stage in question.after:
+        totals = [argument for _, _, argument in stage.totals if argument is not None]
+        total += sum(_count(each, sizes) for each in (*stage.keys, *totals))
+        if stage.keys or stage.totals:
+            sizes = {}  # a total is computed where it is grouped
+        having = () if stage.having is None else (stage.having,)
+        outputs = {name: _count(each, sizes) for name, each in stage.outputs}
+        total += sum(outputs.values()) + sum(_count(each, sizes) for each in having)
+        sizes = outputs
     return total
 
 

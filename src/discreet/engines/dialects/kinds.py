@@ -18,6 +18,8 @@ from enum import StrEnum
 from math import inf, isfinite
 
 TINY, HUGE = 1e-290, 1e290
+WIDEST = 309
+"""From so many digits on a number is too large for floating point."""
 
 
 class Family(StrEnum):
@@ -119,7 +121,8 @@ def double(least: float, largest: float) -> Kind:
 
 def decimal(digits: int, scale: int) -> Kind:
     """An exact number of so many digits, as many behind the point."""
-    return Kind(family=Family.DECIMAL, least=10.0**-scale, largest=10.0 ** (digits - scale))
+    largest = 10.0 ** (digits - scale) if digits - scale < WIDEST else inf
+    return Kind(family=Family.DECIMAL, least=10.0**-scale, largest=largest)
 
 
 def union(kinds: list[Kind]) -> Kind | None:

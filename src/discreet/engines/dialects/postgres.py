@@ -17,7 +17,7 @@ from sqlglot import exp, parse_one
 from discreet.engines.dialects.binding import are_short, fill_template, have_totals
 from discreet.engines.dialects.dialect import ALIKE, NARROW, conversion, is_wide, told_apart, unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
-from discreet.engines.dialects.postgres_conversions import CONVERSIONS, PLAINLY
+from discreet.engines.dialects.postgres_conversions import AFTERWARDS, CONVERSIONS, PLAINLY
 from discreet.engines.dialects.postgres_floats import (
     INFINITY,
     NAN,
@@ -94,6 +94,8 @@ class Postgres:
     def computed(self, operator: str, left: Piece, right: Piece) -> str:
         if operator in ORDER:
             return self.bind(lambda a, b: added(a, operator, b), left.text, right.text)
+        if right.constant == 1:
+            return f"{left.text} {operator} {right.text}"
         if right.constant:
             size, by = right.constant, right.text
             return self.bind(lambda a: scaled(a, operator, by, size), left.text)
@@ -131,6 +133,9 @@ class Postgres:
         if of.kind.family is Family.DECIMAL and of.kind.largest < LONGEST_EXACT:
             found = PLAINLY.get(to.family, found)  # nothing to guard against
         text = fill_template(found, of.text, self.bind)
+        after = AFTERWARDS.get((of.kind.family, to.family))
+        if after is not None:
+            text = fill_template(after, text, self.bind)
         return fill_template(NARROW, text, self.bind) if narrow and is_wide(of) else text
 
     def same(self, left: Piece, right: Piece) -> str:
@@ -289,7 +294,7 @@ FUNCTIONS = frozenset(
 )
 CONSTANTS = frozenset(
     str(node.this)
-    for text in CONVERSIONS.values()
+    for text in (*CONVERSIONS.values(), *AFTERWARDS.values())
     for node in parse_one(text.replace("{x}", "x"), read="postgres").find_all(exp.Literal)
     if node.is_string
 ) | frozenset(

@@ -16,6 +16,8 @@ CLOCK = (
 )
 MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 
+LONGEST = 200
+"""What is longer is no date: blanks and digits without end would be tried in many ways."""
 _TRIMMED = "btrim({x}, ' \t\n\v\f\r')"
 _NUMERIC = f"CAST({_TRIMMED} AS numeric)"
 _TO_DOUBLE = (
@@ -47,12 +49,8 @@ _DECIMAL_DOUBLE = (
 )
 
 
-def _matched(place: int) -> str:
-    return f"(regexp_match({{x}}, '{DAY}{CLOCK}'))[{place}]"
-
-
 def _field(place: int) -> str:
-    return f"CAST({_matched(place)} AS integer)"
+    return f"CAST({{x}}[{place}] AS integer)"
 
 
 _YEAR, _MONTH, _DAY = _field(1), _field(3), _field(4)
@@ -60,28 +58,29 @@ _LEAP = f"(({_YEAR} % 4 = 0 AND {_YEAR} % 100 <> 0) OR {_YEAR} % 400 = 0)"
 _FEBRUARY = f"CASE WHEN {_LEAP} THEN 29 ELSE 28 END"
 _DAYS = f"CASE WHEN {_MONTH} IN (4, 6, 9, 11) THEN 30 WHEN {_MONTH} = 2 THEN {_FEBRUARY} ELSE 31 END"
 _IS_DAY = f"{_YEAR} BETWEEN 1 AND 99999 AND {_MONTH} BETWEEN 1 AND 12 AND {_DAY} BETWEEN 1 AND {_DAYS}"
-_HOUR, _MINUTE = (f"coalesce({_field(place)}, 0)" for place in (6, 7))
-_SECOND = f"coalesce({_field(9)}, 0)"
+_HOUR, _MINUTE, _SECOND = (f"coalesce({_field(place)}, 0)" for place in (6, 7, 9))
 _IS_TIME = f"{_HOUR} < 24 AND {_MINUTE} < 60 AND {_SECOND} < 60"
-_IS_DATED = f"{{x}} ~ '{DAY}{CLOCK}'"
-_TEXT_DATE = (
-    f"(CASE WHEN {_IS_DATED} THEN CASE WHEN {_IS_DAY} AND {_IS_TIME} "
-    f"THEN make_date({_YEAR}, {_MONTH}, {_DAY}) END END)"
-)
-_FRACTION = f"coalesce(CAST(rpad(substr({_matched(10)}, 2, 6), 6, '0') AS integer), 0)"
-_ZONE = _matched(11)
+_FRACTION = "coalesce(CAST(rpad(substr({x}[10], 2, 6), 6, '0') AS integer), 0)"
+_ZONE = "{x}[11]"
 _MINUTES = (
     f"CASE WHEN {_ZONE} IS NULL OR {_ZONE} = 'Z' THEN 0 "
     f"ELSE (CASE WHEN {_ZONE} LIKE '-%' THEN -1 ELSE 1 END) * "
     f"(60 * CAST((regexp_match({_ZONE}, '^[+-]([0-9]{{1,2}})'))[1] AS integer) + "
     f"coalesce(CAST((regexp_match({_ZONE}, '^[+-][0-9]{{1,2}}:?([0-9]{{2}})$'))[1] AS integer), 0)) END"
 )
-_TEXT_TIMESTAMP = (
-    f"(CASE WHEN {_IS_DATED} AND {{x}} ~ '{DAY}{MOMENT}' THEN CASE WHEN {_IS_DAY} AND {_IS_TIME} "
-    f"THEN CAST(make_date({_YEAR}, {_MONTH}, {_DAY}) AS timestamp) "
+_DATE = f"(CASE WHEN {_IS_DAY} AND {_IS_TIME} THEN make_date({_YEAR}, {_MONTH}, {_DAY}) END)"
+_TIMESTAMP = (
+    f"(CASE WHEN {_IS_DAY} AND {_IS_TIME} THEN CAST(make_date({_YEAR}, {_MONTH}, {_DAY}) AS timestamp) "
     f"+ make_interval(0, 0, 0, 0, {_HOUR}, {_MINUTE} - ({_MINUTES}), {_SECOND}) "
-    f"+ {_FRACTION} * INTERVAL '1 microsecond' END END)"
+    f"+ {_FRACTION} * INTERVAL '1 microsecond' END)"
 )
+_IS_SHORT = f"length({{x}}) <= {LONGEST}"
+_TEXT_DATE = f"(CASE WHEN {_IS_SHORT} THEN regexp_match({{x}}, '{DAY}{CLOCK}') END)"
+_TEXT_MOMENT = (
+    f"(CASE WHEN {_IS_SHORT} THEN CASE WHEN {{x}} ~ '{DAY}{MOMENT}' "
+    f"THEN regexp_match({{x}}, '{DAY}{CLOCK}') END END)"
+)
+_TIMESTAMPS = "< DATE '294277-01-01' OR {x} = DATE 'infinity'"
 _DOUBLE_TEXT = (
     "(CASE WHEN {x} = 'NaN' THEN 'nan' WHEN {x} = 'Infinity' THEN 'inf' WHEN {x} = '-Infinity' THEN '-inf' "
     "WHEN abs({x}) >= 1e15 AND abs({x}) < 1e16 AND {x} = trunc({x}) "
@@ -123,11 +122,11 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_T, _D): _TEXT_DOUBLE,
     (_T, _B): _TEXT_BOOLEAN,
     (_T, _A): _TEXT_DATE,
-    (_T, _S): _TEXT_TIMESTAMP,
+    (_T, _S): _TEXT_MOMENT,
     (_T, _T): _AS_TEXT,
     (_N, _T): "{x}",
     (_A, _T): _AS_TEXT,
-    (_A, _S): "CAST({x} AS timestamp)",
+    (_A, _S): f"(CASE WHEN {{x}} {_TIMESTAMPS} THEN CAST({{x}} AS timestamp) END)",
     (_A, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS boolean)",
     (_S, _A): "CAST({x} AS date)",
     (_S, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS boolean)",
@@ -136,4 +135,6 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_Z, _A): "CAST(({x} AT TIME ZONE 'UTC') AS date)",
     (_Z, _T): "(CAST(({x} AT TIME ZONE 'UTC') AS text) || '+00' COLLATE \"C\")",
 }
+AFTERWARDS = {(_T, _A): _DATE, (_T, _S): _TIMESTAMP}
+"""What is made of what a conversion found in a text: its {x} are the parts that the pattern matched."""
 PLAINLY = {_I: "CAST({x} AS bigint)", _D: "CAST({x} AS double precision)"}

@@ -40,8 +40,6 @@ def scaled(a: str, operator: str, b: str, size: float) -> str:
     def result(number: float) -> float:
         return number * size if operator == "*" else number / size
 
-    if size == 1:
-        return f"{a} {operator} {b}"
     if (size > 1) == (operator == "*"):
         most = _last(lambda number: isfinite(result(number)))
         over = f"sign({a}) * sign({b}) * {INFINITY}"

@@ -31,6 +31,8 @@ CLOCK = (
 )
 MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 LONGEST = 1e18
+LONGEST_DATE, LONGEST_PATTERN = 200, 1000
+"""Longer text is no date; LIKE with a longer pattern is NULL, as Java's matcher nests once for each sign."""
 ROUNDED = {
     "round_even": "rint({x})",
     "floor": "(CASE WHEN rint({x}) > {x} THEN rint({x}) - 1 ELSE rint({x}) END)",
@@ -141,8 +143,12 @@ class SparkSql:
     # -- Text and times ---------------------------------------------------------------------------------
 
     def like(self, text: Piece, pattern: Piece) -> str:
-        slash = _literal("\\")
-        return f"({text.text} LIKE replace({pattern.text}, {slash}, concat({slash}, {slash})))"
+        """By a pattern that Java matches in linear time: of LIKE's own it tries each % against each other.
+
+        What stands between two % is found at its first place, and never looked for again; only what follows
+        the last one is looked for from the end.
+        """
+        return self.bind(lambda x, p: LIKE.replace("{x}", x).replace("{p}", p), text.text, pattern.text)
 
     def matches(self, text: Piece, pattern: str, *, alike: bool) -> str:
         return f"({text.text} RLIKE concat('^(?:', {pattern}, ')$'))"
@@ -248,6 +254,17 @@ def _literal(text: str) -> str:
     return f"'{escaped}'"
 
 
+SPECIAL_SIGN, LAST_PERCENT = r"[\\^$.|?*+()\[\]{}]", "%([^%]*)$"
+OTHER_PERCENT = "%+([^%]*)(?=%)"
+_ESCAPED = (
+    f"replace(regexp_replace({{p}}, {_literal(SPECIAL_SIGN)}, {_literal(chr(92) * 2 + '$0')}), '_', '.')"
+)
+_FOUND_FIRST = f"regexp_replace({_ESCAPED}, {_literal(OTHER_PERCENT)}, {_literal('(?>.*?$1)')})"
+_FOUND_LAST = f"regexp_replace({_FOUND_FIRST}, {_literal(LAST_PERCENT)}, {_literal('.*$1')})"
+LIKE = (
+    f"(CASE WHEN length({{p}}) <= {LONGEST_PATTERN} "
+    f"THEN {{x}} RLIKE concat('(?s)^', {_FOUND_LAST}, {_literal(chr(92) + 'z')}) END)"
+)
 _SPACES = _literal(" \t\n\x0b\f\r")
 _TRIMMED = f"trim(BOTH {_SPACES} FROM {{x}})"
 _IS_NUMBER = f"{{x}} RLIKE {_literal(NUMBER)}"
@@ -298,7 +315,9 @@ _IS_DATED = f"{{x}} RLIKE {_literal(DAY + CLOCK)}"
 _HOUR, _MINUTE, _SECOND = (f"coalesce({_field(place)}, 0)" for place in (6, 7, 9))
 _IS_TIME = f"{_HOUR} < 24 AND {_MINUTE} < 60 AND {_SECOND} < 60"
 _MADE = f"make_date({_field(1)}, {_field(3)}, {_field(4)})"
-_TEXT_DATE = f"(CASE WHEN {_IS_DATED} AND {_IS_TIME} AND {_field(1)} > 0 THEN {_MADE} END)"
+_IS_SHORT = f"length({{x}}) <= {LONGEST_DATE}"
+_IS_DAY = f"{_IS_DATED} AND {_IS_TIME} AND {_field(1)} > 0"
+_TEXT_DATE = f"(CASE WHEN {_IS_SHORT} THEN CASE WHEN {_IS_DAY} THEN {_MADE} END END)"
 _ZONE = f"regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 11)"
 _OFFSET = (
     f"(CASE WHEN {_ZONE} IN ('', 'Z') THEN 0 ELSE (CASE WHEN {_ZONE} LIKE '-%' THEN -1 ELSE 1 END) * "
@@ -308,9 +327,10 @@ _OFFSET = (
 _DECIMALS = f"substr(regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 10), 2, 6)"
 _MICROS = f"coalesce(CAST(rpad({_DECIMALS}, 6, '0') AS INT), 0)"
 _TEXT_TIMESTAMP = (
-    f"(CASE WHEN {_IS_DATED} AND {{x}} RLIKE {_literal(DAY + MOMENT)} AND {_IS_TIME} AND {_field(1)} > 0 "
+    f"(CASE WHEN {_IS_SHORT} THEN CASE WHEN {_IS_DATED} AND {{x}} RLIKE {_literal(DAY + MOMENT)} "
+    f"AND {_IS_TIME} AND {_field(1)} > 0 "
     f"THEN timestamp_micros(unix_micros(CAST({_MADE} AS TIMESTAMP)) "
-    f"+ 1000000L * (60 * (60 * {_HOUR} + {_MINUTE} - {_OFFSET}) + {_SECOND}) + {_MICROS}) END)"
+    f"+ 1000000L * (60 * (60 * {_HOUR} + {_MINUTE} - {_OFFSET}) + {_SECOND}) + {_MICROS}) END END)"
 )
 _B, _I, _W, _E, _D = Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.DOUBLE
 _T, _A, _S, _Z = Family.TEXT, Family.DATE, Family.TIMESTAMP, Family.ZONED
@@ -362,7 +382,7 @@ FUNCTIONS = frozenset(
 )
 CONSTANTS = frozenset(
     str(node.this)
-    for text in CONVERSIONS.values()
+    for text in (*CONVERSIONS.values(), LIKE.replace("{p}", "p"))
     for node in parse_one(text.replace("{x}", "x"), read="spark").find_all(exp.Literal)
     if node.is_string
 ) | frozenset(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.engines.dialects import kinds
+from discreet.engines.dialects import kinds, marks
 from discreet.engines.dialects.dialect import Dialect, unsupported
 from discreet.engines.dialects.expressions import Calls, Expressions, Writers, floats
 from discreet.engines.dialects.kinds import Family, Kind, Piece
@@ -33,7 +33,11 @@ def arithmetic(writer: Expressions, node: Any, scope: Scope) -> Piece:
     if Family.DOUBLE in (left.kind.family, right.kind.family):
         return _floating(writer, operator, left, right)
     parts, kind = writer.aligned([left, right])
-    text = f"({parts[0].text} {operator} {parts[1].text})"
+    first = parts[0].text
+    if kind.family is Family.INTEGER and not marks.has_names(first):
+        # engines take a short literal for 32 bits, and compute with two of them in 32 bits
+        first = f"CAST({first} AS {writer.dialect.types[Family.INTEGER]})"
+    text = f"({first} {operator} {parts[1].text})"
     if kind.family is Family.WIDE:
         text = f"CAST({text} AS {writer.dialect.types[Family.WIDE]})"
     return Piece(text=text, kind=_combined(kind.family, operator, left.kind, right.kind))
