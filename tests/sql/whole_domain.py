@@ -32,7 +32,12 @@ CYCLES: dict[str, list[Any]] = {
     "c": ["a", "b", "", None],
     "b": [True, False, None],
     "day": [date(2020, 1, 1), date(2020, 2, 29), date(2021, 12, 31), date(2019, 12, 30), None],
-    "seen": [datetime(2020, 1, 1), datetime(2020, 2, 29, 23, 59, 59, 999999), datetime(1969, 12, 31, 1), None],
+    "seen": [
+        datetime(2020, 1, 1),
+        datetime(2020, 2, 29, 23, 59, 59, 999999),
+        datetime(1969, 12, 31, 1),
+        None,
+    ],
 }
 COLUMNS: dict[str, tuple[dict[str, Any], pa.DataType]] = {
     "place": ({"type": "integer", "low": 0, "high": len(PAIRS) - 1}, pa.int64()),
@@ -112,7 +117,8 @@ CASES: dict[str, list[str]] = {
     "ceil": [f"CEIL({each})" for each in ROUNDED],
     "least": [f"LEAST({a}, {b})" for a, b in OPERANDS] + ["LEAST(n, 0.5, f)", "LEAST(w, 'b')"],
     "greatest": [f"GREATEST({a}, {b})" for a, b in OPERANDS] + ["GREATEST(n, 0.5, d)", "GREATEST(day, day)"],
-    "coalesce": [f"COALESCE({a}, {b})" for a, b in OPERANDS] + ["COALESCE(w, c, '')", "COALESCE(NULL, n, 0.5)"],
+    "coalesce": [f"COALESCE({a}, {b})" for a, b in OPERANDS]
+    + ["COALESCE(w, c, '')", "COALESCE(NULL, n, 0.5)"],
     "nullif": [f"NULLIF({a}, {b})" for a, b in TESTED],
     "case": [
         *(f"CASE WHEN n > 2 THEN {a} ELSE {b} END" for a, b in OPERANDS),
@@ -120,10 +126,24 @@ CASES: dict[str, list[str]] = {
         "IF(b, n, 0.50)",
         "CASE WHEN b THEN w ELSE 'x' END",
     ],
-    "switch": ["CASE n WHEN 1.0 THEN 0.5 WHEN 2 THEN d ELSE 1 END", "CASE d WHEN 0.5 THEN 'a' WHEN 0.50 THEN 'b' END"],
+    "switch": [
+        "CASE n WHEN 1.0 THEN 0.5 WHEN 2 THEN d ELSE 1 END",
+        "CASE d WHEN 0.5 THEN 'a' WHEN 0.50 THEN 'b' END",
+    ],
     **{name: [f"({a}) {sign} ({b})" for a, b in TESTED] for name, sign in SIGNS.items()},
-    "in": ["n IN (1.0, 2, 2.5)", "d IN (0.5, n)", "q IN (0.25, f)", "n * 0.1 IN (0.3, 0.7)", "w IN ('a', '7')"],
-    "between": ["d BETWEEN 0.1 AND n", "n * 0.1 BETWEEN 0.3 AND 0.6", "n BETWEEN 0.5 AND 1e0", "day BETWEEN day AND day"],
+    "in": [
+        "n IN (1.0, 2, 2.5)",
+        "d IN (0.5, n)",
+        "q IN (0.25, f)",
+        "n * 0.1 IN (0.3, 0.7)",
+        "w IN ('a', '7')",
+    ],
+    "between": [
+        "d BETWEEN 0.1 AND n",
+        "n * 0.1 BETWEEN 0.3 AND 0.6",
+        "n BETWEEN 0.5 AND 1e0",
+        "day BETWEEN day AND day",
+    ],
     "is_null": [f"{name} IS NULL" for name in COLUMNS] + ["n * 0.1 IS NOT NULL", "(n % 0.5) IS NULL"],
     "and": ["b AND d > 0.25", "b AND NULL"],
     "or": ["b OR d > 0.25", "b OR NULL"],
@@ -145,7 +165,12 @@ CASES: dict[str, list[str]] = {
     ],
     "cast": [
         *(f"CAST({each} AS {kind})" for each in ROUNDED for kind in TYPES),
-        *(f"CAST({name} AS {kind})" for name in ("w", "b") for kind in TYPES if (name, kind) != ("b", "DOUBLE")),
+        *(
+            f"CAST({name} AS {kind})"
+            for name in ("w", "b")
+            for kind in TYPES
+            if (name, kind) != ("b", "DOUBLE")
+        ),
         *("CAST(0.5 AS INTEGER) + n", "CAST(d AS DECIMAL(2, 1))", "CAST(n * 0.10 AS VARCHAR)"),
         *("CAST(w AS DATE)", "CAST(seen AS DATE)", "CAST(day AS VARCHAR)", "CAST(c AS VARCHAR)"),
         *("CAST(CAST(n AS DECIMAL(9, 2)) AS VARCHAR)", "CAST(ROUND(m, 1) AS VARCHAR)"),

@@ -70,18 +70,35 @@ FUNCTIONS: dict[str, Function] = {
             typed=intervals.remainder,
             written=numeric_emission.remainder,
         ),
-        Function(name="negate", shown="-a", typed=intervals.negated, written=numeric_emission.computed("(0 - {0})")),
-        Function(name="abs", shown="ABS(a)", typed=intervals.absolute, written=numeric_emission.computed("abs({0})")),
+        Function(
+            name="negate", shown="-a", typed=intervals.negated, written=numeric_emission.computed("(0 - {0})")
+        ),
+        Function(
+            name="abs",
+            shown="ABS(a)",
+            typed=intervals.absolute,
+            written=numeric_emission.computed("abs({0})"),
+        ),
         Function(
             name="round",
             shown="ROUND(a[, digits])",
             typed=intervals.rounded,
             written=numeric_emission.to_whole("round"),
         ),
-        Function(name="floor", shown="FLOOR(a)", typed=intervals.floored, written=numeric_emission.to_whole("floor")),
-        Function(name="ceil", shown="CEIL(a)", typed=intervals.ceiled, written=numeric_emission.to_whole("ceil")),
         Function(
-            name="least", shown="LEAST(a, b, …)", typed=intervals.least, written=numeric_emission.choose("least")
+            name="floor",
+            shown="FLOOR(a)",
+            typed=intervals.floored,
+            written=numeric_emission.to_whole("floor"),
+        ),
+        Function(
+            name="ceil", shown="CEIL(a)", typed=intervals.ceiled, written=numeric_emission.to_whole("ceil")
+        ),
+        Function(
+            name="least",
+            shown="LEAST(a, b, …)",
+            typed=intervals.least,
+            written=numeric_emission.choose("least"),
         ),
         Function(
             name="greatest",
@@ -102,7 +119,10 @@ FUNCTIONS: dict[str, Function] = {
             written=numeric_emission.nullif,
         ),
         Function(
-            name="case", shown="CASE WHEN … THEN … ELSE … END", typed=intervals.chosen, written=numeric_emission.case
+            name="case",
+            shown="CASE WHEN … THEN … ELSE … END",
+            typed=intervals.chosen,
+            written=numeric_emission.case,
         ),
         Function(
             name="switch",
@@ -111,7 +131,10 @@ FUNCTIONS: dict[str, Function] = {
             written=numeric_emission.switch,
         ),
         Function(
-            name="equal", shown="a = b", typed=intervals.compared, written=numeric_emission.compare("({0} = {1})")
+            name="equal",
+            shown="a = b",
+            typed=intervals.compared,
+            written=numeric_emission.compare("({0} = {1})"),
         ),
         Function(
             name="unequal",
@@ -120,7 +143,10 @@ FUNCTIONS: dict[str, Function] = {
             written=numeric_emission.compare("({0} <> {1})"),
         ),
         Function(
-            name="less", shown="a < b", typed=intervals.compared, written=numeric_emission.compare("({0} < {1})")
+            name="less",
+            shown="a < b",
+            typed=intervals.compared,
+            written=numeric_emission.compare("({0} < {1})"),
         ),
         Function(
             name="at_most",
@@ -129,7 +155,10 @@ FUNCTIONS: dict[str, Function] = {
             written=numeric_emission.compare("({0} <= {1})"),
         ),
         Function(
-            name="more", shown="a > b", typed=intervals.compared, written=numeric_emission.compare("({0} > {1})")
+            name="more",
+            shown="a > b",
+            typed=intervals.compared,
+            written=numeric_emission.compare("({0} > {1})"),
         ),
         Function(
             name="at_least",
@@ -173,7 +202,10 @@ FUNCTIONS: dict[str, Function] = {
         ),
         Function(name="upper", shown="UPPER(a)", typed=intervals.text, written=emission.called("upper")),
         Function(
-            name="substr", shown="SUBSTR(a, from[, length])", typed=intervals.text, written=numeric_emission.substring
+            name="substr",
+            shown="SUBSTR(a, from[, length])",
+            typed=intervals.text,
+            written=numeric_emission.substring,
         ),
         Function(name="length", shown="LENGTH(a)", typed=intervals.length, written=emission.called("length")),
         Function(
@@ -188,6 +220,8 @@ FUNCTIONS: dict[str, Function] = {
             typed=intervals.truncated,
             written=emission.dated("CAST(date_trunc('{1}', {0}) AS {2})"),
         ),
-        Function(name="cast", shown="CAST(a AS type)", typed=intervals.converted, written=numeric_emission.casting),
+        Function(
+            name="cast", shown="CAST(a AS type)", typed=intervals.converted, written=numeric_emission.casting
+        ),
     )
 }

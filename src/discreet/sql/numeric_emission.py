@@ -69,7 +69,8 @@ def multiply(args: tuple[str, ...], types: Types, result: Type, options: tuple[s
     assert result.step is not None
     cast = exact.integer_type(a.most_steps, b.most_steps, result.most_steps)
     left, right = (
-        exact.on_grid(arg, kind, kind.step or Fraction(1), cast) for arg, kind in zip(args, types, strict=True)
+        exact.on_grid(arg, kind, kind.step or Fraction(1), cast)
+        for arg, kind in zip(args, types, strict=True)
     )
     parts = a.step * b.step / result.step
     for text, kind in ((left, b), (right, a)):

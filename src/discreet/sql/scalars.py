@@ -265,7 +265,13 @@ def _decimal(node: exp.Expression, to: exp.Expression, value: Expression) -> Exp
     written = [whole_number(each.this, most=DIGITS) for each in to.expressions] or [18, 3]
     digits, places = (*written, 0)[:2]
     read = value.type.family is Family.TEXT and digits is not None and places is not None
-    if digits is None or places is None or places > digits or not digits or (read and digits + places > DIGITS):
+    if (
+        digits is None
+        or places is None
+        or places > digits
+        or not digits
+        or (read and digits + places > DIGITS)
+    ):
         refuse(f"«{shown(node)}» has too many digits.", "Use DECIMAL(18, 9), or DOUBLE.")
     return call("cast", [value], node, ("decimal", str(digits), str(places)))
 
