@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from discreet.sql.binding import bind_parts
-from discreet.sql.types import Family, Type, common_step, decimal_places, rounds_in_double
+from discreet.sql.types import DIGITS, Family, Type, common_step, decimal_places, rounds_in_double
 
 MOST_INTEGER = 1 << 62
 
@@ -78,7 +78,7 @@ def decimal_text(value: Fraction) -> str:
 
 def shown(sql: str, kind: Type) -> str:
     """A number as answers show it: a BIGINT if it is whole, and else a DOUBLE."""
-    if not kind.exact or kind.step == 1 and kind.shows_integer:
+    if not kind.exact or (kind.step == 1 and kind.shows_integer):
         return sql
     if kind.shows_integer:
         return f"(CAST({sql} AS BIGINT) * {kind.step})"
@@ -103,15 +103,16 @@ def rounded(name: str, sql: str, kind: Type, to: Fraction, result: Type) -> str:
         "ceil": f"CASE WHEN {{0}} % {each} > 0 THEN {each} ELSE 0 END",
     }[name]
     form = f"({{0}} - {{0}} % {each} + {beyond})"
-    return bind_parts(lambda x: form.format(x), on_grid(sql, kind, result.step, cast))
+    return bind_parts(form.format, on_grid(sql, kind, result.step, cast))
 
 
 def digits_text(sql: str, kind: Type) -> str:
     """The text of an exact number, with all of its places."""
-    assert kind.step is not None
     places = kind.scale
-    units = on_grid(sql, kind, Fraction(1, 10**places)) if places else shown(sql, kind)
     if not places:
-        return f"CAST({units} AS VARCHAR)"
-    digits = len(str(int(kind.most_steps * kind.step * 10**places)))
-    return f"CAST(CAST({units} AS DECIMAL({min(38, digits)}, 0)) * {decimal_text(Fraction(1, 10**places))} AS VARCHAR)"
+        return f"CAST({shown(sql, kind)} AS VARCHAR)"
+    unit = Fraction(1, 10**places)
+    assert kind.reach is not None
+    digits = min(DIGITS, len(str(int(kind.reach / unit))))
+    units = f"CAST({on_grid(sql, kind, unit)} AS DECIMAL({digits}, 0))"
+    return f"CAST({units} * {decimal_text(unit)} AS VARCHAR)"

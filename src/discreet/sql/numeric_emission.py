@@ -267,24 +267,25 @@ def to_boolean(arg: str, kind: Type) -> str:
     return f"({arg} <> 0)" if kind.family is Family.NUMBER else f"TRY_CAST({arg} AS BOOLEAN)"
 
 
+def to_date(arg: str, kind: Type) -> str:
+    """A day of the calendar that engines share, which overflow outside of it."""
+    cast = f"TRY_CAST({arg} AS DATE)"
+    if kind.family is not Family.TEXT:
+        return cast
+    calendar = "BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+    return bind_parts(lambda x: f"CASE WHEN {x} {calendar} THEN {x} END", cast)
+
+
+CASTS = {"number": to_double, "text": to_text, "boolean": to_boolean, "date": to_date}
+
+
 def casting(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
     (arg,), (kind,), target = args, types, options[0]
     if target == "integer":
         return to_integer(arg, kind, result)
     if target == "decimal":
         return to_decimal(arg, kind, result, int(options[1]), int(options[2]))
-    if target == "number":
-        return to_double(arg, kind)
-    if target == "text":
-        return to_text(arg, kind)
-    if target == "boolean":
-        return to_boolean(arg, kind)
-    cast = f"TRY_CAST({arg} AS DATE)"
-    if kind.family is not Family.TEXT:
-        return cast
-    # calendars overflow outside of these years
-    calendar = "BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-    return bind_parts(lambda x: f"CASE WHEN {x} {calendar} THEN {x} END", cast)
+    return CASTS[target](arg, kind)
 
 
 def substring(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:

@@ -71,9 +71,9 @@ class _Groups:
             if known == found:
                 return column
         kind, argument = number(step=_step(found)), found.argument
-        if argument is not None and found.function in ("min", "max", "mode"):
-            if argument.type.family is not Family.NUMBER:
-                kind = replace(argument.type, nullable=True)
+        picked = argument is not None and found.function in ("min", "max", "mode")
+        if picked and argument is not None and argument.type.family is not Family.NUMBER:
+            kind = replace(argument.type, nullable=True)
         column = Column(name=f"m{len(self.measures)}", type=kind)
         self.measures.append((column, found))
         return column

@@ -261,18 +261,13 @@ def _cast(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _decimal(node: exp.Expression, to: exp.Expression, value: Expression) -> Expression:
-    """CAST to DECIMAL, which is DECIMAL(18, 3) where nothing is said, and has no places where one number is."""
+    """CAST to DECIMAL, which is DECIMAL(18, 3) where nothing is said; DECIMAL(p) has no places."""
     written = [whole_number(each.this, most=DIGITS) for each in to.expressions] or [18, 3]
     digits, places = (*written, 0)[:2]
-    read = value.type.family is Family.TEXT and digits is not None and places is not None
-    if (
-        digits is None
-        or places is None
-        or places > digits
-        or not digits
-        or (read and digits + places > DIGITS)
-    ):
+    if not digits or places is None or places > digits or len(written) > 2:
         refuse(f"«{shown(node)}» has too many digits.", "Use DECIMAL(18, 9), or DOUBLE.")
+    if value.type.family is Family.TEXT and digits + places > DIGITS:
+        refuse(f"«{shown(node)}» reads too many digits.", "Use DECIMAL(18, 9), or DOUBLE.")
     return call("cast", [value], node, ("decimal", str(digits), str(places)))
 
 

@@ -7,6 +7,7 @@ stands in them is exact and stays inside.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+
 from sqlglot import exp
 
 from discreet.sql.aggregates import counted_if, is_aggregate
