@@ -140,7 +140,8 @@ def negated(types: Types, _: tuple[str, ...]) -> Type:
     _expect(types, Family.NUMBER)
     (a,) = types
     low, high = None if a.high is None else -a.high, None if a.low is None else -a.low
-    return number(low, high, a.step, numeric=a.numeric, magnitude=_negative_size(a))
+    found = number(low, high, a.step, numeric=a.numeric, magnitude=_negative_size(a))
+    return replace(found, known=a.known)  # -3 is a constant, as 3 is
 
 
 def _negative_size(kind: Type) -> Bound:
