@@ -47,6 +47,8 @@ def operand(expression: Expression) -> str:
         return held(expression.value, expression.type)
     if isinstance(expression, Column):
         return _column(expression)
+    if expression.type.known and expression.type.exact and expression.type.low is not None:
+        return exact.on_grid("", expression.type, expression.type.step or Fraction(1))  # a constant
     function = FUNCTIONS[expression.function]
     arguments = tuple(operand(each) for each in expression.arguments)
     types = tuple(each.type for each in expression.arguments)

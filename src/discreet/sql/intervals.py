@@ -83,7 +83,8 @@ def arithmetic(bound: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Typ
             return double(low, high, _whole_step(types))
         most = a.reach * b.reach if multiplies else a.reach + b.reach  # type: ignore[operator]
         step = _product_step(a, b) if multiplies else common_step(types)
-        return number(low, high, step, numeric=widest_numeric(types), magnitude=most)
+        found = number(low, high, step, numeric=widest_numeric(types), magnitude=most)
+        return replace(found, known=found.exact and a.known and b.known)
 
     return typed
 
