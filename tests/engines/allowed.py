@@ -23,7 +23,14 @@ PAIRS = (
 
 def _computed(sign: str) -> tuple[str, ...]:
     pairs = ("steps {0} steps", "whole {0} whole", "price {0} steps", "float {0} float", "float {0} 0.1")
-    return tuple(each.format(sign) for each in (*pairs, "whole {0} float", "steps {0} 3", "100000 {0} float"))
+    pairs += ("whole {0} float", "steps {0} 3", "100000 {0} float")
+    exact = (
+        "steps {0} 0.1",
+        "price {0} 0.05",
+        "whole {0} 1.005",
+        "IF(flag, 100000, 0) {0} IF(whole > 0, 99999, 1)",
+    )
+    return tuple(each.format(sign) for each in (*pairs, *exact))
 
 
 CASES: dict[str, tuple[str, ...]] = {
@@ -31,14 +38,24 @@ CASES: dict[str, tuple[str, ...]] = {
     "subtract": _computed("-"),
     "multiply": _computed("*"),
     "divide": _computed("/"),
-    "modulo": ("whole % steps", "steps % whole", "whole % 7", "float % price", "price % 0.5", "float % 3"),
+    "modulo": (
+        "whole % steps",
+        "steps % whole",
+        "whole % 7",
+        "float % price",
+        "price % 0.5",
+        "float % 3",
+        "whole % 0.7",
+        "steps % 0.25",
+    ),
     "negate": tuple(f"-{name}" for name in NUMBERS),
     "abs": tuple(f"ABS({name})" for name in NUMBERS),
     "round": (
         *(f"ROUND({name})" for name in NUMBERS),
+        *("ROUND(whole * 1.005, 2)", "ROUND(price * 0.05, 3)", "ROUND(steps * 1.005, 2)"),
         *(f"ROUND({name}, {digits})" for name in NUMBERS for digits in (1, 3, -3)),
     ),
-    "floor": tuple(f"FLOOR({name})" for name in NUMBERS),
+    "floor": (*(f"FLOOR({name})" for name in NUMBERS), "FLOOR(whole * 0.1)", "FLOOR(price * 0.5)"),
     "ceil": tuple(f"CEIL({name})" for name in NUMBERS),
     "least": ("LEAST(steps, whole)", "LEAST(float, price, 1)", "LEAST(word, kind)", "LEAST(day, near)"),
     "greatest": (
@@ -101,6 +118,8 @@ CASES: dict[str, tuple[str, ...]] = {
         *(f"CAST(steps AS {kind})" for kinds in CASTS.values() for kind in kinds[1:] if "CHAR" not in kind),
         *(f"CAST(word AS {kind})" for kinds in CASTS.values() for kind in kinds),
         *(f"CAST({name} AS DECIMAL(9, 2))" for name in (*NUMBERS, "word")),
+        *("CAST(whole * 0.5 AS VARCHAR)", "CAST(price * 0.01 AS INT)", "CAST(whole AS DECIMAL(38, 20))"),
+        *("CAST(word AS DECIMAL(20, 5))", "CAST(price * 0.0000001 AS VARCHAR)"),
         "CAST('7' AS INT) + steps",
         "CAST('x' AS DOUBLE) + steps",
         *(f"COALESCE(CAST('{text}' AS DATE), day)" for text in ("7", "2020-02-30", "2020-02-29")),

@@ -62,7 +62,7 @@ def table(name: str, alias: str) -> Source:
     return Source(text=f"{name} AS {alias}", person=person, tables=((name, alias),), **columns)
 
 
-NUMERALS = ("0", "1", "2", "3", "-1", "0.5", "-0.1", "100000", "NULL")
+NUMERALS = ("0", "1", "2", "3", "-1", "0.5", "-0.1", "1.005", "1e-1", "100000", "NULL")
 PIECES = ("'m'", "'a'", "'zz'", "''", "'7'", "'1e400'", "NULL")
 DAYS = ("DATE '2020-01-31'", "DATE '0001-01-01'")
 PARTS = ("year", "quarter", "month", "week", "day", "dow", "hour", "minute")
@@ -95,9 +95,9 @@ class Writer:
         if form <= 7:
             return f"{self.one('-', 'ABS', 'FLOOR', 'CEIL', 'ROUND')}({a})"
         if form == 8:
-            return f"ROUND({a}, {self.one('1', '3')})"
+            return f"ROUND({a}, {self.one('1', '2', '3', '-1')})"
         if form == 9:
-            return f"CAST({a} AS {self.one('INTEGER', 'DOUBLE')})"
+            return f"CAST({a} AS {self.one('INTEGER', 'DOUBLE', 'DECIMAL(9, 2)', 'DECIMAL(3, 1)')})"
         if form <= 11:
             name = self.one("LEAST", "GREATEST", "COALESCE", "NULLIF")
             return f"{name}({a}, {self.bounded(depth - 1)})"
@@ -124,7 +124,7 @@ class Writer:
         if form == 5:
             return f"{self.one('-', 'ABS', 'FLOOR', 'ROUND')}({self.number(depth - 1)})"
         if form == 6:
-            return f"CAST({self.text(depth - 1)} AS {self.one('INTEGER', 'DOUBLE')})"
+            return f"CAST({self.text(depth - 1)} AS {self.one('INTEGER', 'DOUBLE', 'DECIMAL(9, 2)')})"
         if form == 7:
             return f"LENGTH({self.text(depth - 1)})"
         return f"COALESCE({self.number(depth - 1)}, {self.number(depth - 1)})"

@@ -109,7 +109,7 @@ def _clip_counts(plan: Plan, table: pa.Table) -> pa.Table:
 
 
 def _key_type(kind: Type) -> pa.DataType:
-    broken = kind.family is Family.NUMBER and kind.step != 1
+    broken = kind.family is Family.NUMBER and not kind.shows_integer
     return pa.float64() if broken else KEYS[kind.family]
 
 

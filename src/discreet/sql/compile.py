@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, floor
 
-from discreet.sql import emit, keeping, weighing
+from discreet.sql import emit, exact, keeping, weighing
 from discreet.sql.binding import bind_parts
 from discreet.sql.domains import Groups
 from discreet.sql.emission import finite
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression, columns
+from discreet.sql.numeric_emission import comparable
 from discreet.sql.refusal import refuse
 from discreet.sql.resolve import After, Question
 from discreet.sql.tree import (
@@ -35,7 +36,7 @@ from discreet.sql.tree import (
     Weighted,
     scans,
 )
-from discreet.sql.types import Family, grid_step
+from discreet.sql.types import MOST_STEPS, grid_step
 
 WIDEST = 1 << 53
 
@@ -117,38 +118,37 @@ def _hidden(node: Rows) -> list[str]:
 
 
 def _passed(expression: Expression) -> str:
-    """A column that is only renamed keeps its steps."""
-    return quoted(expression.name) if isinstance(expression, Column) else emit.value(expression)
+    """What a subquery passes on: exact numbers in steps."""
+    return emit.operand(expression)
 
 
 def _total(function: str, argument: Expression | None, condition: Expression | None, most: int) -> str:
     if argument is not None and function in ("sum", "avg"):
         return _summed(function, argument, _filter(condition), most)
-    inner = "*" if argument is None else emit.value(argument)
+    inner = "*" if argument is None else emit.operand(argument)
     if function == "count_distinct":
         return f"count(DISTINCT {inner}){_filter(condition)}"
-    if isinstance(argument, Column) and function != "count":
-        inner = _passed(argument)
     return f"{function}({inner}){_filter(condition)}"
 
 
 def _summed(function: str, argument: Expression, condition: str, most: int) -> str:
     """A person's sum or mean, which must not depend on the order of rows, as a sum of rounded numbers does.
 
-    So whole steps are summed; where there are no bounds, in the order of ranks, which the person's own rows
-    decide.
+    So whole steps are summed; those of a DOUBLE without bounds are none, so it is summed in the order of
+    ranks, which the person's own rows decide.
     """
     kind = argument.type
     step = grid_step(kind)
     low, high = (floor(kind.low / step), ceil(kind.high / step)) if kind.bounded else (-WIDEST, WIDEST)  # type: ignore[operator]
-    if max(-low, high) >= WIDEST:
-        inner = _passed(argument) if function == "sum" else emit.value(argument)  # a sum keeps its steps
-        text = f"{function}(CAST({inner} AS DOUBLE) ORDER BY {quoted(RANK)}){condition}"
-        return finite(text)
-    inner = steps(argument, step, low, high)
+    exactly = kind.exact and most * kind.most_steps < MOST_STEPS
+    if not exactly and max(-low, high) >= WIDEST:
+        inner = exact.in_double(emit.operand(argument), kind)
+        return finite(f"{function}({inner} ORDER BY {quoted(RANK)}){condition}")
+    inner = steps(argument, step, low, high) if kind.bounded else emit.operand(argument)
     total = f"sum({inner}){condition}"
-    if function == "sum" and (step == 1 or (isinstance(argument, Column) and argument.scaled)):
-        return f"CAST({total} AS BIGINT)" if most * max(-low, high) < 1 << 62 else total
+    if function == "sum" and (exactly or step == 1):
+        reach = most * (kind.most_steps if exactly else max(-low, high))
+        return f"CAST({total} AS BIGINT)" if reach < 1 << 62 else total
     mean = f" / (count({inner}){condition})" if function == "avg" else ""
     return f"(CAST({total} AS DOUBLE) * {step.numerator} / {step.denominator}{mean})"
 
@@ -186,11 +186,9 @@ def _compared(here: Expression, there: Expression) -> tuple[str, str]:
     """The keys of a link to a public table as they are compared, and as that table has each once: an engine
     that rounded whole numbers to compare them with others would let a row meet several.
     """
-    kinds, texts = (here.type, there.type), (emit.value(here), emit.value(there))
-    target = "VARCHAR" if kinds[0].family is not kinds[1].family else None  # any other cast may err
-    if target is None and kinds[0].family is Family.NUMBER and any(each.step != 1 for each in kinds):
-        target = "DOUBLE"
-    left, right = texts if target is None else (f"CAST({text} AS {target})" for text in texts)
+    if here.type.family is not there.type.family:  # any other cast may err
+        return f"CAST({emit.value(here)} AS VARCHAR)", f"CAST({emit.value(there)} AS VARCHAR)"
+    left, right = comparable((emit.operand(here), emit.operand(there)), (here.type, there.type))
     return left, right
 
 
@@ -245,11 +243,12 @@ def _counts(question: Question, aggregates: dict[str, str]) -> str:
 
 def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
     """A bounded expression as a whole number of steps; outside of its bounds it moves to the nearer one."""
-    if isinstance(argument, Column) and argument.scaled and argument.type.step == step:
+    kind = argument.type
+    if isinstance(argument, Column) and argument.clamped and kind.step == step:
         return quoted(argument.name)
-    value = emit.value(argument)
-    if not (argument.type.integral and step == 1):
-        value = f"round(CAST({value} AS DOUBLE) * {step.denominator} / {step.numerator})"
+    value = emit.operand(argument)
+    if not (kind.exact and kind.step == step) and not (kind.integral and step == 1):
+        value = f"round({exact.in_double(value, kind)} * {step.denominator} / {step.numerator})"
 
     def nearer(x: str) -> str:
         # greatest and least would turn NULL into a bound

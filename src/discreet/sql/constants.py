@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from discreet.sql.expressions import Expression, Literal
 from discreet.sql.refusal import refuse, shown
-from discreet.sql.types import BOOLEAN, NULL, TEXT, Family, Type, number
+from discreet.sql.types import BOOLEAN, NULL, TEXT, Family, Numeric, Type, double, number
+from discreet.sql.types import DIGITS as EXACT_DIGITS
 
 DIGITS = 40
 SMALLEST = 30
@@ -47,14 +48,25 @@ def _moment(node: exp.Cast, written: exp.Literal) -> Literal | None:
 
 
 def numeral(text: str) -> Literal:
-    """A number as written, exactly."""
+    """A number as written, exactly, of the type that DuckDB gives it.
+
+    >>> [numeral(text).type.numeric.value for text in ("2", "2.0", "2e0")]
+    ['integer', 'decimal', 'double']
+    """
     value = _decimal(text)
     if value is None or abs(value) >= 2**53:
         refuse(f"the number {shown(text)} is too large.", "Use numbers below 2**53.")
-    fraction = Fraction(value)
-    whole = fraction.denominator == 1
-    kind = replace(number(fraction, fraction, Fraction(1) if whole else None), known=True, nullable=False)
-    return Literal(value=int(value) if whole else value, type=kind)
+    kind = replace(_type_of_numeral(text, Fraction(value)), known=True, nullable=False)
+    return Literal(value=int(value) if kind.step == 1 else value, type=kind)
+
+
+def _type_of_numeral(text: str, value: Fraction) -> Type:
+    """With an exponent, or with more digits than DECIMAL has, it is a DOUBLE; every zero written counts."""
+    before, point, behind = text.replace("_", "").partition(".")
+    if "e" in text.lower() or len(before) + len(behind) > EXACT_DIGITS:
+        return double(value, value, Fraction(1) if value.denominator == 1 else None)
+    numeric = Numeric.DECIMAL if point else Numeric.INTEGER
+    return number(value, value, Fraction(1, 10 ** len(behind)), numeric=numeric)
 
 
 def whole_number(node: exp.Expression | None, *, most: int) -> int | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from fractions import Fraction
 from math import prod
 
 from discreet.core.policy import Column as Declared
@@ -22,6 +23,7 @@ from discreet.core.policy import Kind, Policy
 from discreet.sql import emit
 from discreet.sql.emit import quoted
 from discreet.sql.expressions import Call, Column, Expression, Literal, Scalar, columns
+from discreet.sql.nulls import CHOSEN
 from discreet.sql.question import Question
 from discreet.sql.tree import Join, PerPerson, Project, Rows, Scan
 from discreet.sql.types import Family, Type
@@ -107,7 +109,7 @@ def _groups(keys: list[tuple[str, Expression]], bases: Mapping[str, _Base], *, n
         wide = len(known) < len(mine) or prod(each.count for each in known.values()) > LARGEST
         if own is not None and (wide or narrow):
             sources[name] = own
-            shown.append((name, Column(name=name, type=key.type)))
+            shown.append((name, Column(name=name, type=key.type, scaled=key.type.exact)))
         elif len(known) < len(mine):
             return None
         else:
@@ -162,7 +164,7 @@ def _total(
     if function in ("min", "max") and isinstance(origin, Column):
         domain = bases[origin.name].domain
     else:
-        domain = _typed(column.type, scaled=column.scaled)
+        domain = _typed(column.type)
     domain = None if domain is None else replace(domain, nulls=nulls)
     return _Base(declared=None, domain=domain, nulls=nulls)
 
@@ -225,7 +227,7 @@ def _own_domain(key: Expression, bases: Mapping[str, _Base]) -> Domain | None:
     constants = _constants(key)
     if constants is not None:
         values = [each for each in constants if each is not None]
-        texts = ", ".join(emit.literal(each) for each in values)
+        texts = ", ".join(emit.held(each, key.type) for each in values)
         return Domain(size=len(values), values=f"[{texts}]", nulls=None in constants) if values else None
     found = _typed(key.type, unit=_unit(key))
     return None if found is None else replace(found, nulls=_may_be_null(key, bases))
@@ -242,9 +244,11 @@ def _constants(key: Expression) -> tuple[Scalar, ...] | None:
     """The constants of which a key is one, if it is."""
     if isinstance(key, Literal):
         return (key.value,)
-    if not isinstance(key, Call) or key.function not in ("case", "coalesce", "negate"):
+    if not isinstance(key, Call) or key.function not in (*CHOSEN, "coalesce", "negate"):
         return None
-    parts = (*key.arguments[1::2], key.arguments[-1]) if key.function == "case" else key.arguments
+    parts = key.arguments
+    if key.function in CHOSEN:
+        parts = (*parts[CHOSEN[key.function] : -1 : 2], parts[-1])
     found = [_constants(each) for each in parts]
     if any(each is None for each in found):
         return None
@@ -257,11 +261,11 @@ def _constants(key: Expression) -> tuple[Scalar, ...] | None:
     return different if len(different) <= MOST_CONSTANTS else None
 
 
-def _typed(kind: Type, *, scaled: bool = False, unit: str = "") -> Domain | None:
-    """The values of a type: of whole numbers, or of steps where they are stored so; of days and months."""
+def _typed(kind: Type, *, unit: str = "") -> Domain | None:
+    """The values of a type: whole numbers, or the steps of exact ones; days and months."""
     if kind.family is Family.BOOLEAN:
         return TRUTH
-    if kind.family is Family.NUMBER and (kind.integral or (scaled and kind.bounded)):
+    if kind.family is Family.NUMBER and (kind.integral or (kind.exact and kind.bounded)):
         step = kind.step or 1
         found = _range(int(kind.low / step), int(kind.high / step))  # type: ignore[operator]
     elif unit and kind.first is not None and kind.last is not None:
@@ -292,11 +296,19 @@ def _may_be_null(key: Expression, bases: Mapping[str, _Base]) -> bool:
     if isinstance(key, Literal):
         return key.value is None
     inner = [_may_be_null(each, bases) for each in key.arguments]
-    if key.function == "case":
-        return any((*inner[1::2], inner[-1]))
+    if key.function in CHOSEN:
+        return any((*inner[CHOSEN[key.function] : -1 : 2], inner[-1]))
     if key.function in ("is_null", "coalesce", "least", "greatest"):
         return key.function != "is_null" and all(inner)
     return any(inner) or _may_give_null(key)
+
+
+def _may_be_too_long(cast: Call) -> bool:
+    """Whether a number may have more digits than the DECIMAL that it is cast to."""
+    if cast.options[0] != "decimal":
+        return False
+    digits, places, reach = *map(int, cast.options[1:]), cast.arguments[0].type.reach
+    return reach is None or reach >= 10 ** (digits - places) - Fraction(1, 2 * 10**places)
 
 
 def _may_give_null(call: Call) -> bool:
@@ -305,6 +317,6 @@ def _may_give_null(call: Call) -> bool:
         divisor = call.arguments[1].type
         return divisor.low is None or divisor.high is None or divisor.low <= 0 <= divisor.high
     if call.function == "cast":
-        return call.arguments[0].type.family is Family.TEXT
+        return call.arguments[0].type.family is Family.TEXT or _may_be_too_long(call)
     unbounded = call.type.family is Family.NUMBER and not call.type.bounded
     return unbounded or call.function in ("nullif", "substr")

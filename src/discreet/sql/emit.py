@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 
+from discreet.sql import exact
 from discreet.sql.expressions import Column, Expression, Literal
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.types import Type
@@ -33,15 +35,31 @@ def literal(value: object) -> str:
 
 
 def value(expression: Expression) -> str:
-    """The SQL of an expression's value."""
+    """The SQL of an expression's value, as it is shown: a number that is not whole is a DOUBLE."""
+    if isinstance(expression, Column) and not expression.scaled:
+        return quoted(expression.name)
+    return exact.shown(operand(expression), expression.type)
+
+
+def operand(expression: Expression) -> str:
+    """The SQL of an expression as functions take it and subqueries pass it on: exact numbers in steps."""
     if isinstance(expression, Literal):
-        return literal(expression.value)
+        return held(expression.value, expression.type)
     if isinstance(expression, Column):
         return _column(expression)
+    if expression.type.known and expression.type.exact and expression.type.low is not None:
+        return exact.on_grid("", expression.type, expression.type.step or Fraction(1))  # a constant
     function = FUNCTIONS[expression.function]
-    arguments = tuple(value(each) for each in expression.arguments)
+    arguments = tuple(operand(each) for each in expression.arguments)
     types = tuple(each.type for each in expression.arguments)
     return function.duckdb(arguments, types, expression.type, expression.options)
+
+
+def held(value: object, kind: Type) -> str:
+    """A constant as an operand of a type."""
+    if kind.exact and kind.step is not None and isinstance(value, int | Decimal):
+        return str(int(Fraction(value) / kind.step))
+    return literal(value)
 
 
 def places(count: int) -> str:
@@ -60,23 +78,8 @@ def cut_off(number: str, most: int) -> str:
 
 
 def _column(column: Column) -> str:
-    """A scaled number is divided, not multiplied, so that 3 steps of 0.1 are the literal 0.3.
-
-    Products that whole numbers need not hold are computed in floating point, which does not err.
-    """
+    """A column of a released table shows a number, whose steps are found by rounding."""
     name, step = quoted(column.name), column.type.step
-    if not column.scaled or step is None or step == 1:
+    if column.scaled or not column.type.exact or step is None or step == 1:
         return name
-    if step.numerator != 1 and not _holds(column.type, step.denominator):
-        name = f"CAST({name} AS DOUBLE)"
-    if step.denominator == 1:
-        return f"({name} * {step.numerator})"
-    top = name if step.numerator == 1 else f"{name} * {step.numerator}"
-    return f"(CAST({top} AS DOUBLE) / {step.denominator})"
-
-
-def _holds(kind: Type, denominator: int) -> bool:
-    """Whether 64 bits hold its numbers times the denominator of its step, with room to spare."""
-    if kind.low is None or kind.high is None:
-        return False
-    return max(-kind.low, kind.high) * denominator < 1 << 53
+    return f"CAST(round(CAST({name} AS DOUBLE) * {step.denominator} / {step.numerator}) AS BIGINT)"

@@ -16,12 +16,15 @@ Scalar = int | Decimal | str | bool | date | datetime | None
 class Column:
     """A column of what the expression is computed over, by its name there.
 
-    A `scaled` one holds a number of steps of its type's grid, as the prepared store does.
+    A `scaled` one holds a number of steps of its type's grid, as the prepared store does of exact numbers and
+    every subquery; a column of a released table holds the number itself. Of a `clamped` one every number is
+    surely within the bounds of its type; one that was computed may leave them by rounding.
     """
 
     name: str
     type: Type
     scaled: bool = False
+    clamped: bool = False
 
     def __post_init__(self) -> None:
         """A constant is known in its subquery; its column is not, where a join or a filter leaves it out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from discreet.sql import emission, intervals
+from discreet.sql import emission, intervals, numeric_emission
 from discreet.sql.refusal import refuse
 from discreet.sql.types import Family, Type
 
@@ -44,110 +44,139 @@ FUNCTIONS: dict[str, Function] = {
             name="add",
             shown="a + b",
             typed=intervals.arithmetic(lambda x, y: x + y),
-            written=emission.computed("({0} + {1})"),
+            written=numeric_emission.computed("({0} + {1})"),
         ),
         Function(
             name="subtract",
             shown="a - b",
             typed=intervals.arithmetic(lambda x, y: x - y),
-            written=emission.computed("({0} - {1})"),
+            written=numeric_emission.computed("({0} - {1})"),
         ),
         Function(
             name="multiply",
             shown="a * b",
             typed=intervals.arithmetic(lambda x, y: x * y),
-            written=emission.computed("({0} * {1})", "({0} * {1} + 0e0)"),
+            written=numeric_emission.multiply,
         ),
         Function(
             name="divide",
             shown="a / b",
             typed=intervals.divided,
-            written=emission.computed("({0} / {1} + 0e0)", always=False),
+            written=numeric_emission.computed("({0} / {1} + 0e0)", always=False),
         ),
         Function(
             name="modulo",
             shown="a % b",
             typed=intervals.remainder,
-            written=emission.remainder,
+            written=numeric_emission.remainder,
         ),
-        Function(name="negate", shown="-a", typed=intervals.negated, written=emission.computed("(0 - {0})")),
-        Function(name="abs", shown="ABS(a)", typed=intervals.absolute, written=emission.computed("abs({0})")),
+        Function(
+            name="negate", shown="-a", typed=intervals.negated, written=numeric_emission.computed("(0 - {0})")
+        ),
+        Function(
+            name="abs",
+            shown="ABS(a)",
+            typed=intervals.absolute,
+            written=numeric_emission.computed("abs({0})"),
+        ),
         Function(
             name="round",
             shown="ROUND(a[, digits])",
             typed=intervals.rounded,
-            written=emission.to_whole("round"),
+            written=numeric_emission.to_whole("round"),
         ),
-        Function(name="floor", shown="FLOOR(a)", typed=intervals.floored, written=emission.to_whole("floor")),
-        Function(name="ceil", shown="CEIL(a)", typed=intervals.ceiled, written=emission.to_whole("ceil")),
         Function(
-            name="least", shown="LEAST(a, b, …)", typed=intervals.least, written=emission.called("least")
+            name="floor",
+            shown="FLOOR(a)",
+            typed=intervals.floored,
+            written=numeric_emission.to_whole("floor"),
+        ),
+        Function(
+            name="ceil", shown="CEIL(a)", typed=intervals.ceiled, written=numeric_emission.to_whole("ceil")
+        ),
+        Function(
+            name="least",
+            shown="LEAST(a, b, …)",
+            typed=intervals.least,
+            written=numeric_emission.choose("least"),
         ),
         Function(
             name="greatest",
             shown="GREATEST(a, b, …)",
             typed=intervals.greatest,
-            written=emission.called("greatest"),
+            written=numeric_emission.choose("greatest"),
         ),
         Function(
             name="coalesce",
             shown="COALESCE(a, b, …)",
             typed=intervals.any_of,
-            written=emission.called("coalesce"),
+            written=numeric_emission.choose("coalesce"),
         ),
         Function(
             name="nullif",
             shown="NULLIF(a, b)",
             typed=intervals.nullif,
-            written=emission.bound_template("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"),
+            written=numeric_emission.nullif,
         ),
         Function(
-            name="case", shown="CASE WHEN … THEN … ELSE … END", typed=intervals.chosen, written=emission.case
+            name="case",
+            shown="CASE WHEN … THEN … ELSE … END",
+            typed=intervals.chosen,
+            written=numeric_emission.case,
         ),
         Function(
             name="switch",
             shown="CASE a WHEN … THEN … ELSE … END",
             typed=intervals.switched,
-            written=emission.switch,
+            written=numeric_emission.switch,
         ),
         Function(
-            name="equal", shown="a = b", typed=intervals.compared, written=emission.template("({0} = {1})")
+            name="equal",
+            shown="a = b",
+            typed=intervals.compared,
+            written=numeric_emission.compare("({0} = {1})"),
         ),
         Function(
             name="unequal",
             shown="a <> b",
             typed=intervals.compared,
-            written=emission.template("({0} <> {1})"),
+            written=numeric_emission.compare("({0} <> {1})"),
         ),
         Function(
-            name="less", shown="a < b", typed=intervals.compared, written=emission.template("({0} < {1})")
+            name="less",
+            shown="a < b",
+            typed=intervals.compared,
+            written=numeric_emission.compare("({0} < {1})"),
         ),
         Function(
             name="at_most",
             shown="a <= b",
             typed=intervals.compared,
-            written=emission.template("({0} <= {1})"),
+            written=numeric_emission.compare("({0} <= {1})"),
         ),
         Function(
-            name="more", shown="a > b", typed=intervals.compared, written=emission.template("({0} > {1})")
+            name="more",
+            shown="a > b",
+            typed=intervals.compared,
+            written=numeric_emission.compare("({0} > {1})"),
         ),
         Function(
             name="at_least",
             shown="a >= b",
             typed=intervals.compared,
-            written=emission.template("({0} >= {1})"),
+            written=numeric_emission.compare("({0} >= {1})"),
         ),
         Function(
             name="in",
             shown="a IN (x, y, …)",
             typed=intervals.compared,
-            written=lambda args, types, result, options: f"({args[0]} IN ({', '.join(args[1:])}))",
+            written=numeric_emission.is_in,
         ),
         Function(
             name="between",
             shown="a BETWEEN x AND y",
             typed=intervals.compared,
-            written=emission.template("({0} BETWEEN {1} AND {2})"),
+            written=numeric_emission.compare("({0} BETWEEN {1} AND {2})"),
         ),
         Function(
             name="is_null",
@@ -173,7 +202,10 @@ FUNCTIONS: dict[str, Function] = {
         ),
         Function(name="upper", shown="UPPER(a)", typed=intervals.text, written=emission.called("upper")),
         Function(
-            name="substr", shown="SUBSTR(a, from[, length])", typed=intervals.text, written=emission.substring
+            name="substr",
+            shown="SUBSTR(a, from[, length])",
+            typed=intervals.text,
+            written=numeric_emission.substring,
         ),
         Function(name="length", shown="LENGTH(a)", typed=intervals.length, written=emission.called("length")),
         Function(
@@ -188,6 +220,8 @@ FUNCTIONS: dict[str, Function] = {
             typed=intervals.truncated,
             written=emission.dated("CAST(date_trunc('{1}', {0}) AS {2})"),
         ),
-        Function(name="cast", shown="CAST(a AS type)", typed=intervals.converted, written=emission.casting),
+        Function(
+            name="cast", shown="CAST(a AS type)", typed=intervals.converted, written=numeric_emission.casting
+        ),
     )
 }

@@ -12,9 +12,33 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor
 
-from discreet.sql.types import BOOLEAN, NULL, TEXT, ZERO, Bound, Family, Type, number, union, whole
+from discreet.sql.types import (
+    BOOLEAN,
+    LONGEST_INTEGER,
+    MOST_STEPS,
+    NULL,
+    TEXT,
+    ZERO,
+    Bound,
+    Family,
+    Numeric,
+    Type,
+    common_step,
+    decimal_places,
+    double,
+    keeps_places,
+    number,
+    rounded_step,
+    share_grid,
+    union,
+    whole,
+    widest_numeric,
+)
 
 Types = tuple[Type, ...]
+
+HELD_DIGITS = 18
+"""The digits that 64 bits hold: a DECIMAL of more, made from a DOUBLE, stays a DOUBLE."""
 
 
 class Mistyped(Exception):  # noqa: N818  (told to the analyst as a refusal by whoever knows the place)
@@ -41,27 +65,47 @@ def _whole_step(types: Types) -> Bound:
 
 
 def arithmetic(bound: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Types, tuple[str, ...]], Type]:
-    """The interval of a function that is monotone in each argument: its extremes are at the corners."""
+    """The interval of a sum, a difference or a product, whose extremes are at the corners.
+
+    Exact numbers have an exact result where 38 digits hold it. A sum or a difference stands on the grid of
+    both, a product on that of DuckDB's DECIMAL, which has the places of both behind the point.
+    """
+    multiplies = bound(Fraction(2), Fraction(3)) == 6
 
     def typed(types: Types, _: tuple[str, ...]) -> Type:
         _expect(types, Family.NUMBER)
         a, b = types
-        if not (a.bounded and b.bounded):
-            return number(step=_whole_step(types))
-        corners = [bound(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[arg-type]
-        return number(min(corners), max(corners), _whole_step(types))
+        low = high = None
+        if a.bounded and b.bounded:
+            corners = [bound(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[arg-type]
+            low, high = min(corners), max(corners)
+        if not all(each.exact for each in types) or not (multiplies or share_grid(types)):
+            return double(low, high, _whole_step(types))
+        most = a.reach * b.reach if multiplies else a.reach + b.reach  # type: ignore[operator]
+        step = _product_step(a, b) if multiplies else common_step(types)
+        found = number(low, high, step, numeric=widest_numeric(types), magnitude=most)
+        return replace(found, known=found.exact and a.known and b.known)
 
     return typed
 
 
+def _product_step(a: Type, b: Type) -> Fraction:
+    """The product of the steps, or a finer one if that has fewer places than the product of DECIMALs."""
+    assert a.step is not None
+    assert b.step is not None
+    product, places = a.step * b.step, a.scale + b.scale
+    return product if decimal_places(product) == places else Fraction(1, 10**places)
+
+
 def divided(types: Types, _: tuple[str, ...]) -> Type:
+    """DOUBLE, whatever is divided."""
     _expect(types, Family.NUMBER)
     a, b = types
     divisors = _nonzero(b)
     if not (a.bounded and divisors):
-        return number()
+        return double()
     corners = [x / y for x in (a.low, a.high) for y in divisors]  # type: ignore[operator]
-    return number(min(corners), max(corners))
+    return double(min(corners), max(corners))
 
 
 def _nonzero(kind: Type) -> list[Fraction]:
@@ -77,63 +121,100 @@ def _nonzero(kind: Type) -> list[Fraction]:
 
 
 def remainder(types: Types, _: tuple[str, ...]) -> Type:
-    """It has the sign of the first, and exceeds neither in size."""
+    """It has the sign of the first, and exceeds neither in size; on a grid it is less than the second."""
     _expect(types, Family.NUMBER)
     a, b = types
-    step = _whole_step(types)
-    limits = [
-        max(abs(each.low), abs(each.high)) for each in types if each.low is not None and each.high is not None
-    ]
+    exact = share_grid(types)
+    step = common_step(types) if exact else _whole_step(types)
+    limits = [each.reach for each in types if each.bounded and each.reach is not None]
     if b.bounded and step is not None:
-        limits[-1] = max(limits[-1] - 1, ZERO)  # a whole remainder is less than what it is divided by
+        limits[-1] = max(limits[-1] - step, ZERO)
     most = min(limits, default=None)
     low = ZERO if a.low is not None and a.low >= 0 else None if most is None else -most
     high = ZERO if a.high is not None and a.high <= 0 else most
-    return number(low, high, step)
+    if not exact:
+        return double(low, high, step)
+    return number(low, high, step, numeric=widest_numeric(types), magnitude=a.reach)
 
 
 def negated(types: Types, _: tuple[str, ...]) -> Type:
     _expect(types, Family.NUMBER)
     (a,) = types
-    return number(None if a.high is None else -a.high, None if a.low is None else -a.low, a.step)
+    low, high = None if a.high is None else -a.high, None if a.low is None else -a.low
+    found = number(low, high, a.step, numeric=a.numeric, magnitude=_negative_size(a))
+    return replace(found, known=a.known)  # -3 is a constant, as 3 is
+
+
+def _negative_size(kind: Type) -> Bound:
+    """The size of what may have been negative: that of the smallest BIGINT is no BIGINT."""
+    return None if kind.magnitude is None else kind.magnitude + 1
 
 
 def absolute(types: Types, _: tuple[str, ...]) -> Type:
     _expect(types, Family.NUMBER)
     (a,) = types
     if not a.bounded:
-        return number(Fraction(0), None, a.step)
+        return number(Fraction(0), None, a.step, numeric=a.numeric, magnitude=_negative_size(a))
     ends = (abs(a.low), abs(a.high))  # type: ignore[arg-type]
     least = Fraction(0) if a.low <= 0 <= a.high else min(ends)  # type: ignore[operator]
-    return number(least, max(ends), a.step)
+    return number(least, max(ends), a.step, numeric=a.numeric)
 
 
 def rounded(types: Types, options: tuple[str, ...]) -> Type:
+    """Of an exact number an exact one, which keeps its places where it has no more than are wanted."""
     _expect(types, Family.NUMBER)
     (a,) = types
-    step = Fraction(10) ** -int(options[0]) if options else Fraction(1)
-    if not a.bounded:
-        return number(step=step)
-    # half a step outwards, then onto the grid: rounding is monotone
-    low = ceil(a.low / step - Fraction(1, 2)) * step  # type: ignore[operator]
-    high = floor(a.high / step + Fraction(1, 2)) * step  # type: ignore[operator]
-    return number(min(low, high), max(low, high), step)
+    places = int(options[0]) if options else 0
+    step = Fraction(10) ** -places
+    if a.exact and keeps_places(a, places):
+        return replace(a, known=False)
+    if not a.exact and not a.bounded:
+        return double(step=step)
+    low, high = _rounded_ends(a, step)
+    if not a.exact:
+        return double(low, high, step)
+    most = None if a.reach is None else a.reach + step
+    return number(low, high, rounded_step(a, step), numeric=a.numeric, magnitude=most)
+
+
+def _rounded_ends(a: Type, step: Fraction) -> tuple[Bound, Bound]:
+    """The interval on a coarser grid: rounding is monotone.
+
+    Halves of exact numbers go away from 0. A number in floating point may stand on either side of a half.
+    """
+    if a.low is None or a.high is None:
+        return None, None
+    if a.exact:
+        return _half_away(a.low / step) * step, _half_away(a.high / step) * step
+    low = ceil(a.low / step - Fraction(1, 2)) * step
+    high = floor(a.high / step + Fraction(1, 2)) * step
+    return min(low, high), max(low, high)
+
+
+def _half_away(number: Fraction) -> int:
+    nearest = floor(abs(number) + Fraction(1, 2))
+    return nearest if number >= 0 else -nearest
 
 
 def floored(types: Types, _: tuple[str, ...]) -> Type:
-    _expect(types, Family.NUMBER)
-    (a,) = types
-    if not a.bounded:
-        return number(step=Fraction(1))
-    return whole(floor(a.low), floor(a.high))  # type: ignore[arg-type]
+    return _to_whole(types, floor)
 
 
 def ceiled(types: Types, _: tuple[str, ...]) -> Type:
+    return _to_whole(types, ceil)
+
+
+def _to_whole(types: Types, whole_of: Callable[[Fraction], int]) -> Type:
+    """Of a DECIMAL a DECIMAL without places; of all other numbers, INTEGER too, a DOUBLE."""
     _expect(types, Family.NUMBER)
     (a,) = types
-    if not a.bounded:
-        return number(step=Fraction(1))
-    return whole(ceil(a.low), ceil(a.high))  # type: ignore[arg-type]
+    if a.numeric is Numeric.DECIMAL and keeps_places(a, 0):
+        return replace(a, known=False)
+    low, high = (None if end is None else Fraction(whole_of(end)) for end in (a.low, a.high))
+    if a.numeric is not Numeric.DECIMAL:
+        return double(low, high, Fraction(1))
+    most = None if a.reach is None else a.reach + 1
+    return number(low, high, rounded_step(a, Fraction(1)), numeric=Numeric.DECIMAL, magnitude=most)
 
 
 def any_of(types: Types, _: tuple[str, ...]) -> Type:
@@ -255,14 +336,49 @@ def converted(types: Types, options: tuple[str, ...]) -> Type:
     (a,) = types
     target = options[0]
     if target == "integer":
-        if a.family is Family.NUMBER:
-            return rounded(types, ())
-        _expect(types, Family.TEXT, Family.BOOLEAN)
-        return whole(0, 1) if a.family is Family.BOOLEAN else number(step=Fraction(1))
+        return _to_integer(types)
+    if target == "decimal":
+        return _to_decimal(types, int(options[1]), int(options[2]))
     if target == "number":
         _expect(types, Family.NUMBER, Family.TEXT)
-        return number(a.low, a.high) if a.family is Family.NUMBER else number()
+        return double(a.low, a.high) if a.family is Family.NUMBER else double()
     if target == "date":
         _expect(types, Family.DATE, Family.TIMESTAMP, Family.TEXT)
         return Type(family=Family.DATE, first=_day(a.first), last=_day(a.last))
     return {"text": TEXT, "boolean": BOOLEAN}.get(target, NULL)
+
+
+def _to_integer(types: Types) -> Type:
+    """An INTEGER of 64 bits; what these do not hold is NULL."""
+    (a,) = types
+    if a.family is Family.BOOLEAN:
+        return whole(0, 1)
+    _expect(types, Family.NUMBER, Family.TEXT, Family.BOOLEAN)
+    if a.family is not Family.NUMBER:
+        return number(step=Fraction(1))
+    nearest = rounded(types, ())
+    if nearest.exact:
+        return replace(nearest, numeric=Numeric.INTEGER)
+    return number(nearest.low, nearest.high, Fraction(1), numeric=Numeric.INTEGER, magnitude=LONGEST_INTEGER)
+
+
+def _to_decimal(types: Types, digits: int, places: int) -> Type:
+    """A DECIMAL of so many digits, as many behind the point; a number that has more is NULL."""
+    _expect(types, Family.NUMBER, Family.TEXT, Family.BOOLEAN)
+    (a,) = types
+    step = Fraction(1, 10**places)
+    most = Fraction(10**digits - 1) * step
+    if a.family is Family.BOOLEAN:
+        return number(ZERO, min(most, Fraction(1)), step, numeric=Numeric.DECIMAL)
+    low, high = _rounded_ends(a, step)
+    if low is not None and high is not None:
+        low, high = max(low, -most), min(high, most)
+    if low is not None and high is not None and low > high:
+        low = high = None  # nothing in its interval has so few digits
+    if a.exact and not keeps_places(a, places):
+        step = rounded_step(a, step)
+        if a.reach is None or a.reach / step >= MOST_STEPS:
+            return double(low, high)
+    if a.family is Family.NUMBER and not a.exact and digits > HELD_DIGITS:
+        return double(low, high, step)
+    return number(low, high, step, numeric=Numeric.DECIMAL, magnitude=most)

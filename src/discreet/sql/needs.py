@@ -75,7 +75,7 @@ class _Needs:
             return Output(column=column, measure=measure, parts=(self.use(count(measure)),))
         if function == "mode" or argument is None:
             return Output(column=column, measure=measure)
-        on = grid(argument)
+        on = grid(argument, squared=function.startswith(("var", "stddev")))
         if function in BY_VALUES:
             return Output(column=column, measure=measure, on=on)
         if function == "sum":

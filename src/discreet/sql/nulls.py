@@ -5,8 +5,8 @@ of a mean. What the policy says of NULL is taken as it is, so nothing but accura
 lacks a value against the policy's word counts as one in the middle of the declared range, and moves no sum
 further than any other row.
 
-Whole       NULL just where an argument is, and then only where its interval is known: a computation in
-            floating point that may overflow turns infinities into NULL.
+Whole       NULL just where an argument is, and then only where it is exact or its interval is known: a
+            computation in floating point that may overflow turns infinities into NULL.
 First       NULL only where all arguments are.
 Chosen      NULL where a value that CASE may choose is; it has an ELSE, written or NULL.
 Else        may be NULL: division, casts, NULLIF, and whatever is not listed here.
@@ -45,7 +45,7 @@ def may_be_null(function: str, arguments: Sequence[Type], result: Type) -> bool:
     if function not in WHOLE or any(each.nullable for each in arguments):
         return True
     computed = result.family is Family.NUMBER and function not in TEXTUAL
-    return computed and not all(each.bounded for each in (*arguments, result))
+    return computed and not result.exact and not all(each.bounded for each in (*arguments, result))
 
 
 def total_may_be_null(function: str, argument: Expression | None, *, filtered: bool) -> bool:
@@ -53,5 +53,5 @@ def total_may_be_null(function: str, argument: Expression | None, *, filtered: b
     if function in ("count", "count_distinct") or argument is None:
         return False
     kind = argument.type
-    overflows = function in ("sum", "avg") and not kind.bounded
+    overflows = function in ("sum", "avg") and not (kind.bounded or kind.exact)
     return filtered or kind.nullable or overflows

@@ -75,7 +75,7 @@ def _literal(value: Scalar | float, within: exp.Expr | None) -> exp.Expr:
     if isinstance(value, bool):
         return exp.Boolean(this=value)
     if isinstance(value, int | float | Decimal):
-        number = exp.Literal.number(str(abs(value)))
+        number = exp.Literal.number(_digits(value))
         return exp.Neg(this=number) if value < 0 else number
     if isinstance(value, str):
         require_characters(value)
@@ -83,6 +83,13 @@ def _literal(value: Scalar | float, within: exp.Expr | None) -> exp.Expr:
     if not isinstance(value, date) or isinstance(within, exp.Cast):
         return text
     return exp.cast(text, "TIMESTAMP" if isinstance(value, datetime) else "DATE")
+
+
+def _digits(value: int | float | Decimal) -> str:
+    """The number without its sign as DuckDB would type it: a float has an exponent, and is a DOUBLE."""
+    if isinstance(value, float):
+        return f"{Decimal(repr(abs(value))):e}"
+    return f"{abs(value):f}" if isinstance(value, Decimal) else str(abs(value))
 
 
 def require_characters(text: str) -> None:

@@ -25,9 +25,10 @@ from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression
 from discreet.sql.refusal import refuse
 from discreet.sql.tree import PERSON
-from discreet.sql.types import grid_step
+from discreet.sql.types import Type, grid_step
 
 WIDEST = 1 << 40
+WIDEST_SQUARED = 1 << 25
 SMALL = 1 << 18  # times fewer than 2**44 rows, hours of reading, stays below 2**62
 
 
@@ -80,12 +81,14 @@ class Primitive:
             object.__setattr__(self, "sensitivity", Sensitivity(l1=1, squared_l2=1))
 
 
-def grid(argument: Expression) -> Grid:
-    """The grid on which a bounded number is summed or counted."""
+def grid(argument: Expression, *, squared: bool = False) -> Grid:
+    """The grid on which a bounded number is summed or counted, or its squares are."""
     kind = argument.type
     if kind.low is None or kind.high is None:
         refuse("an aggregate needs bounds.", "Declare low and high in the policy.")
-    step = grid_step(kind)
+    step, most = grid_step(kind), WIDEST_SQUARED // 2 if squared else WIDEST
+    if not (isinstance(argument, Column) and argument.clamped):
+        step = _coarser(step, kind, most)
     low, high = floor(kind.low / step), ceil(kind.high / step)
     if max(abs(low), abs(high)) > WIDEST:
         refuse(
@@ -93,6 +96,14 @@ def grid(argument: Expression) -> Grid:
             "Declare narrower bounds or a coarser resolution.",
         )
     return Grid(argument=argument, step=step, low=low, high=high)
+
+
+def _coarser(step: Fraction, kind: Type, most: int) -> Fraction:
+    """A step below 1 of which an expression's bounds are at most so many; each row is rounded to it."""
+    assert kind.reach is not None
+    while step * 10 <= 1 and kind.reach / step > most:
+        step *= 10
+    return step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +125,7 @@ class Reader:
             inner = quoted(PERSON)
         else:
             assert measure.argument is not None
-            inner = emit.value(measure.argument)
+            inner = emit.operand(measure.argument)
         text = f"count(DISTINCT {inner}){_where(measure)}"
         contribution = self.contribution
         if measure.of_people and self.one_cell:
@@ -137,7 +148,7 @@ class Reader:
 
     def squares(self, measure: Measure, on: Grid) -> Primitive:
         """Sum of 2 y**2 - w**2 for centred y in [-w, w]: again centred, in [-w**2, w**2]."""
-        if on.width > 1 << 25:
+        if on.width > WIDEST_SQUARED:
             refuse(
                 "a variance of so wide a range does not fit.",
                 "Declare narrower bounds or a coarser resolution.",
@@ -154,7 +165,7 @@ class Reader:
 
 def _known(argument: Expression) -> str:
     """What is NULL just where the argument is."""
-    return quoted(argument.name) if isinstance(argument, Column) else emit.value(argument)
+    return emit.operand(argument)
 
 
 def _where(measure: Measure) -> str:

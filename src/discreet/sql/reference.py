@@ -221,13 +221,42 @@ Text stands in single quotes, `''` for a quote. Comments and a final semicolon a
 """
 _FUNCTIONS = """
 
-Date parts: {parts}. Units of DATE_TRUNC: {units}. Types of CAST: {types}; the type DECIMAL(p, s) rounds to s
-places. Text beside a date is read as one: `born >= '1990-01-31'`. ILIKE is LIKE in any case, LEFT(a, n) the
-first letters, and ROUND(a, -3) rounds to thousands. A remainder of whole numbers is a whole number.
+Date parts: {parts}. Units of DATE_TRUNC: {units}. Types of CAST: {types}. Text beside
+a date is read as one: `born >= '1990-01-31'`. ILIKE is LIKE in any case, LEFT(a, n) the first letters, and
+ROUND(a, -3) rounds to thousands.
 
 Every function has a value, or NULL, for whatever the data holds: division by zero, text that is no
 number, numbers beyond what a computer holds, and values that the policy does not declare all give NULL,
 never an error.
+
+## Numbers
+
+Numbers have the types of DuckDB, and are computed as DuckDB computes them, on every engine.
+
+| | |
+|---|---|
+| INTEGER | `3`, a column of type `integer`, LENGTH, date parts |
+| DECIMAL | `0.1` and `3.0`; a `decimal` column with a `resolution`, and as many places as that has |
+| DOUBLE | `1e-1`; a `decimal` column without a resolution; quotients, means, FLOOR and CEIL of an INTEGER |
+
+- INTEGER and DECIMAL are exact: `age * 0.1 = 3.3` holds where age is 33, and `ROUND(33 * 1.005, 2)` is 33.17.
+  A product has the places of both factors; whatever stands beside a DOUBLE becomes one: `age * 1e-1 = 3.3`
+  does not hold where age is 33.
+- Halves are rounded away from 0; CAST of a DOUBLE to a whole number rounds them to the even side.
+- A file may hold a `decimal` column as DOUBLE: it is rounded to its resolution when it is read, and from then
+  on it is the DECIMAL of that resolution. To compare with such a file in DuckDB, cast the column first.
+- DECIMAL(p, s) has p digits, s of them behind the point, 38 at most; DECIMAL alone is DECIMAL(18, 3). Text is
+  read where p + s is at most 38.
+- Where DuckDB stops with an error there is a value or NULL: sums and products are exact up to 38 digits, also
+  beyond BIGINT, and DOUBLE where 38 digits might not hold them; a number with more digits than the DECIMAL of
+  its CAST is NULL, and so is a remainder by 0.
+- Where DuckDB gives an infinity or NaN there is NULL, and `-0.0` is 0.
+- Whole numbers of a CAST have 64 bits, whatever type is named, and FLOAT is DOUBLE.
+- DECIMAL(p, s) of a DOUBLE is a rounded DOUBLE where p is above 18; text of a rounded number whose column has
+  no bounds may show the places that it had before.
+- SUM, AVG and quantiles of an expression whose bounds are more than 2^40 of its steps, and VARIANCE of one
+  with more than 2^24, round each row to a coarser step.
+- An answer shows group keys and values that are not whole as DOUBLE.
 """
 _AGGREGATES = """
 ## Aggregates

@@ -21,8 +21,9 @@ from discreet.sql.refusal import Refusal, known_names, refuse, shown
 from discreet.sql.rows import RowScope
 from discreet.sql.scalars import condition, scalar
 from discreet.sql.tree import Rows
-from discreet.sql.types import Bound, Family, number
+from discreet.sql.types import Bound, Family, Type, as_double, number
 
+MOST_SHOWN = 1 << 53
 TOTALS: dict[type[exp.Expression], str] = {
     exp.Count: "count",
     exp.Sum: "sum",
@@ -70,8 +71,9 @@ class _Groups:
             if known == found:
                 return column
         kind, argument = number(step=_step(found)), found.argument
-        if argument is not None and found.function in ("min", "max", "mode"):
-            kind = replace(argument.type, low=None, high=None, step=kind.step, nullable=True)
+        picked = argument is not None and found.function in ("min", "max", "mode")
+        if picked and argument is not None and argument.type.family is not Family.NUMBER:
+            kind = replace(argument.type, nullable=True)
         column = Column(name=f"m{len(self.measures)}", type=kind)
         self.measures.append((column, found))
         return column
@@ -85,6 +87,12 @@ def _step(found: Measure) -> Bound:
     return Fraction(1) if picked and found.argument.type.step == 1 else None  # type: ignore[union-attr]
 
 
+def _shown(kind: Type) -> Type:
+    """The type of a key in a released table: exact where the number that is shown tells its steps."""
+    tells = not kind.exact or kind.step == 1 or kind.most_steps < MOST_SHOWN
+    return kind if tells else as_double(kind)
+
+
 def aggregate(select: exp.Select, scope: RowScope, node: Rows, keys: list[exp.Expression]) -> Question:
     """The private core, and the SELECT around its aggregates."""
     found: list[tuple[Column, Expression]] = []
@@ -93,7 +101,7 @@ def aggregate(select: exp.Select, scope: RowScope, node: Rows, keys: list[exp.Ex
         if next(columns(key), None) is None:
             refuse(f"GROUP BY «{shown(each)}» is a constant.", "Leave it out.")
         if key not in [known for _, known in found]:
-            found.append((Column(name=f"k{len(found)}", type=key.type), key))
+            found.append((Column(name=f"k{len(found)}", type=_shown(key.type)), key))
     groups = _Groups(scope, found)
     after = clauses(select, groups)
     if not groups.measures:
@@ -167,7 +175,7 @@ class _Totals:
             return None
         if wanted is None or wanted not in self.keys:
             return None
-        return Column(name=f"g{self.keys.index(wanted)}", type=wanted.type)
+        return Column(name=f"g{self.keys.index(wanted)}", type=_shown(wanted.type))
 
     def _total(self, node: exp.Expression) -> Column:
         function = TOTALS.get(type(node))
@@ -181,9 +189,9 @@ class _Totals:
             argument = scalar(node.this, self.answer)
             if function in ("sum", "avg", "median") and argument.type.family is not Family.NUMBER:
                 refuse(f"«{shown(node)}» needs a number.", "Name a column that is one.")
-            if function in ("min", "max"):
-                kind = replace(argument.type, low=None, high=None, nullable=True)
-            if function == "sum" and argument.type.step == 1:
+            if function in ("min", "max") and argument.type.family is not Family.NUMBER:
+                kind = replace(argument.type, nullable=True)
+            if function in ("sum", "min", "max") and argument.type.step == 1:
                 kind = number(step=Fraction(1))
         for known, of, what in self.totals:
             if (of, what) == (function, argument):
@@ -196,7 +204,7 @@ class _Totals:
 def after_release(select: exp.Select, question: Question, alias: str) -> Question:
     """An outer SELECT over a question."""
     inner = {
-        folded(name): Column(name=name, type=expression.type)
+        folded(name): Column(name=name, type=_shown(expression.type))
         for name, expression in question.after[-1].outputs
     }
     answer, stages = _Answer(alias, inner), list(question.after)

@@ -127,7 +127,8 @@ def scan(policy: Policy, name: str, alias: str) -> Named:
         each: Column(
             name=f"{alias}.{each}",
             type=_timed(of_column(table.columns[each])),
-            scaled=table.columns[each].grid is not None,
+            scaled=of_column(table.columns[each]).exact,
+            clamped=table.columns[each].grid is not None,
         )
         for each in stored
     }
@@ -190,8 +191,9 @@ class Outputs:
         return None
 
     def add(self, name: str, expression: Expression) -> Expression:
-        kept = isinstance(expression, Column) and expression.scaled
-        self.columns[name] = Column(name=f"{self.alias}.{name}", type=expression.type, scaled=kept)
+        own, kind = f"{self.alias}.{name}", expression.type
+        clamped = isinstance(expression, Column) and expression.clamped
+        self.columns[name] = Column(name=own, type=kind, scaled=kind.exact, clamped=clamped)
         return expression
 
     def over(self, node: Rows) -> Named:

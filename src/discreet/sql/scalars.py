@@ -21,7 +21,7 @@ from discreet.sql.functions import FUNCTIONS
 from discreet.sql.intervals import PARTS, UNITS, Mistyped
 from discreet.sql.nulls import may_be_null
 from discreet.sql.refusal import refuse, shown
-from discreet.sql.types import Bound, Family, Type
+from discreet.sql.types import DIGITS, Bound, Family, Type, as_double
 
 BITS = 256
 
@@ -127,7 +127,7 @@ def call(
 
 def _moderate(kind: Type) -> Type:
     if any(_is_long(end) for end in (kind.low, kind.high)):
-        return replace(kind, low=None, high=None)
+        return replace(as_double(kind), low=None, high=None)
     return kind
 
 
@@ -274,12 +274,14 @@ def _cast(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _decimal(node: exp.Expression, to: exp.Expression, value: Expression) -> Expression:
-    """A decimal of some places is a number rounded to them; what is too long for it keeps its value."""
-    places = whole_number(to.expressions[1].this, most=9) if len(to.expressions) == 2 else 0
-    if places is None:
-        refuse(f"«{shown(node)}» has too many places.", "Use DECIMAL(18, 9) at most, or DOUBLE.")
-    as_number = call("cast", [value], node, ("number",))
-    return call("round", [as_number], node, (str(places),) if places else ())
+    """CAST to DECIMAL, which is DECIMAL(18, 3) where nothing is said; DECIMAL(p) has no places."""
+    written = [whole_number(each.this, most=DIGITS) for each in to.expressions] or [18, 3]
+    digits, places = (*written, 0)[:2]
+    if not digits or places is None or places > digits or len(written) > 2:
+        refuse(f"«{shown(node)}» has too many digits.", "Use DECIMAL(18, 9), or DOUBLE.")
+    if value.type.family is Family.TEXT and digits + places > DIGITS:
+        refuse(f"«{shown(node)}» reads too many digits.", "Use DECIMAL(18, 9), or DOUBLE.")
+    return call("cast", [value], node, ("decimal", str(digits), str(places)))
 
 
 def _anonymous(node: exp.Expression, scope: Scope) -> Expression:

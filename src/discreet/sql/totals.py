@@ -7,7 +7,6 @@ stands in them is exact and stays inside.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from sqlglot import exp
 
@@ -19,7 +18,7 @@ from discreet.sql.refusal import Refusal, refuse, shown
 from discreet.sql.rows import Named, Outputs, RowScope
 from discreet.sql.scalars import condition, scalar
 from discreet.sql.tree import Filter, PerPerson, Project, Rows, Total
-from discreet.sql.types import Family, Type, number, whole
+from discreet.sql.types import ZERO, Family, Type, double, number, whole
 
 FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Count: "count",
@@ -44,9 +43,9 @@ class _Groups:
     def add_key(self, node: exp.Expression) -> None:
         key = scalar(node, self.rows)
         if key not in [known for _, known in self.keys]:
-            kept = isinstance(key, Column) and key.scaled
-            name = f"{self.alias}.k{len(self.keys)}"
-            self.keys.append((Column(name=name, type=key.type, scaled=kept), key))
+            name, clamped = f"{self.alias}.k{len(self.keys)}", isinstance(key, Column) and key.clamped
+            column = Column(name=name, type=key.type, scaled=key.type.exact, clamped=clamped)
+            self.keys.append((column, key))
 
     def column(self, node: exp.Column) -> Expression:
         if not node.table and folded(node.name) in self.named:
@@ -72,9 +71,9 @@ class _Groups:
                 return column
         function, argument, only = total
         missing = total_may_be_null(function, argument, filtered=only is not None)
-        kept = isinstance(argument, Column) and argument.scaled and function in ("sum", "min", "max")
-        name = f"{self.alias}.t{len(self.totals)}"
-        column = Column(name=name, type=replace(kind, nullable=missing), scaled=kept)
+        clamped = isinstance(argument, Column) and argument.clamped and function in ("sum", "min", "max")
+        name, kind = f"{self.alias}.t{len(self.totals)}", replace(kind, nullable=missing)
+        column = Column(name=name, type=kind, scaled=kind.exact, clamped=clamped)
         self.totals.append((column, total))
         return column
 
@@ -128,8 +127,15 @@ def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Typ
 
 
 def _kind(function: str, kind: Type, most: int) -> Type:
-    if function == "sum" and kind.low is not None and kind.high is not None:
-        return number(most * min(kind.low, Fraction(0)), most * max(kind.high, Fraction(0)), kind.step)
-    if function == "sum":
-        return number()
-    return number(kind.low, kind.high) if function == "avg" else kind
+    """The type of a person's total: a sum of exact numbers is exact, a mean is a DOUBLE."""
+    if function == "avg":
+        return double(kind.low, kind.high)
+    if function != "sum":
+        return kind
+    low = high = None
+    if kind.low is not None and kind.high is not None:
+        low, high = most * min(kind.low, ZERO), most * max(kind.high, ZERO)
+    if not kind.exact:
+        return double(low, high, kind.step if low is not None else None)
+    reach = None if kind.reach is None else most * kind.reach
+    return number(low, high, kind.step, numeric=kind.numeric, magnitude=reach)

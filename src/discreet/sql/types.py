@@ -3,6 +3,10 @@
 A number stands on the grid of multiples of `step`, or on none (`step` None: computed in floating point, row
 by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded".
 
+Numbers have the types that DuckDB gives them. INTEGER and DECIMAL are exact: each value is a whole number of
+steps, and `magnitude` proves that 38 digits hold it, also where there are no bounds. Whatever 38 digits might
+not hold is DOUBLE, where nothing overflows into an error.
+
 `known` is an argument that is never NULL, a constant; a column is not, whatever it holds, as a join may leave
 it out. Bounds rest on it. `nullable` is whether a value may be missing in data that keep to the policy; the
 policy's word is taken for it, so only accuracy may rest on it, never a bound; see `nulls`.
@@ -10,10 +14,12 @@ policy's word is taken for it, so only accuracy may rest on it, never a bound; s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
+from math import gcd, lcm
 
 from discreet.core import policy
 
@@ -29,6 +35,14 @@ class Family(StrEnum):
     NULL = "null"
 
 
+class Numeric(StrEnum):
+    """Types of numbers, in the order in which DuckDB converts one to the next."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    DOUBLE = "double"
+
+
 FAMILIES = {
     policy.Kind.INTEGER: Family.NUMBER,
     policy.Kind.DECIMAL: Family.NUMBER,
@@ -40,6 +54,12 @@ FAMILIES = {
 }
 
 FINEST = 1_000_000
+DIGITS = 38
+MOST_STEPS = 10**DIGITS
+"""More steps than an exact number may have: what DECIMAL(38) and 128 bits hold on every engine."""
+LONGEST_INTEGER = Fraction(2**63)
+"""The size of the smallest BIGINT; its negative is none."""
+MOST_ROUNDED = 1 << 52
 
 Bound = Fraction | None
 ZERO = Fraction(0)
@@ -53,6 +73,8 @@ class Type:
     low: Bound = None
     high: Bound = None
     step: Bound = None
+    numeric: Numeric = Numeric.DOUBLE
+    magnitude: Bound = None
     known: bool = False
     nullable: bool = True
     first: date | datetime | None = None
@@ -67,14 +89,137 @@ class Type:
         """Whether its values are whole numbers that 64 bits hold with room to spare."""
         return self.step == 1 and self.bounded and max(abs(self.low or ZERO), abs(self.high or ZERO)) < 2**53
 
+    @property
+    def exact(self) -> bool:
+        """Whether each value is a whole number of steps, of which 38 digits hold the number."""
+        return self.family is Family.NUMBER and self.numeric is not Numeric.DOUBLE
+
+    @property
+    def scale(self) -> int:
+        """How many digits an exact number has behind the point.
+
+        >>> number(step=Fraction(1, 4), numeric=Numeric.DECIMAL, magnitude=Fraction(9)).scale
+        2
+        """
+        return decimal_places(self.step or Fraction(1))
+
+    @property
+    def reach(self) -> Bound:
+        """The most that a value can be, whatever its sign; None where nothing is known."""
+        if self.low is not None and self.high is not None:
+            return max(abs(self.low), abs(self.high))
+        return self.magnitude
+
+    @property
+    def shows_integer(self) -> bool:
+        """Whether its values are shown as whole numbers of 64 bits; all other numbers are shown as DOUBLE."""
+        if self.step is None or self.step.denominator != 1 or self.reach is None:
+            return False
+        return self.reach <= LONGEST_INTEGER if self.exact else self.integral
+
+    @property
+    def most_steps(self) -> Fraction:
+        """The most steps of its grid that a value of an exact number can be."""
+        assert self.reach is not None
+        assert self.step is not None
+        return self.reach / self.step
+
 
 BOOLEAN = Type(family=Family.BOOLEAN)
 TEXT = Type(family=Family.TEXT)
 NULL = Type(family=Family.NULL)
 
 
-def number(low: Bound = None, high: Bound = None, step: Bound = None) -> Type:
-    return Type(family=Family.NUMBER, low=low, high=high, step=step)
+def number(
+    low: Bound = None,
+    high: Bound = None,
+    step: Bound = None,
+    *,
+    numeric: Numeric | None = None,
+    magnitude: Bound = None,
+) -> Type:
+    """A number; where nothing else is said, whole ones are INTEGER, of 64 bits, and all others DOUBLE.
+
+    A number that is to be exact and might need more than 38 digits is DOUBLE.
+    """
+    if numeric is None:
+        numeric = Numeric.INTEGER if step == 1 else Numeric.DOUBLE
+        magnitude = LONGEST_INTEGER if step == 1 else None
+    found = Type(family=Family.NUMBER, low=low, high=high, step=step, numeric=numeric, magnitude=magnitude)
+    if numeric is Numeric.DOUBLE or (step is not None and _fits(found.reach, step)):
+        return found
+    return as_double(found)
+
+
+def _fits(reach: Bound, step: Fraction) -> bool:
+    return reach is not None and reach / step < MOST_STEPS and decimal_places(step) <= DIGITS
+
+
+def as_double(kind: Type) -> Type:
+    """The same number in floating point, where only whole numbers surely stay on their grid."""
+    step = kind.step if kind.step == 1 else None
+    return replace(kind, numeric=Numeric.DOUBLE, step=step, magnitude=None)
+
+
+def double(low: Bound = None, high: Bound = None, step: Bound = None) -> Type:
+    """A number in floating point; a step says that its values stand on a grid all the same."""
+    return number(low, high, step, numeric=Numeric.DOUBLE)
+
+
+def decimal_places(step: Fraction) -> int:
+    """The fewest digits behind the point with which a step can be written.
+
+    >>> decimal_places(Fraction(1, 4)), decimal_places(Fraction(10))
+    (2, 0)
+    """
+    places, power = 0, 1
+    while step.numerator * power % step.denominator:
+        places, power = places + 1, power * 10
+    return places
+
+
+def common_step(types: Iterable[Type]) -> Fraction:
+    """The widest grid on which the values of all exact types stand."""
+    steps = [each.step for each in types if each.step is not None]
+    return Fraction(gcd(*(each.numerator for each in steps)), lcm(*(each.denominator for each in steps)))
+
+
+def share_grid(types: Iterable[Type]) -> bool:
+    """Whether all are exact, and 38 digits hold the values of each on the grid of all."""
+    numbers = list(types)
+    if not all(each.exact for each in numbers):
+        return False
+    step = common_step(numbers)
+    return all(_fits(each.reach, step) for each in numbers)
+
+
+def rounds_in_double(kind: Type, step: Fraction) -> bool:
+    """Whether the quotient of any of its numbers and a step is on the right side of every half as a DOUBLE.
+
+    It differs from a half that it is not by 1 / 2q where the numbers are multiples of 1 / q of the step, and
+    rounding moves it by less, as long as the numerator stays below 2**52.
+    """
+    assert kind.step is not None
+    return kind.most_steps * (kind.step / step).numerator < MOST_ROUNDED
+
+
+def keeps_places(kind: Type, places: int) -> bool:
+    """Whether rounding to so many places leaves every value of an exact type as it is."""
+    step = Fraction(10) ** -places
+    return kind.scale <= places or (kind.step is not None and (kind.step / step).denominator == 1)
+
+
+def rounded_step(kind: Type, step: Fraction) -> Fraction:
+    """The grid of exact numbers that are rounded to a step: a finer one where they are too large for it."""
+    if rounds_in_double(kind, step):
+        return step
+    return common_step([kind, Type(family=Family.NUMBER, step=step)])
+
+
+def widest_numeric(types: Iterable[Type]) -> Numeric:
+    """The type to which DuckDB converts numbers of several types."""
+    order = list(Numeric)
+    return max((each.numeric for each in types), key=order.index)
 
 
 def whole(low: int, high: int) -> Type:
@@ -91,7 +236,8 @@ def _of_kind(column: policy.Column) -> Type:
     family = FAMILIES[column.type]
     if column.grid is not None:
         low, high = column.grid
-        return number(low * column.step, high * column.step, column.step)
+        numeric = Numeric.INTEGER if column.type is policy.Kind.INTEGER else Numeric.DECIMAL
+        return number(low * column.step, high * column.step, column.step, numeric=numeric)
     if column.type is policy.Kind.INTEGER:
         return number(step=Fraction(1))
     if family in (Family.DATE, Family.TIMESTAMP):
@@ -126,9 +272,10 @@ def union(types: list[Type]) -> Type | None:
             return Type(family=family)
         return Type(family=family, first=min(firsts), last=max(lasts))  # type: ignore[type-var]
     lows, highs = [each.low for each in known], [each.high for each in known]
+    low = None if None in lows else min(lows)  # type: ignore[type-var]
+    high = None if None in highs else max(highs)  # type: ignore[type-var]
+    if share_grid(known):
+        most = max(each.reach for each in known if each.reach is not None)
+        return number(low, high, common_step(known), numeric=widest_numeric(known), magnitude=most)
     steps = {each.step for each in known}
-    return number(
-        None if None in lows else min(lows),  # type: ignore[type-var]
-        None if None in highs else max(highs),  # type: ignore[type-var]
-        steps.pop() if len(steps) == 1 else None,
-    )
+    return double(low, high, steps.pop() if len(steps) == 1 else None)

@@ -74,6 +74,9 @@ class Dialect(Protocol):
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
         """NULL where there is no such value; `narrow` is for whole numbers of 32 bits."""
 
+    def read_decimal(self, text: Piece, digits: int, places: int) -> str:
+        """A text as an exact number, rounded to places; NULL where it is none, or has more digits."""
+
     def same(self, left: Piece, right: Piece) -> str:
         """Whether they are equal or both NULL, in a form by which tables can be joined quickly."""
 

@@ -17,7 +17,7 @@ from sqlglot import exp, parse_one
 from discreet.engines.dialects.binding import are_short, fill_template, have_totals
 from discreet.engines.dialects.dialect import ALIKE, NARROW, conversion, is_wide, told_apart, unsupported
 from discreet.engines.dialects.kinds import Family, Kind, Piece
-from discreet.engines.dialects.postgres_conversions import AFTERWARDS, CONVERSIONS, PLAINLY
+from discreet.engines.dialects.postgres_conversions import AFTERWARDS, CONVERSIONS, PLAINLY, READ_DECIMAL
 from discreet.engines.dialects.postgres_floats import (
     INFINITY,
     NAN,
@@ -137,6 +137,10 @@ class Postgres:
         if after is not None:
             text = fill_template(after, text, self.bind)
         return fill_template(NARROW, text, self.bind) if narrow and is_wide(of) else text
+
+    def read_decimal(self, text: Piece, digits: int, places: int) -> str:
+        form = READ_DECIMAL.replace("{places}", str(places)).replace("{end}", str(10 ** (digits - places)))
+        return fill_template(form, text.text, self.bind)
 
     def same(self, left: Piece, right: Piece) -> str:
         """Two equalities, by which tables are joined through hashes; IS NOT DISTINCT FROM has none."""

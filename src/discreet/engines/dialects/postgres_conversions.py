@@ -39,6 +39,10 @@ _TEXT_INTEGER = (
 _TEXT_WIDE = (
     f"(CASE WHEN {_IS_NUMBER} THEN CASE WHEN abs(round({_NUMERIC})) < 1e38 THEN round({_NUMERIC}) END END)"
 )
+READ_DECIMAL = (
+    f"(CASE WHEN {_IS_NUMBER} THEN CASE WHEN abs(round({_NUMERIC}, {{places}})) < {{end}} "
+    f"THEN round({_NUMERIC}, {{places}}) END END)"
+)
 _DOUBLE_INTEGER = (
     "(CASE WHEN {x} >= -9223372036854775808e0 AND {x} < 9223372036854775808e0 THEN CAST({x} AS bigint) END)"
 )

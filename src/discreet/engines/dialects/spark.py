@@ -33,6 +33,8 @@ MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{
 LONGEST = 1e18
 LONGEST_DATE, LONGEST_PATTERN = 200, 1000
 """Longer text is no date; LIKE with a longer pattern is NULL, as Java's matcher nests once for each sign."""
+SHORTEST = 1e-6
+"""A DECIMAL of smaller steps may be written with an exponent."""
 ROUNDED = {
     "round_even": "rint({x})",
     "floor": "(CASE WHEN rint({x}) > {x} THEN rint({x}) - 1 ELSE rint({x}) END)",
@@ -132,10 +134,16 @@ class SparkSql:
         if of.constant is not None and to.family is Family.DECIMAL:
             return of.text  # of as few digits as it has, so that products stay in 64 bits
         found = conversion(self.name, CONVERSIONS, of, to)
+        if of.kind.family is Family.DECIMAL and to.family is Family.TEXT and of.kind.least < SHORTEST:
+            found = _SMALL_TEXT
         if of.kind.family is Family.DECIMAL and to.family is Family.INTEGER and of.kind.largest < LONGEST:
             found = "CAST({x} AS BIGINT)"
         text = fill_template(found, of.text, self.bind)
         return fill_template(NARROW, text, self.bind) if narrow and is_wide(of) else text
+
+    def read_decimal(self, text: Piece, digits: int, places: int) -> str:
+        form = READ_DECIMAL.replace("{type}", f"DECIMAL({digits}, {places})")
+        return fill_template(form, text.text, self.bind)
 
     def same(self, left: Piece, right: Piece) -> str:
         return f"({left.text} <=> {right.text})"
@@ -201,6 +209,8 @@ class SparkSql:
     # -- Totals -----------------------------------------------------------------------------------------
 
     def total(self, of: Piece, *, small: bool) -> str:
+        if of.kind.family is Family.WIDE:
+            return f"sum({of.text})"
         return f"sum({of.text})" if small else f"sum(CAST({of.text} AS DECIMAL(20, 0)))"
 
     def total_in_order(self, of: Piece, order: Piece) -> str:
@@ -275,6 +285,7 @@ _TEXT_DOUBLE = (
     f"WHEN {{x}} RLIKE {_literal(NOT_A_NUMBER)} THEN {NAN} END)"
 )
 _TEXT_WIDE = f"(CASE WHEN {_IS_NUMBER} THEN try_cast({_TRIMMED} AS DECIMAL(38, 0)) END)"
+READ_DECIMAL = f"(CASE WHEN {_IS_NUMBER} THEN try_cast({_TRIMMED} AS {{type}}) END)"
 _TEXT_INTEGER = f"try_cast({_TEXT_WIDE} AS BIGINT)"
 _DOUBLE_INTEGER = (
     "(CASE WHEN {x} >= -9.223372036854775808E18 AND {x} < 9.223372036854775808E18 "
@@ -335,6 +346,11 @@ _TEXT_TIMESTAMP = (
 _B, _I, _W, _E, _D = Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.DOUBLE
 _T, _A, _S, _Z = Family.TEXT, Family.DATE, Family.TIMESTAMP, Family.ZONED
 _AS_TEXT = "CAST({x} AS STRING)"
+
+_SMALL_TEXT = (
+    "concat(CASE WHEN {x} < 0 THEN '-' ELSE '' END, CAST(floor(abs({x})) AS STRING), "
+    "substr(CAST(abs({x}) - floor(abs({x})) + 1 AS STRING), 2))"
+)
 
 CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_B, _I): "CAST({x} AS BIGINT)",

@@ -38,6 +38,9 @@ def cast(writer: Expressions, node: Any, scope: Scope) -> Piece:
         items = writer.dialect.listed([writer.text(value) for value in to.values], to.element)
         return Piece(text=items, kind=replace(to, known=True))
     piece = writer.write(node.this, scope)
+    if to.family is Family.DECIMAL and piece.kind.family in (Family.TEXT, Family.ENUM):
+        text = writer.dialect.read_decimal(writer.as_kind(piece, kinds.TEXT), *_digits(node.to))
+        return Piece(text=text, kind=to)
     if to.family is Family.ENUM:
         return _of_values(writer, writer.as_kind(piece, kinds.TEXT), to)
     if to.family is Family.ZONED:
@@ -88,9 +91,17 @@ def kind_of(writer: Expressions, to: Any) -> Kind:
     if to.this in (exp.DType.ARRAY, exp.DType.LIST):
         inner = kind_of(writer, to.expressions[0])
         return Kind(family=inner.family, values=inner.values, many=True)
+    if to.this is exp.DType.DECIMAL:
+        return kinds.decimal(*_digits(to))
     if to.this not in TYPES:
         unsupported(writer.dialect.name, f"the type {to.this.name}")
     return TYPES[to.this]
+
+
+def _digits(to: Any) -> tuple[int, int]:
+    """How many digits a DECIMAL has, and how many of them behind the point; our statements say both."""
+    digits, places = (int(each.this.this) for each in to.expressions)
+    return digits, places
 
 
 WRITERS: Writers = {exp.Cast: cast, exp.TryCast: cast, exp.RegexpExtract: read}

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.engines.dialects import kinds, marks
+from discreet.engines.dialects import kinds
 from discreet.engines.dialects.dialect import Dialect, unsupported
 from discreet.engines.dialects.expressions import Calls, Expressions, Writers, floats
 from discreet.engines.dialects.kinds import Family, Kind, Piece
@@ -33,11 +33,7 @@ def arithmetic(writer: Expressions, node: Any, scope: Scope) -> Piece:
     if Family.DOUBLE in (left.kind.family, right.kind.family):
         return _floating(writer, operator, left, right)
     parts, kind = writer.aligned([left, right])
-    first = parts[0].text
-    if kind.family is Family.INTEGER and not marks.has_names(first):
-        # engines take a short literal for 32 bits, and compute with two of them in 32 bits
-        first = f"CAST({first} AS {writer.dialect.types[Family.INTEGER]})"
-    text = f"({first} {operator} {parts[1].text})"
+    text = f"({_in_64_bits(writer, parts[0])} {operator} {parts[1].text})"
     if kind.family is Family.WIDE:
         text = f"CAST({text} AS {writer.dialect.types[Family.WIDE]})"
     return Piece(text=text, kind=_combined(kind.family, operator, left.kind, right.kind))
@@ -78,7 +74,14 @@ def remainder(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 def absolute(writer: Expressions, node: Any, scope: Scope) -> Piece:
     piece = writer.write(node.this, scope)
-    return Piece(text=f"abs({piece.text})", kind=piece.kind)
+    return Piece(text=f"abs({_in_64_bits(writer, piece)})", kind=piece.kind)
+
+
+def _in_64_bits(writer: Expressions, piece: Piece) -> str:
+    """Constants and some columns have 32 bits, which a sum or a product of two of them may pass."""
+    if piece.kind.family is not Family.INTEGER:
+        return piece.text
+    return f"CAST({piece.text} AS {writer.dialect.types[Family.INTEGER]})"
 
 
 def exponential(writer: Expressions, node: Any, scope: Scope) -> Piece:

@@ -32,7 +32,7 @@ def total(writer: Expressions, node: Any, scope: Scope) -> Piece:
     piece = _number(writer, node.this, scope)
     if piece.kind.family is Family.BOOLEAN:
         piece = writer.as_kind(piece, kinds.INTEGER)
-    if piece.kind.family is not Family.INTEGER:
+    if piece.kind.family not in (Family.INTEGER, Family.WIDE):
         unsupported(writer.dialect.name, "a sum of numbers that are not whole")
     return Piece(text=writer.dialect.total(piece, small=False), kind=kinds.WIDE)
 

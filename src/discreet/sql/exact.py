@@ -1,0 +1,118 @@
+"""SQL of exact numbers: whole numbers of steps, converted from one grid to another without rounding.
+
+An INTEGER or a DECIMAL is held as the number of its steps: 3.3 on a grid of 0.1 is 33. Sums, differences,
+products and remainders of such numbers are those of whole numbers, which every engine computes alike. Types
+(`sql.types`) prove that they fit: in 64 bits (BIGINT) or in 38 digits (HUGEINT).
+
+Rounding    a quotient of numbers below 2**52 in floating point is on the same side of every whole number and
+            of every half as the exact one: its error is less than half of what they differ by. Larger numbers
+            are rounded by remainders, and stay on their grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from discreet.sql.binding import bind_parts
+from discreet.sql.types import DIGITS, Family, Type, common_step, decimal_places, rounds_in_double
+
+MOST_INTEGER = 1 << 62
+
+
+def integer_type(*steps: Fraction) -> str:
+    """The type that holds numbers of at most so many steps, with room to spare."""
+    return "BIGINT" if max(steps) < MOST_INTEGER else "HUGEINT"
+
+
+def on_grid(sql: str, kind: Type, step: Fraction, cast: str = "") -> str:
+    """A number in steps of a grid on which all numbers of its type stand; `cast` is its type there.
+
+    >>> from discreet.sql.types import whole
+    >>> on_grid('"age"', whole(0, 9), Fraction(1, 10))
+    '(CAST("age" AS BIGINT) * 10)'
+    """
+    if kind.family is Family.NULL:
+        return f"CAST(NULL AS {cast or 'BIGINT'})"
+    assert kind.step is not None
+    factor = kind.step / step
+    assert factor.denominator == 1
+    if kind.known and kind.low is not None:
+        constant = str(int(kind.low / step))
+        return f"CAST({constant} AS {cast})" if cast else constant
+    if factor == 1:
+        return f"CAST({sql} AS {cast})" if cast else sql
+    wide = cast or integer_type(kind.most_steps * factor)
+    return f"(CAST({sql} AS {wide}) * {factor})"
+
+
+def on_common_grid(args: Sequence[str], types: Sequence[Type], cast: str = "") -> list[str]:
+    """Exact numbers in steps of the widest grid on which all of them stand."""
+    step = common_step(types)
+    return [on_grid(arg, kind, step, cast) for arg, kind in zip(args, types, strict=True)]
+
+
+def in_double(sql: str, kind: Type) -> str:
+    """A number in floating point, the nearest one to it.
+
+    >>> from discreet.sql.types import Numeric, number
+    >>> in_double('"x"', number(Fraction(0), Fraction(9), Fraction(1, 10), numeric=Numeric.DECIMAL))
+    '(CAST("x" AS DOUBLE) / 10)'
+    """
+    if kind.known and kind.low is not None:
+        return f"CAST({decimal_text(kind.low)} AS DOUBLE)"
+    text = f"CAST({sql} AS DOUBLE)"
+    if not kind.exact or kind.step is None or kind.step == 1:
+        return text
+    top = text if kind.step.numerator == 1 else f"{text} * {kind.step.numerator}"
+    return f"({top})" if kind.step.denominator == 1 else f"({top} / {kind.step.denominator})"
+
+
+def decimal_text(value: Fraction) -> str:
+    """The digits of a number that can be written with them."""
+    places = decimal_places(value)
+    units = int(abs(value) * 10**places)
+    return f"{Decimal((int(value < 0), tuple(map(int, str(units))), -places)):f}"
+
+
+def shown(sql: str, kind: Type) -> str:
+    """A number as answers show it: a BIGINT if it is whole, and else a DOUBLE."""
+    if not kind.exact or (kind.step == 1 and kind.shows_integer):
+        return sql
+    if kind.shows_integer:
+        return f"(CAST({sql} AS BIGINT) * {kind.step})"
+    return in_double(sql, kind)
+
+
+def rounded(name: str, sql: str, kind: Type, to: Fraction, result: Type) -> str:
+    """Exact numbers rounded to multiples of `to`, in the steps of the result; halves go away from 0."""
+    assert kind.step is not None
+    assert result.step is not None
+    ratio = kind.step / to
+    if rounds_in_double(kind, to):
+        top = on_grid(sql, kind, kind.step / ratio.numerator)
+        return f"CAST({name}(CAST({top} AS DOUBLE) / {ratio.denominator}) AS BIGINT)"
+    each = int(to / result.step)
+    assert kind.reach is not None
+    cast = integer_type(kind.reach / result.step + each)
+    beyond = {
+        "round": f"CASE WHEN 2 * ({{0}} % {each}) >= {each} THEN {each} "
+        f"WHEN 2 * ({{0}} % {each}) <= -{each} THEN -{each} ELSE 0 END",
+        "floor": f"CASE WHEN {{0}} % {each} < 0 THEN -{each} ELSE 0 END",
+        "ceil": f"CASE WHEN {{0}} % {each} > 0 THEN {each} ELSE 0 END",
+    }[name]
+    form = f"({{0}} - {{0}} % {each} + {beyond})"
+    return bind_parts(form.format, on_grid(sql, kind, result.step, cast))
+
+
+def digits_text(sql: str, kind: Type) -> str:
+    """The text of an exact number, with all of its places."""
+    places = kind.scale
+    if not places:
+        return f"CAST({shown(sql, kind)} AS VARCHAR)"
+    unit = Fraction(1, 10**places)
+    assert kind.reach is not None
+    digits = min(DIGITS, len(str(int(kind.reach / unit))))
+    units = f"CAST({on_grid(sql, kind, unit)} AS DECIMAL({digits}, 0))"
+    return f"CAST({units} * {decimal_text(unit)} AS VARCHAR)"
