@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.belief import Belief
+from discreet.core.csv_cells import mark_cell
 from discreet.core.errors import RequestError
 from discreet.sql.accuracy import Off
 
@@ -112,12 +113,23 @@ class Answer:
         return with_ends(self.table, self.intervals)
 
     def as_csv(self) -> str:
-        """The same as text."""
+        """The same as text, whose formula cells are marked as those of every CSV file that leaves."""
         from pyarrow import csv
 
         sink = io.BytesIO()
-        csv.write_csv(self.with_ends(), sink)
+        csv.write_csv(_with_marks(self.with_ends()), sink)
         return sink.getvalue().decode()
+
+
+def _with_marks(table: pa.Table) -> pa.Table:
+    """The same table, with texts and names of columns as they stand in a CSV file."""
+    for place, column in enumerate(table.schema):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            values = table.column(place).to_pylist()
+            texts = [None if value is None else mark_cell(value) for value in values]
+            table = table.set_column(place, column.name, pa.array(texts, pa.string()))
+    return table.rename_columns([mark_cell(name) for name in table.column_names])
 
 
 def with_ends(table: pa.Table, intervals: Mapping[str, Ends]) -> pa.Table:

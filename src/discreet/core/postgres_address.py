@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import quote, unquote
 
 from discreet.core.errors import RequestError
@@ -29,15 +29,19 @@ WORD = re.compile(r"(?:\\.|[^\s\\])+", re.S)
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|$)')
 
 
-def pin_search_path(address: str) -> str:
+def pin_search_path(address: str, settings: Mapping[str, str] | None = None) -> str:
     """Return the same address with the search path fixed; other settings of its options are kept.
+
+    `settings` are added. A start-up message is in no log of statements, so a secret may be among them.
 
     >>> pin_search_path("postgresql://ann@db.example/shop?options=-csearch_path%3Dclinic&sslmode=require")
     'postgresql://ann@db.example/shop?sslmode=require&options=-csearch_path%3Dpg_catalog%2Cpg_temp'
     """
-    place, parameters, settings = _parse_address(address)
-    kept = [each for each in settings if _setting_name(each) != "search_path"]
-    words = [re.sub(r"([\s\\])", r"\\\1", f"-c{each}") for each in (*kept, f"search_path={SEARCH_PATH}")]
+    place, parameters, named = _parse_address(address)
+    pinned = {**(settings or {}), "search_path": SEARCH_PATH}
+    kept = [each for each in named if _setting_name(each) not in pinned]
+    added = [f"{name}={value}" for name, value in pinned.items()]
+    words = [re.sub(r"([\s\\])", r"\\\1", f"-c{each}") for each in (*kept, *added)]
     return f"{place}?{'&'.join([*parameters, 'options=' + quote(' '.join(words), safe='')])}"
 
 

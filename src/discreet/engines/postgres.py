@@ -10,8 +10,10 @@ Store       where the policy names a schema (`store: schema`), the tables of the
             once for each version of policy and data; without one they are encoded, and people's rows
             ranked, in every statement, as late as can be (`late`). A session holds the store that it uses,
             and drops those that nobody holds (`store_use`).
-Key         kept beside the ledger, or in it where servers share one; the server is told it as a setting of
-            the session, never in a statement.
+Key         kept beside the ledger, or in it where servers share one; the server is told it in the start-up
+            message of the connection, as a setting of the session. Statements and bound values are logged
+            where the server logs them (log_statement, log_min_duration_statement,
+            log_parameter_max_length); this message is not.
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ SETTINGS = (
 )
 STORED = re.compile(r"discreet_[0-9a-f]{16}_.+", re.DOTALL)
 ROW_SECURITY = "SET row_security = on"
+KEY_SETTINGS = ("discreet.before", "discreet.after")
 READ_ONLY = "SET default_transaction_read_only = on"
 COMPILED = "SET LOCAL jit = on"
 
@@ -86,15 +89,14 @@ class PostgreSQL(Closing):
     @classmethod
     def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
         """Connect, look at the schema, prepare what may be prepared, and shut off."""
-        connection = connected(address)
+        connection = connected(address, key=key)
         try:
-            guarded(lambda: _tell_key(connection, key))
             own = {name: _found(connection, name, each.source) for name, each in policy.tables.items()}
             origins = {name: own[name].origin(list(each.columns)) for name, each in policy.tables.items()}
             in_place = relations.tables(policy, origins, DIALECT)
             tables = _prepared(connection, policy, in_place, key) if policy.store else in_place
             policies = any(each.row_security for each in own.values())
-            guarded(lambda: _shut_off(connection, key, seconds, policies=policies))
+            guarded(lambda: _shut_off(connection, seconds, policies=policies))
         except BaseException:
             connection.close()
             raise
@@ -117,12 +119,12 @@ class PostgreSQL(Closing):
             own = {name: _found(connection, name, source) for name, source in sources.items()}
             origins = {name: each.origin() for name, each in own.items()}
             policies = any(each.row_security for each in own.values())
-            guarded(lambda: _shut_off(connection, b"", policies=policies))
+            guarded(lambda: _shut_off(connection, policies=policies))
         except BaseException:
             connection.close()
             raise
         statements = Statements(dialect=DIALECT, relations=relations.plain(origins).relations)
-        return cls(connection, statements, {}, lambda: _shut_off(connected(address), b"", policies=policies))
+        return cls(connection, statements, {}, lambda: _shut_off(connected(address), policies=policies))
 
     def require(self, sql: str) -> None:
         """Refuse a statement that cannot be written for this engine."""
@@ -160,8 +162,11 @@ class PostgreSQL(Closing):
         self._connection.close()
 
 
-def connected(address: str, *, autocommit: bool = False) -> Any:
-    """A connection in UTC with limits; what is wrong with it is told without its password."""
+def connected(address: str, *, autocommit: bool = False, key: bytes = b"") -> Any:
+    """A connection in UTC with limits; what is wrong with it is told without its password.
+
+    Statements that hash people find the `key`, where one is given, in the settings of the session.
+    """
     if find_spec("adbc_driver_postgresql") is None:
         raise RequestError(
             "PostgreSQL: its driver is not installed.",
@@ -171,11 +176,13 @@ def connected(address: str, *, autocommit: bool = False) -> Any:
 
     connection = None
     with suppress(dbapi.Error):
-        connection = dbapi.connect(pin_search_path(address), autocommit=autocommit)
+        connection = dbapi.connect(pin_search_path(address, _key_settings(key)), autocommit=autocommit)
     if connection is None:
         raise _unconnected(address)
     for setting in SETTINGS:
         guarded(lambda setting=setting: run(connection, setting))  # type: ignore[misc]
+    if key:
+        _require_key(connection, key)
     return connection
 
 
@@ -183,12 +190,11 @@ def _connect_again(
     policy: Policy, address: str, in_place: Tables, key: bytes, seconds: float, *, policies: bool
 ) -> Any:
     """A connection as the first one was; it holds the store anew, which may have been dropped meanwhile."""
-    connection = connected(address)
+    connection = connected(address, key=key)
     try:
-        _tell_key(connection, key)
         if policy.store:
             _prepared(connection, policy, in_place, key)
-        return _shut_off(connection, key, seconds, policies=policies)
+        return _shut_off(connection, seconds, policies=policies)
     except BaseException:
         connection.close()
         raise
@@ -346,18 +352,29 @@ def _drop_store(connection: Any, schema: str, version: str, names: list[str]) ->
 # -- The driver ---------------------------------------------------------------------------------------------
 
 
-def _tell_key(connection: Any, key: bytes) -> None:
-    halves = {"before": key[: len(key) // 2], "after": key[len(key) // 2 :]}
-    with closing(connection.cursor()) as cursor:
-        for name, half in halves.items():
-            cursor.execute(f"SELECT pg_catalog.set_config('discreet.{name}', $1, false)", (half.hex(),))
-            cursor.fetchall()
-    connection.commit()
+def _key_settings(key: bytes) -> dict[str, str]:
+    """The settings of a session in which statements find the halves of the key."""
+    halves = {KEY_SETTINGS[0]: key[: len(key) // 2], KEY_SETTINGS[1]: key[len(key) // 2 :]}
+    return {name: half.hex() for name, half in halves.items() if key}
 
 
-def _shut_off(connection: Any, key: bytes, seconds: float = limits.SECONDS, *, policies: bool = False) -> Any:
-    """The same connection, which from here on knows the key, stops in time, and writes nothing."""
-    _tell_key(connection, key)
+def _require_key(connection: Any, key: bytes) -> None:
+    """Refuse a connection that lost its start-up options; the check itself shows nothing of the key."""
+    lengths = ", ".join(
+        f"pg_catalog.length(pg_catalog.current_setting('{name}', true))" for name in KEY_SETTINGS
+    )
+    found = guarded(lambda: _rows(connection, f"SELECT {lengths}"))
+    connection.rollback()
+    if found != [(len(key), len(key))]:
+        connection.close()
+        raise RequestError(
+            "PostgreSQL: the server did not take the options of the connection.",
+            hint="Connect to the server itself, not through a pooler that drops options.",
+        )
+
+
+def _shut_off(connection: Any, seconds: float = limits.SECONDS, *, policies: bool = False) -> Any:
+    """The same connection, which from here on stops in time, and writes nothing."""
     if policies:
         run(connection, ROW_SECURITY)
     run(connection, f"SET statement_timeout = {1000 * seconds:.0f}")

@@ -6,14 +6,17 @@ statements are the package's own and run for the custodian alone; an analyst nev
 Written     under a name of its own first, and renamed once it is whole, so that an interrupted run leaves
             neither half a file nor the loss of an older one. Parquet, CSV or a table of a DuckDB file, which
             is put there in one transaction and leaves the file's other tables as they are.
+CSV         Texts that a spreadsheet would take for a formula are marked (`csv_cells`). The certificate beside
+            a file says so, and where it does the marks are taken off again when the file is read here.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.core.closing import Closing
+from discreet.core.csv_cells import mark_cell, mark_sql, unmark_sql
 from discreet.core.engine import State
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
@@ -34,6 +38,9 @@ PARQUET = "FORMAT parquet, COMPRESSION zstd"
 FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".csv": "FORMAT csv, HEADER"}
 DATABASES = sources.DATABASE
 FLOATS = ("FLOAT", "DOUBLE")
+TEXTS = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
+FORMULA_CELLS = "formula_cells"
+"""The entry of a certificate that tells how formula cells of a CSV file are marked."""
 ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
 
 
@@ -168,7 +175,13 @@ class DuckDBPublisher(Closing):
         source = sources.locate(name, table)
         self._sources.append(source)
         reading = guarded(lambda: sources.read(source, self._connection))
-        columns = ", ".join(with_one_zero(each, reading.types.get(each, "")) for each in table.columns)
+        is_marked = any(map(is_marked_csv, source.files))
+        columns = ", ".join(
+            f"{unmark_sql(quoted(each))} AS {quoted(each)}"
+            if is_marked
+            else with_one_zero(each, reading.types.get(each, ""))
+            for each in table.columns
+        )
         names = ", ".join(map(quoted, table.columns))  # as they are declared, whatever letters the file has
         # not a temporary view: those are found before the tables of a file that its own views name
         text = f"CREATE VIEW {quoted(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
@@ -177,14 +190,32 @@ class DuckDBPublisher(Closing):
 
     def _copy(self, sql: str, draft: Path, path: Path) -> None:
         if path.suffix.lower() in FORMATS:
-            options = FORMATS[path.suffix.lower()]
-            self._connection.execute(f"COPY ({sql}) TO {path_literal(draft)} ({options})")
+            options, is_csv = FORMATS[path.suffix.lower()], path.suffix.lower() == ".csv"
+            text = self._marked(sql) if is_csv else sql
+            self._connection.execute(f"COPY ({text}) TO {path_literal(draft)} ({options})")
             return
         self._connection.execute(f"ATTACH {literal(str(draft))} AS _discreet_release")
         try:
             self._connection.execute(f"CREATE TABLE _discreet_release.{quoted(path.stem)} AS {sql}")
         finally:
             self._connection.execute("DETACH _discreet_release")
+
+    def _marked(self, sql: str) -> str:
+        """The same rows, with texts and names of columns as they stand in a CSV file."""
+        described = self._connection.execute(f"DESCRIBE {sql}").fetchall()
+        columns = [
+            f"{self._marked_column(name, kind)} AS {quoted(mark_cell(name))}" for name, kind, *_ in described
+        ]
+        return f"SELECT {', '.join(columns)} FROM ({sql})"
+
+    def _marked_column(self, name: str, kind: str) -> str:
+        if kind.startswith("ENUM") and not self._has_formulas(kind):
+            return quoted(name)  # an ENUM is written much faster than text
+        return mark_sql(f"CAST({quoted(name)} AS VARCHAR)") if kind.startswith(TEXTS) else quoted(name)
+
+    def _has_formulas(self, kind: str) -> bool:
+        words = f"SELECT unnest(enum_range(CAST(NULL AS {kind})))"
+        return any(mark_cell(word) != word for (word,) in self._connection.execute(words).fetchall())
 
     @contextmanager
     def _lending(self, lent: Mapping[str, pa.Table]) -> Iterator[None]:
@@ -202,6 +233,17 @@ class DuckDBPublisher(Closing):
         finally:
             for name in lent:
                 self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+
+def is_marked_csv(path: Path) -> bool:
+    """Whether the certificate beside a CSV file says that its formula cells are marked."""
+    beside = Target(file=path).beside("certificate.json")
+    if path.suffix.lower() != ".csv" or not beside.is_file():
+        return False
+    with suppress(OSError, ValueError):
+        told = json.loads(beside.read_text(encoding="utf-8"))
+        return isinstance(told, dict) and (told.get("file"), FORMULA_CELLS in told) == (path.name, True)
+    return False
 
 
 @contextmanager

@@ -9,12 +9,16 @@ Statements  our own, written by `dialects.spark` and checked; only SELECTs, so n
 Store       where the policy names a path (`store: path`), the tables are prepared there once for each version
             of policy and data, as Parquet. Servers may prepare the same at once: each writes to its own
             place, and one of those that are whole is read. What is older is left to the custodian.
-Key         kept beside the ledger, or in it where servers share one, and handed over as a parameter, never
-            in a statement.
+Key         kept beside the ledger, or in it where servers share one, and handed over as the one row of a
+            view, never in a statement: texts and parameters of statements, and the plans made of them, stand
+            in Spark's event log and its pages.
+Files       of a session on this machine stand in a folder of its own that only its owner can enter, and
+            that goes with the process.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -23,6 +27,7 @@ import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -82,6 +87,11 @@ DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 WHOLE, ARRAY = ".whole", "array<"
 GLOB = re.compile(r"([\\*?\[\]{}])")
 """What Spark reads as a pattern in a path; a backslash before it makes it a character."""
+KEY_VIEW = "_discreet_key"
+PARAMETERS = re.compile(
+    rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|:(?P<half>{"|".join(KEYS)})\b""", re.S
+)
+"""What is quoted, which stays as it is, or a parameter for one half of the key."""
 PORTS = {"spark": 7077, "sc": 15002}
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
@@ -104,8 +114,7 @@ class Spark(Closing):
             for name, table in policy.tables.items()
         }
         tables = relations.tables(policy, origins, DIALECT)
-        halves = dict(zip(KEYS, (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex()), strict=True))
-        guarded(lambda: _define(session, policy, tables, halves, key))
+        guarded(lambda: _define(session, policy, tables, key))
         return cls(session, tables, seconds=seconds)
 
     @classmethod
@@ -182,14 +191,27 @@ def _classic(session_class: Any, address: str) -> Any:
     if address.startswith("spark:local"):
         cores = address.removeprefix("spark:local").strip("[]") or "*"
         builder = builder.master(f"local[{cores}]")
-        warehouse = Path(tempfile.gettempdir()) / f"discreet-warehouse-{os.getuid()}"
-        for name, value in {**LOCAL, "spark.sql.warehouse.dir": str(warehouse)}.items():
+        for name, value in {**LOCAL, "spark.sql.warehouse.dir": _warehouse()}.items():
             builder = builder.config(name, value)
     else:
         builder = builder.master(address)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
+
+
+@cache
+def _warehouse() -> str:
+    """Make a folder that nobody else can foresee or enter; it is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # of mode 0700
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked child leaves it to its parent
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
 
 
 def origin(
@@ -270,16 +292,29 @@ def reader_of(source: str) -> str:
     return PATHS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
 
 
-def _define(session: Any, policy: Policy, tables: Tables, halves: Mapping[str, str], key: bytes) -> None:
+def _define(session: Any, policy: Policy, tables: Tables, key: bytes) -> None:
     """A view for each table: of its rows as they are, or of those that were prepared."""
     version = relations.version(policy, tables, key)
+    halves = (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex())
+    columns = ", ".join(f"{name} STRING" for name in KEYS)
+    session.createDataFrame([halves], columns).createOrReplaceTempView(KEY_VIEW)
     for name, statement in tables.definitions.items():
-        frame = session.sql(statement.text, args=halves)
+        frame = session.sql(_read_key(statement.text))
         if policy.store:
             called = name.removeprefix(relations.TABLE).strip()
             place = os.path.join(policy.store, f"discreet-{version}-{called}")
             frame = _prepared(session, frame, place)
         frame.createOrReplaceTempView(DIALECT.quoted(name))
+
+
+def _read_key(text: str) -> str:
+    """The same statement, which reads each half of the key from its view where it has a parameter.
+
+    A literal in its place would be part of the plan, and of everything that shows plans.
+    """
+    return PARAMETERS.sub(
+        lambda found: f"(SELECT {found['half']} FROM {KEY_VIEW})" if found["half"] else found[0], text
+    )
 
 
 def _prepared(session: Any, frame: Any, place: str) -> Any:

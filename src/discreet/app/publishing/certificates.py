@@ -20,7 +20,7 @@ from discreet.app.trials.trial import Trial
 from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
 from discreet.core.errors import RequestError
 from discreet.core.policy import Role
-from discreet.engines.publishing import Target
+from discreet.engines.publishing import FORMULA_CELLS, Target
 
 OF_ROWS = "Who also knows how many rows a person has may believe more."
 OF_VALUES = "Where a person has several values this is about values, and bounds no belief about the person."
@@ -28,6 +28,7 @@ ONE_VALUE_EACH = (BackgroundKnowledge.name, Intersection.name, Birthday.name)
 ATTACKER = (
     "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
 )
+MARKED = "a text that a spreadsheet would take for a formula has a single quote before it"
 LIMITS = (
     "This release is not differentially private. Against an attacker who knows more about a person, or who "
     "has seen another release about the same people, none of these bounds holds."
@@ -75,6 +76,8 @@ def write_certificate(content: dict[str, object], target: Target) -> Path:
     if not (target.table or target.kept):
         with target.file.open("rb") as file:
             where["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    if target.file.suffix.lower() == ".csv" and not target.kept:
+        where[FORMULA_CELLS] = MARKED
     path.write_text(json.dumps(content | where, indent=2) + "\n")
     return path
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from discreet.accounting.database import Database
 from discreet.accounting.storage import Rows, refused
 from discreet.app.ledger_addresses import file_beside, kept_at
-from discreet.app.users.storage import FORMAT, TOKEN_DAYS, days_from_now, drawn_secret
+from discreet.app.users.storage import FORMAT, TOKEN_DAYS, days_from_now
 from discreet.core.closing import Closing
 
 TABLES = ("secret", "user", "token", "ended", "wish", "attempt", "job")
@@ -38,6 +38,9 @@ SCHEMA = (
     " share DOUBLE PRECISION NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT,"
     " file TEXT, process TEXT NOT NULL)",
 )
+UUID = "pg_catalog.uuid_send(pg_catalog.gen_random_uuid())"
+DRAWN = f"pg_catalog.byteacat(pg_catalog.byteacat({UUID}, {UUID}), {UUID})"
+"""48 bytes of the server's own source of randomness, of which 366 bits are random."""
 SINCE: dict[int, tuple[str, ...]] = {
     4: (
         "ALTER TABLE token ADD COLUMN expires TEXT NOT NULL DEFAULT ''",
@@ -89,6 +92,6 @@ class UserDatabase(Closing):
                     rows.execute(statement, {"expires": days_from_now(TOKEN_DAYS)})
             rows.execute("UPDATE secret SET format = :form", {"form": FORMAT})
             if value is None:
-                value = drawn_secret()
-                rows.execute("UPDATE secret SET value = :value", {"value": value})
+                # drawn by the server, so that no statement, and no log of statements, holds it
+                ((value,),) = rows.execute(f"UPDATE secret SET value = {DRAWN} RETURNING value").fetchall()
         return bytes(value)

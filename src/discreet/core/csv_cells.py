@@ -1,0 +1,56 @@
+"""Cells of CSV files that a spreadsheet would take for a formula.
+
+A spreadsheet evaluates a text cell that begins with `=`, `+`, `-` or `@`, also behind a tab or a line break,
+and in their full-width forms. A value such as `=HYPERLINK(…)` of somebody's row would then run on the machine
+of whoever opens a release. So every CSV file that leaves has a single quote before such texts, as OWASP
+advises; numbers such as -5 stay as they are. Texts that begin with quotes and one of these characters get one
+quote more, so that the mark can be taken off again without loss (`unmark_cell`).
+
+Parquet, Arrow and DuckDB files hold every value as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+MARK = "'"
+FORMULA = r"^'*[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
+"""The texts to mark, as a pattern of RE2, which engines use."""
+NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(NUMBER)
+
+
+def mark_cell(text: str) -> str:
+    """Return a text as it stands in a CSV file.
+
+    >>> [mark_cell(each) for each in ("=1+1", "-5", "-5 to 0", "plain", "'=1", "+49 30 1234", "'tis")]
+    ["'=1+1", '-5', "'-5 to 0", 'plain', "''=1", "'+49 30 1234", "'tis"]
+    """
+    return MARK + text if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unmark_cell(text: str) -> str:
+    """Return the text that `mark_cell` has marked.
+
+    >>> [unmark_cell(mark_cell(each)) for each in ("=1+1", "-5", "'=1", "'tis")]
+    ['=1+1', '-5', "'=1", "'tis"]
+    """
+    return text[1:] if text.startswith(MARK) and _FORMULA.match(text) else text
+
+
+def mark_sql(column: str) -> str:
+    """Return SQL of DuckDB for a text column as `mark_cell` writes it."""
+    quoted = FORMULA.replace("'", "''")
+    is_number = f"regexp_full_match({column}, '{NUMBER}')"
+    return (
+        f"CASE WHEN regexp_matches({column}, '{quoted}') AND NOT {is_number} THEN '''' || {column} "
+        f"ELSE {column} END"
+    )
+
+
+def unmark_sql(column: str) -> str:
+    """Return SQL of DuckDB for a text column as `unmark_cell` reads it."""
+    quoted = FORMULA.replace("'", "''")
+    is_marked = f"starts_with({column}, '''') AND regexp_matches({column}, '{quoted}')"
+    return f"CASE WHEN {is_marked} THEN {column}[2:] ELSE {column} END"
