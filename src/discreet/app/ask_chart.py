@@ -12,10 +12,20 @@ from discreet.app.charts import styled
 from discreet.app.colours import BLUE, FAINT, INK
 from discreet.belief.wording import number
 from discreet.core.errors import RequestError
+from discreet.engines.duckdb import run_released
+from discreet.sql.answer import shape
+from discreet.sql.plan import Plan
 
 MOST_BARS = 40
 WIDTH = 420
 LINE = 70
+
+
+def require_drawable(plan: Plan) -> None:
+    """Refuse a question whose answer has no measure to draw, before it is asked."""
+    table, noisy = shape(plan, run_released).table, {**plan.errors.measures, **plan.errors.missing}
+    if not any(_is_number(table[name].type) for name in noisy):
+        raise _refuse_picture()
 
 
 def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
@@ -24,9 +34,7 @@ def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
     measured = [name for name in numbers if name in answer.intervals] or numbers
     keys = [name for name in answer.table.column_names if name not in answer.measures]
     if not measured:
-        raise RequestError(
-            "There is no measure to draw.", hint="Select one as it is: SELECT key, COUNT(*) …."
-        )
+        raise _refuse_picture()
     name = measured[0]
     values = answer.table[name].to_pylist()
     low, high = answer.intervals.get(name, ([None] * len(values), [None] * len(values)))
@@ -50,6 +58,10 @@ def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
     )
     errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     return styled((bars + errors if barred else alt.layer(bars)).properties(width=width, title=note))
+
+
+def _refuse_picture() -> RequestError:
+    return RequestError("There is no measure to draw.", hint="Select one as it is: SELECT key, COUNT(*) ….")
 
 
 def _is_number(kind: pa.DataType) -> bool:

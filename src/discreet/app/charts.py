@@ -15,24 +15,27 @@ import vl_convert
 from discreet.app.colours import FAINT, INK, OTHERS, SUSPECTED
 from discreet.belief import Promise, belief, wording
 from discreet.core.errors import RequestError
+from discreet.core.output_files import require_output, write_output
 
 PERSON = "M0,-1a.34,.34 0 1 1 -.001,0zM-.52,1v-.75a.52,.5 0 0 1 1.04,0v.75z"
 
 
+def require_picture(path: Path) -> None:
+    """Refuse a file that no picture can be written to."""
+    if path.suffix.lower() not in (".svg", ".png"):
+        raise RequestError(f"A picture is a .svg or .png file; got {path.name}.", hint="Name such a file.")
+    require_output(path)
+
+
 def save(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart, path: Path) -> None:
     """Write a chart as the kind of picture that the file's ending names."""
+    require_picture(path)
     specification = chart.to_json()
     if path.suffix.lower() == ".svg":
         content = vl_convert.vegalite_to_svg(specification).encode()
-    elif path.suffix.lower() == ".png":
-        content = vl_convert.vegalite_to_png(specification, scale=2)
     else:
-        raise RequestError(f"A picture is a .svg or .png file; got {path.name}.", hint="Name such a file.")
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        reason = error.strerror or "the system refuses"
-        raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
+        content = vl_convert.vegalite_to_png(specification, scale=2)
+    write_output(path, content)
 
 
 def as_svg(chart: alt.Chart | alt.LayerChart) -> str:

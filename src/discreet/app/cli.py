@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -20,6 +21,7 @@ import typer
 from discreet.app.commands.grouped_help import GroupedHelp
 from discreet.app.terminal import Console
 from discreet.core.errors import DiscreetError
+from discreet.core.output_files import remove_leftovers
 
 VERBS = {
     "anonymize": "anonymize.run",
@@ -78,6 +80,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         words = sys.argv[1:] or ["--help"]
+        remove_leftovers(Path())
         code = command_line(words)(args=words, standalone_mode=False)
         sys.stdout.flush()
     except DiscreetError as error:

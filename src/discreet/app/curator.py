@@ -31,6 +31,7 @@ from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.pricing import Pricing, smaller
 from discreet.app.proposals import Proposal
 from discreet.app.publishing.frames import standing_for
+from discreet.app.source_digests import require_unchanged_sources
 from discreet.app.work_limits import Late, WorkLimits
 from discreet.belief import Promise
 from discreet.core.closing import Closing
@@ -114,6 +115,7 @@ class Curator(Closing):
         who, held = asking(policy, analyst), standing_for(policy, frames or {})
         ledger = opened(policy, separate_promise=separate_promise, frames=held)
         try:
+            require_unchanged_sources(policy, held)
             with fault_log.kept(policy.ledger):
                 engine = engines.opened(policy, frames=held, progress=progress)
         except BaseException:

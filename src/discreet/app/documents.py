@@ -6,11 +6,12 @@ gives their captions. A notice on the first line says whose document it is.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+
+from discreet.core.output_files import write_output
 
 STYLE = """
 :root { color-scheme: light; }
@@ -142,8 +143,4 @@ def _plain(text: str) -> str:
 
 def keep(text: str, path: Path) -> None:
     """Write what is the custodian's, for its owner alone to read."""
-    with os.fdopen(
-        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-    ) as file:
-        os.fchmod(file.fileno(), 0o600)  # a file that was there keeps its mode otherwise
-        file.write(text)
+    write_output(path, text, private=True)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -30,6 +29,7 @@ import pyarrow as pa
 
 from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
+from discreet.core.output_files import make_spill_folder
 from discreet.core.values import Exact
 from discreet.engines import limits
 from discreet.engines.connection import connect, literal, path_literal, quoted, shut_off
@@ -57,7 +57,7 @@ class DuckDB(Closing):
     ) -> None:
         opening, self._seconds, self._turn = _opening(sources), seconds, threading.Lock()
         self._sources = sources  # as long as an engine is there, so is its store
-        self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
+        self._spill = make_spill_folder()
         try:
             if isinstance(sources, PreparedStore) and sources.memory is not None:
                 self._connection = guarded(sources.memory.cursor)

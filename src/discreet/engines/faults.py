@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from discreet.core.errors import DataError, DiscreetError, EngineFault
+from discreet.core.output_files import is_disk_full, refuse_full
 from discreet.core.randomness import Randomness
 
 T = TypeVar("T")
@@ -33,6 +35,17 @@ def guarded(work: Callable[[], T]) -> T:
     except Exception as error:
         fault = logged(error)
     # Raised outside of the handler, so that the driver's error does not ride along as its context.
+    raise fault
+
+
+def guard_writing(work: Callable[[], T], path: Path) -> T:
+    """The same for what writes a file: a disk that is full is said to be."""
+    try:
+        return work()
+    except DiscreetError:
+        raise
+    except Exception as error:
+        fault = refuse_full(path) if is_disk_full(error) else logged(error)
     raise fault
 
 

@@ -13,8 +13,6 @@ CSV         Texts that a spreadsheet would take for a formula are marked (`csv_c
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -27,11 +25,18 @@ from discreet.core.closing import Closing
 from discreet.core.csv_cells import mark_cell, mark_sql, unmark_sql
 from discreet.core.engine import State
 from discreet.core.errors import RequestError
+from discreet.core.output_files import (
+    make_spill_folder,
+    name_draft,
+    remove_leftovers,
+    replace_output,
+    require_output,
+)
 from discreet.core.policy import Table
 from discreet.core.values import Exact
 from discreet.engines import sources
 from discreet.engines.connection import connect, literal, path_literal, quoted
-from discreet.engines.faults import guarded
+from discreet.engines.faults import guard_writing, guarded
 from discreet.engines.identities import require_identities
 
 PARQUET = "FORMAT parquet, COMPRESSION zstd"
@@ -42,6 +47,10 @@ TEXTS = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
 FORMULA_CELLS = "formula_cells"
 """The entry of a certificate that tells how formula cells of a CSV file are marked."""
 ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
+
+
+COMPANIONS = ("certificate.json", "report.html")
+"""What is written beside a release."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +117,14 @@ class Target:
         named: dict[str, object] = {"file": self.file.name}
         return named | ({"table_of_file": self.table} if self.table else {})
 
+    def require_output(self) -> None:
+        """Refuse a place that cannot be written, or where another kind of file is."""
+        if not self.kept:
+            require_output(self.file)
+            remove_leftovers(self.file.absolute().parent, self.file.name)
+        for ending in COMPANIONS:
+            require_output(self.beside(ending))
+
     def beside(self, ending: str) -> Path:
         """A file that goes with it."""
         if self.kept:
@@ -122,7 +139,7 @@ class DuckDBPublisher(Closing):
     def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
         self._sources: list[sources.Source] = []
         self._names = {*tables, *(frames or {})}
-        self._spill = tempfile.TemporaryDirectory(prefix="discreet-")
+        self._spill = make_spill_folder()
         self._connection = guarded(lambda: connect(spill=self._spill.name))
         try:
             for name, frame in (frames or {}).items():
@@ -141,14 +158,14 @@ class DuckDBPublisher(Closing):
         return guarded(work)
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
-        with self._lending(lent or {}), _drafted(path) as draft:
-            guarded(lambda: self._copy(sql, draft, path))
+        with self._lending(lent or {}), replace_output(path) as draft:
+            guard_writing(lambda: self._copy(sql, draft, path), path)
 
     def receive(self, rows: pa.RecordBatchReader, path: Path) -> None:
         """Rows that come from elsewhere as a file, batch by batch."""
         self._connection.register(ARRIVING, rows)
-        with _drafted(path) as draft:
-            guarded(lambda: self._copy(f"SELECT * FROM {ARRIVING}", draft, path))
+        with replace_output(path) as draft:
+            guard_writing(lambda: self._copy(f"SELECT * FROM {ARRIVING}", draft, path), path)
 
     def types(self, name: str) -> Mapping[str, str]:
         text = f"DESCRIBE {quoted(name)}"
@@ -247,17 +264,6 @@ def is_marked_csv(path: Path) -> bool:
 
 
 @contextmanager
-def _drafted(path: Path) -> Iterator[Path]:
-    """A file to write, which takes the place of another once it is whole."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield draft
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextmanager
 def arriving(target: Target) -> Iterator[Path]:
     """The file to write; what is there at the end becomes a table of the target, if that is a database.
 
@@ -266,7 +272,8 @@ def arriving(target: Target) -> Iterator[Path]:
     if not target.table:
         yield target.file
         return
-    draft = target.file.with_name(f".{target.file.stem}.{os.getpid()}.arriving{target.file.suffix}")
+    require_output(target.file)
+    draft = name_draft(target.file, target.file.suffix)
     try:
         yield draft
         _put(draft, target)
@@ -285,7 +292,7 @@ def _put(draft: Path, target: Target) -> None:
             connection.execute(f"ATTACH {literal(str(draft))} AS _discreet_release (READ_ONLY)")
             place, made = f"_discreet_target.{quoted(target.table)}", quoted(draft.stem)
             text = f"CREATE OR REPLACE TABLE {place} AS FROM _discreet_release.{made}"
-            guarded(lambda: connection.execute(text))
+            guard_writing(lambda: connection.execute(text), target.file)
     # Raised outside of the handler, so that the driver's error does not ride along as its context.
     if failed:
         raise RequestError(

@@ -37,7 +37,7 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines import linking, ranking, sources
 from discreet.engines.connection import connect, shut_off
-from discreet.engines.faults import CUSTODIAN, guarded
+from discreet.engines.faults import CUSTODIAN, guard_writing, guarded
 from discreet.engines.identities import require_identities
 from discreet.engines.sources import Source
 from discreet.engines.store_use import USED, StoreUse, drop_file, hold_file
@@ -129,7 +129,7 @@ def _renewed(
         name = _name(key, policy, located)
         with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as workshop:
             made = Path(workshop) / "store.duckdb"
-            guarded(lambda made=made: _build_file(made, policy, located, key, tell))  # type: ignore[misc]
+            guard_writing(lambda made=made: _build_file(made, policy, located, key, tell), folder)  # type: ignore[misc]
             if name == _name(key, policy, located):  # nothing has changed while it was read
                 for path in folder.glob(f"{STORE}*"):
                     drop_file(path)

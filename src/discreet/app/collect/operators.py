@@ -19,6 +19,7 @@ from discreet.app.collect.yaml_files import File, Plain
 from discreet.app.yaml_lines import Place
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
+from discreet.core.output_files import write_output
 from discreet.core.relations import Relation
 from discreet.local.design import require_kept
 from discreet.local.notation import read, write
@@ -58,11 +59,7 @@ def save_operator(operator: Operator, promise: Promise, path: Path) -> None:
     """Write an operator as a file that `load_operator` reads."""
     lines = [f"{name}: {value}" for name, value in write(operator).items()]
     text = "\n".join([*lines, f"promise: {promise.prior!r}:{promise.posterior!r}"]) + "\n"
-    try:
-        path.write_text(text)
-    except OSError as error:
-        reason = error.strerror or "the system refuses"
-        raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
+    write_output(path, text)
 
 
 def _number(value: Plain) -> Any:

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from discreet.app.books import asking, opened
 from discreet.app.collect.clients import Answers, Clients
-from discreet.app.collect.report_files import Description, drafted, unwritable, write_reports
+from discreet.app.collect.report_files import Description, drafted, write_reports
 from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
 from discreet.app.publishing.subjects import source_of
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
+from discreet.core.output_files import explain_unwritable
 from discreet.core.randomness import Randomness
 from discreet.local import BASKETS
 from discreet.local.design import require_kept
@@ -111,7 +112,7 @@ def _plainly(work: Callable[[Randomness], int], path: Path) -> int:
     try:
         return work(Randomness())
     except OSError as error:
-        raise unwritable(path, error) from None
+        raise explain_unwritable(path, error) from None
 
 
 def _reports(operator: Operator, held: NDArray[Any], random: Randomness) -> Reports:

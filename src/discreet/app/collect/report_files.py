@@ -9,7 +9,6 @@ Written     under a name of its own first, and renamed once it is whole.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ import pyarrow.parquet as pq
 from discreet.belief import Promise, highest
 from discreet.belief.wording import at_most, percent
 from discreet.core.errors import DiscreetError, RequestError
+from discreet.core.output_files import explain_unwritable, name_draft, remove_leftovers, require_output
 from discreet.local import BASKETS, MEANS, notation
 from discreet.local.forms import Reports
 from discreet.local.operator import Operator
@@ -73,15 +73,13 @@ def drafted(path: Path) -> Iterator[Path]:
     It is made at once: a place that cannot be written to is refused before anything is charged.
     """
     require_parquet(path)
-    if not path.absolute().parent.is_dir():
-        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
-    if path.is_dir():
-        raise unwritable(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    require_output(path)
+    remove_leftovers(path.absolute().parent, path.name)
+    draft = name_draft(path)
     try:
         draft.touch()
     except OSError as error:
-        raise unwritable(path, error) from None
+        raise explain_unwritable(path, error) from None
     try:
         yield draft
     finally:
@@ -94,12 +92,6 @@ def write_reports(path: Path, draft: Path, description: Description, reports: Re
     table = table.replace_schema_metadata({KEY: json.dumps(as_data(description))})
     pq.write_table(table, draft, compression="zstd")
     os.replace(draft, path)
-
-
-def unwritable(path: Path, error: OSError) -> RequestError:
-    """One sentence about a file that the system does not let be written."""
-    reason = error.strerror or "the system refuses"
-    return RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.")
 
 
 def read_description(path: Path) -> Description:

@@ -83,11 +83,18 @@ def run_ask(
 ) -> None:
     """The answer to a question, with error bars, its cost, and what may now be believed."""
     with _opened(policy, analyst, engine, ledger) as curator:
-        answer = curator.ask(
+        proposal = curator.plan(
             sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
         )
+        if plot is not None:
+            from discreet.app.ask_chart import require_drawable  # charts take a second to load
+            from discreet.app.charts import require_picture
+
+            require_picture(plot)
+            require_drawable(proposal.plan)
+        answer = curator.ask(proposal)
     if plot is not None:
-        from discreet.app.ask_chart import answer_picture  # charts take a second to load
+        from discreet.app.ask_chart import answer_picture
         from discreet.app.charts import save
 
         save(answer_picture(answer), plot)

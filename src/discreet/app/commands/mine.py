@@ -15,6 +15,7 @@ from discreet.app.listed import listed
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.numbers import parse_number
+from discreet.core.output_files import require_output, write_output
 
 
 def run(
@@ -66,9 +67,9 @@ def run(
         mined = mine(curator, request, tell)
     written = [path for path in (output, draw) if path is not None]
     if output is not None:
-        output.write_text(mined.text, encoding="utf-8")
+        write_output(output, mined.text)
     if draw is not None:
-        draw.write_text(mined.picture, encoding="utf-8")
+        write_output(draw, mined.picture)
     if as_json:
         print(json.dumps(view.as_object(mined, written)))
     else:
@@ -80,3 +81,5 @@ def _require_ending(option: str, path: Path | None, ending: str) -> None:
         raise RequestError(
             f"{option} must be a {ending} file in a folder that is there; got {path}.", hint="Name another."
         )
+    if path is not None:
+        require_output(path)

@@ -19,6 +19,7 @@ from discreet.app.trials.bounds import Bound, of_models
 from discreet.app.trials.trial import Trial
 from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
 from discreet.core.errors import RequestError
+from discreet.core.output_files import write_output
 from discreet.core.policy import Role
 from discreet.engines.publishing import FORMULA_CELLS, Target
 
@@ -78,7 +79,7 @@ def write_certificate(content: dict[str, object], target: Target) -> Path:
             where["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     if target.file.suffix.lower() == ".csv" and not target.kept:
         where[FORMULA_CELLS] = MARKED
-    path.write_text(json.dumps(content | where, indent=2) + "\n")
+    write_output(path, json.dumps(content | where, indent=2) + "\n")
     return path
 
 

@@ -40,7 +40,8 @@ class Sources:
         return publisher(self.engine, self.tables, self.frames, store=self.store)
 
     def require_elsewhere(self, target: Target) -> None:
-        """Refuse to overwrite what is read, or what an engine has under the same name."""
+        """Refuse to overwrite what is read, or what is of another kind, or an engine's of the same name."""
+        target.require_output()
         with self.open() as engine:
             if target.kept:
                 keeping(engine).require_new(target.kept)

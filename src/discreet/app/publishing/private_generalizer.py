@@ -37,6 +37,7 @@ from discreet.app.publishing.exposure import require_declared
 from discreet.app.publishing.frames import named
 from discreet.app.publishing.private_release import PrivateRelease, Shown
 from discreet.app.publishing.release import published_columns
+from discreet.app.source_digests import require_unchanged_sources
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.guarantees import ApproximateDP
 from discreet.core.hierarchies import Missing
@@ -84,6 +85,8 @@ class PrivateGeneralizer:
         sources = Sources(tables=tables, frames=frames, engine=self.policy.engine)
         for frame in frames.values():
             require_columns(declared, frame)
+        if self.policy.promise is not None:
+            require_unchanged_sources(self.policy, self.policy.tables.keys() - tables.keys())
         # a source that is not there is found out before anything is charged; opening reads no values
         with sources.open() as engine, self._reserved(name, columns) as (ledger, entry):
             self._tell("counting")

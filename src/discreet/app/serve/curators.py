@@ -30,6 +30,7 @@ from discreet.app.proposals import Proposal
 from discreet.app.serve.admission import Admission
 from discreet.app.serve.calibration import measure_slowness
 from discreet.app.serve.deadlines import Deadlines
+from discreet.app.source_digests import require_unchanged_sources
 from discreet.app.work_limits import Late
 from discreet.core.closing import Closing
 from discreet.core.engine import Engine
@@ -74,6 +75,7 @@ class Curators(Closing):
         """Open the ledger and prepare the store, once for all; without deadlines, answers do not wait."""
         ledger = opened(policy)
         try:
+            require_unchanged_sources(policy)
             with fault_log.kept(policy.ledger):
                 engine = opener(policy, progress=progress)
         except BaseException:

@@ -55,7 +55,7 @@ class Strategy:
 
     @cached_property
     def gram(self) -> Floats:
-        """A'A. Its entries are whole and at most the rows of A, so floats hold them and sum them far faster."""
+        """A'A. Its entries are whole and at most the rows of A: floats hold them, and are far faster."""
         matrix = self.matrix.astype(np.float64)
         return np.asarray(matrix.T @ matrix)
 

@@ -1,0 +1,111 @@
+"""Data that changes under an unchanged `data_version`: found out when the sources are opened, and refused.
+
+Stored answers are those of one version of the data, and two answers about different data compare the two. So
+the contents of every file that was asked about are remembered, with the policy's `data_version`, beside the
+ledger. A table whose contents differ under the same version is refused until the custodian names another one.
+
+Contents    of Parquet and CSV files their SHA-256, of a table in a DuckDB file the sum of its rows' hashes,
+            which does not change when another table of the same file does. They are read again only where the
+            path, size or time of a file has changed.
+Elsewhere   tables of PostgreSQL and Spark are read where they are and may change at any time; frames are
+            handed over by the program. Neither is remembered.
+Refusal     is about the policy and the state of the sources, costs nothing, and holds nothing of the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import duckdb
+
+from discreet.app.addresses import engine_of
+from discreet.app.ledger_addresses import file_beside
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.engines import sources
+from discreet.engines.connection import connect, literal, quoted
+from discreet.engines.faults import guarded
+from discreet.engines.sources import DATABASE, Source
+
+SUFFIX = ".sources.json"
+Known = dict[str, dict[str, dict[str, object]]]
+"""By data version and table: the state of its files, and the digest of their contents."""
+
+
+def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> None:
+    """Refuse a table whose contents changed while `data_version` did not; remember those that are new."""
+    place = file_beside(policy.ledger, SUFFIX)
+    if place is None or engine_of(policy.engine).scheme != "duckdb":
+        return
+    known = _read(place)
+    tables, before = known.setdefault(policy.data_version, {}), json.dumps(known)
+    for name, table in policy.tables.items():
+        if name in frames or table.person == "none":  # what is about nobody may change
+            continue
+        source = sources.locate(name, table)
+        # as JSON has it
+        state, remembered = json.loads(json.dumps([source.state, source.inner])), tables.get(name)
+        if remembered is not None and remembered["state"] == state:
+            continue
+        digest = _digest(source)
+        if remembered is not None and remembered["digest"] != digest:
+            raise RequestError(
+                f"The data of table {name} has changed, and the policy's data_version "
+                f"({policy.data_version}) has not.",
+                hint="The custodian sets another data_version in the policy, or puts the data back.",
+            )
+        tables[name] = {"state": state, "digest": digest}
+    if json.dumps(known) != before:
+        _write(place, known)
+
+
+def _digest(source: Source) -> str:
+    if source.files[0].suffix.lower() in DATABASE:
+        return guarded(lambda: _digest_table(source))
+    whole = hashlib.sha256()
+    for path in source.files:
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
+def _digest_table(source: Source) -> str:
+    """A digest of a table's rows in whatever order; another version of DuckDB may hash in another way."""
+    *schema, name = source.inner.split(".")
+    place = f"source.{quoted('.'.join(schema) or 'main')}.{quoted(name)}"
+    with connect() as connection:
+        connection.execute(f"ATTACH {literal(str(source.files[0]))} AS source (READ_ONLY)")
+        rows = f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {place} AS t"
+        found = connection.execute(rows).fetchall()
+    return f"duckdb-{duckdb.__version__}:{found}"
+
+
+def _read(place: Path) -> Known:
+    if not place.exists():
+        return {}
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        entries = [each for tables in found.values() for each in tables.values()]
+        if all({"state", "digest"} <= set(each) for each in entries):
+            return dict(found)
+    except (OSError, ValueError, AttributeError, TypeError):
+        pass
+    raise RequestError(
+        f"{place}, which remembers what the data was, cannot be read.",
+        hint="If the data has not changed, remove it; it is written anew.",
+    )
+
+
+def _write(place: Path, known: Known) -> None:
+    draft = place.with_name(f"{place.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(known, file, indent=1)
+        os.replace(draft, place)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,190 @@
+"""Files that are written: whole or not at all, over nothing else, and without leftovers.
+
+Whole       a draft is written beside the file and takes its place at the end.
+Refused     what is there and is no plain file (a folder, a device, a pipe, a symbolic link), or a file whose
+            contents are of another kind than its ending says: a name that was mistyped must not cost a table
+            or a ledger. It is refused before anything is charged.
+Leftovers   a draft may hold rows, and a process that is killed leaves it behind. Its name says which process
+            of which machine it is of, so that the next one that writes to the folder removes it. Folders for
+            what does not fit into memory are treated alike.
+Full        a disk that is full is named as such.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from discreet.core.errors import RequestError
+
+HEAD = 16
+KINDS: tuple[tuple[int, bytes, tuple[str, ...], str], ...] = (
+    (0, b"PAR1", (".parquet", ".pq"), "a Parquet file"),
+    (0, b"SQLite format 3\0", (".sqlite",), "an SQLite database"),
+    (8, b"DUCK", (".duckdb", ".db", ".ddb"), "a DuckDB database"),
+    (0, b"\x89PNG", (".png",), "a picture"),
+    (0, b"PK\x03\x04", (".zip", ".xlsx"), "an archive"),
+    (0, b"\x1f\x8b", (".gz",), "an archive"),
+)
+"""Where a kind of file has its mark, the mark, the endings that it goes with, and what it is called."""
+BINARY = tuple(ending for _, _, endings, _ in KINDS for ending in endings)
+FULL = "No space left on device"
+SPILL = "discreet-spill-"
+
+
+def require_output(path: Path) -> None:
+    """Refuse a place that cannot be written, or where something other than an earlier output is."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise explain_unwritable(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise explain_unwritable(path, error) from None
+    if not stat.S_ISREG(mode):
+        raise RequestError(f"{path} is {_name_kind(mode)}, and no file to be replaced.", hint="Name another.")
+    found = _read_kind(path)
+    if found is not None:
+        raise RequestError(
+            f"{path} is there and is {found}, which would be lost.", hint="Name another file, or remove it."
+        )
+
+
+@contextmanager
+def replace_output(path: Path) -> Iterator[Path]:
+    """Yield a draft beside `path` to write; it takes the place of `path` once it is whole."""
+    require_output(path)
+    remove_leftovers(path.absolute().parent, path.name)
+    draft = name_draft(path)
+    try:
+        yield draft
+        os.replace(draft, path)
+    except OSError as error:
+        raise explain_unwritable(path, error) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_output(path: Path, content: str | bytes, *, private: bool = False) -> None:
+    """Write a small file, whole or not at all; a `private` one is for its owner alone to read."""
+    mode = 0o600 if private else 0o666
+    with replace_output(path) as draft:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+
+
+def explain_unwritable(path: Path, error: OSError) -> RequestError:
+    """One sentence about a file that the system does not let be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return refuse_full(path)
+    return RequestError(
+        f"{path} cannot be written: {error.strerror or 'the system refuses'}.", hint="Name another file."
+    )
+
+
+def refuse_full(path: Path) -> RequestError:
+    """One sentence about a disk that is full."""
+    return RequestError(
+        f"{path} cannot be written: its disk is full.",
+        hint="Make room and run it again; what was charged is kept, and the same request is free.",
+    )
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error, of the system or of a driver, says that a disk is full."""
+    known = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return known or FULL in str(error)
+
+
+def name_draft(path: Path, ending: str = "") -> Path:
+    """A name beside `path` that is this process's own."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{_machine()}.draft{ending}")
+
+
+def make_spill_folder() -> tempfile.TemporaryDirectory[str]:
+    """A private folder for what does not fit into memory; those of processes that are gone are removed."""
+    place = Path(tempfile.gettempdir())
+    for left in place.glob(f"{SPILL}*"):
+        if match := re.match(rf"{SPILL}(\d+)\.(\w+)-", left.name):
+            _remove_left(left, match)
+    return tempfile.TemporaryDirectory(prefix=f"{SPILL}{os.getpid()}.{_machine()}-")
+
+
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove the drafts of processes that ended without doing so.
+
+    Those of a file of that `name` that an earlier version left are named by their process alone.
+    """
+    patterns = [r"\..+\.(\d+)\.(\w+)\.draft.*"]
+    if name:
+        patterns.append(rf"\.{re.escape(name)}\.(\d+)()")
+    with suppress(OSError):
+        for left in folder.glob(".*"):
+            for pattern in patterns:
+                if match := re.fullmatch(pattern, left.name, re.DOTALL):
+                    _remove_left(left, match)
+
+
+def _remove_left(path: Path, match: re.Match[str]) -> None:
+    pid, machine = int(match[1]), match[2]
+    with suppress(OSError):
+        if machine not in ("", _machine()) or _is_running(pid) or path.lstat().st_uid != os.getuid():
+            return
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _machine() -> str:
+    """Which machine, or container, a process number is of: a folder may be shared by several."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _name_kind(mode: int) -> str:
+    for is_one, name in (
+        (stat.S_ISLNK, "a symbolic link"),
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+    ):
+        if is_one(mode):
+            return name
+    return "something else"
+
+
+def _read_kind(path: Path) -> str | None:
+    """What an existing file is, where that is not what its ending says; an empty one is nothing."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise explain_unwritable(path, error) from None
+    ending = path.suffix.lower()
+    for place, mark, endings, name in KINDS:
+        if head[place : place + len(mark)] == mark:
+            return None if ending in endings else name
+    return f"no {ending} file" if head and ending in BINARY else None
