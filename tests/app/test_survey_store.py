@@ -168,7 +168,12 @@ def test_a_full_disk_is_told_to_respondents_and_once_to_the_custodian(
 def test_a_browser_that_goes_away_leaves_no_trace(capfd: pytest.CaptureFixture[str], survey: Served) -> None:
     port = int(survey.url.rstrip("/").rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as line:
-        head = ("POST /reports HTTP/1.1", "Host: x", "Content-Type: application/json", "Content-Length: 500")
+        head = (
+            "POST /reports HTTP/1.1",
+            "Host: localhost",
+            "Content-Type: application/json",
+            "Content-Length: 500",
+        )
         line.sendall("\r\n".join((*head, "Expect: 100-continue", "", "")).encode())
         assert b"100 Continue" in line.recv(1000)  # the server waits for the rest
         line.sendall(b"{")

@@ -98,8 +98,8 @@ def test_headers_that_proxies_believe_change_nobodys_role(served: Server) -> Non
 )
 def test_a_request_within_a_request_is_not_answered(served: Server, head: bytes) -> None:
     """Where a body ends is not left to be guessed: the connection is closed after the refusal."""
-    hidden = b"GET /api/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
-    sent = b"POST /api/session HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n0\r\n\r\n" + hidden
+    hidden = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    sent = b"POST /api/session HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n0\r\n\r\n" + hidden
     port = int(served.url.rsplit(":", 1)[1])
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
         line.sendall(sent)
@@ -113,7 +113,7 @@ def test_a_request_within_a_request_is_not_answered(served: Server, head: bytes)
 def test_another_version_of_the_protocol_is_refused(served: Server) -> None:
     port = int(served.url.rsplit(":", 1)[1])
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
-        line.sendall(b"GET /api/openapi.json HTTP/9.9\r\nHost: x\r\n\r\n")
+        line.sendall(b"GET /api/openapi.json HTTP/9.9\r\nHost: localhost\r\n\r\n")
         said = b""
         while part := line.recv(65_536):
             said += part

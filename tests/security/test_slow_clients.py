@@ -16,9 +16,9 @@ from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
 from tests.wire.served import slowed, write_data
 
-HEAD = b"POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-WHOLE = b"GET /api/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+WHOLE = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
 SHORT = 1.0
 
 
@@ -55,7 +55,7 @@ def _rest(line: socket.socket) -> bytes:
     [
         b"",
         b"\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\nX: ",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
         HEAD + b"Content-Length: 100\r\n\r\n{",
         CHUNKED + b"1\r\n{\r\n",
         WHOLE + b"GET / HTTP/1.1\r\nX: ",
@@ -99,7 +99,7 @@ def test_an_answer_takes_as_long_as_it_takes(impatient: Server, monkeypatch: pyt
     "sent",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: " + b"a" * 100_000,
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: " + b"a" * 100_000,
         CHUNKED + b"ZZ\r\n",
         CHUNKED + (b"ffff\r\n" + b"a" * 0xFFFF + b"\r\n") * 5 + b"ZZ\r\n",
     ],

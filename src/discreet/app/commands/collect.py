@@ -223,6 +223,10 @@ def run_survey(
     host: Annotated[str, typer.Option(help="The address to serve on; this machine alone by default.")] = (
         "127.0.0.1"
     ),
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="A host name under which it is reached, besides its address; may be repeated."),
+    ] = None,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8000,
     as_json: AsJson = False,
 ) -> None:
@@ -234,7 +238,7 @@ def run_survey(
             f"A survey needs {missing.name}, which is not installed.",
             hint='Install it with pip install "discreet[server]".',
         ) from None
-    serve(file, host, port, as_json=as_json)
+    serve(file, host, port, names=name or (), as_json=as_json)
 
 
 def _wrote(path: Path) -> None:

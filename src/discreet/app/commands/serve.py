@@ -16,6 +16,8 @@ import typer
 from discreet.app.commands.addressed import EngineAddress, LedgerAddress
 from discreet.app.commands.options import AsJson
 from discreet.app.commands.progress import spinner
+from discreet.app.host_names import require_names
+from discreet.app.listening import parse_address
 from discreet.app.policies import load
 from discreet.app.sample import write, write_policy
 from discreet.app.serve.catalog import BuiltIn, Catalog, Shadow
@@ -43,6 +45,10 @@ def run(
     host: Annotated[
         str, typer.Option(help="Where to listen; elsewhere than here it takes TLS.")
     ] = "127.0.0.1",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="A host name under which it is reached, besides its address; may be repeated."),
+    ] = None,
     http: Annotated[int, typer.Option(min=0, max=65535, help="The port of the HTTP door; 0 for any.")] = 8000,
     postgres: Annotated[
         int, typer.Option(min=0, max=65535, help="The port of the PostgreSQL door; 0 for any.")
@@ -67,6 +73,7 @@ def run(
     """Answer analysts over HTTP, and psql, pandas and whatever else speaks PostgreSQL, until stopped."""
     certificate = _certificate(tls_cert, tls_key)
     require_safe(host, certificate)
+    names = require_names([*(name or ()), *((host,) if parse_address(host) is None else ())])
     require_positive("serve", "slack", slack)
     with spinner() as tell:
         place = policy or _sample(tell)
@@ -88,7 +95,12 @@ def run(
         scheme = "http" if certificate is None else "https"
         _announce(scheme, host, ports, passwords, as_json=as_json)
         served = Served(
-            curators=curators, file=file, catalog=schema, certificate=certificate, policy_file=place
+            curators=curators,
+            file=file,
+            catalog=schema,
+            certificate=certificate,
+            names=names,
+            policy_file=place,
         )
         threading.Thread(target=_warm, daemon=True).start()
         until_stopped(lambda stopped: served.doors(web, wire, stopped))

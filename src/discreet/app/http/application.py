@@ -62,7 +62,7 @@ def application(door: HttpDoor) -> FastAPI:
     app.add_exception_handler(ElsewhereError, _sent_elsewhere)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _unmatched)
-    app.add_middleware(Guard, metrics=door.metrics, secure=door.secure)
+    app.add_middleware(Guard, metrics=door.metrics, secure=door.secure, names=door.names)
     return app
 
 

@@ -18,6 +18,7 @@ REFUSALS = {
     403: "The role does not allow it, a password must be chosen first, or the proof of a session is missing.",
     409: "No release meets what was asked for, it comes too late, or the same is under way.",
     413: "More was sent than any request needs.",
+    421: "The request is for a server of another name.",
     422: "A field is missing, out of its range, or nobody knows it.",
     429: "Too much is going on at once, or too many logins have failed.",
     500: "A fault: a constant text, and the number under which the custodian's log has the details.",

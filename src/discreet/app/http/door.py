@@ -27,12 +27,13 @@ MOST_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class HttpDoor:
-    """Behind the HTTP door; `secure` where it is reached by TLS."""
+    """Behind the HTTP door; `secure` where it is reached by TLS, `names` are those of its host."""
 
     curators: Curators
     file: UserStorage
     jobs: Jobs
     secure: bool = False
+    names: tuple[str, ...] = ()
     policy_file: Path | None = None
     metrics: Metrics = field(default_factory=Metrics)
     throttle: Throttle = field(default_factory=Throttle)

@@ -1,6 +1,7 @@
 """Around every request: headers, how long a body may be, counting, and what nobody foresaw.
 
 Version     HTTP/1.0 and 1.1 are spoken; who says another is refused.
+Names       A request whose Host or Origin is no name of this server's is refused (`host_names`).
 Two ends    A request that says twice where it ends, by a length and by chunks, is refused and the connection
             closed: somebody between may have taken it for two.
 Unforeseen  errors become a constant text and an incident's number; the custodian's log has the rest. Nothing
@@ -9,10 +10,13 @@ Unforeseen  errors become a constant text and an incident's number; the custodia
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.app.console.refusing import bare_page, is_page
+from discreet.app.host_names import OtherNameError, OtherOriginError, require_own_host
 from discreet.app.http.errors import InternalError, TooLongError, UnclearError
 from discreet.app.http.metrics import Metrics
 from discreet.app.http.replies import refusal, sent
@@ -26,7 +30,7 @@ POLICY = (
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # without a referrer, forms of our own pages have an Origin of null
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -38,8 +42,8 @@ TLS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 class Guard:
     """An ASGI application around another one."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, secure: bool) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, secure: bool, names: Sequence[str] = ()) -> None:
+        self._app, self._metrics, self._names = app, metrics, names
         self._headers = [
             (name.lower().encode(), value.encode())
             for name, value in (HEADERS | (TLS_ONLY if secure else {})).items()
@@ -62,8 +66,9 @@ class Guard:
         try:
             _require_version(scope)
             _require_one_end(scope)
+            require_own_host(scope["headers"], self._names, (scope.get("server") or ("",))[0])
             await self._app(scope, _replayed(await _read(receive), receive), sending)
-        except (TooLongError, UnclearError) as error:
+        except (TooLongError, UnclearError, OtherNameError, OtherOriginError) as error:
             refused = sent(refusal(error))
             refused.headers["Connection"] = "close"
             await refused(scope, receive, sending)

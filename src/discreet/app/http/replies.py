@@ -29,6 +29,7 @@ STATUS = {
     "missing": 404,
     "method": 405,
     "too-long": 413,
+    "misdirected": 421,
     "crowded": 429,
     "busy": 429,
     "data": 400,

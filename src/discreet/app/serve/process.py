@@ -20,12 +20,13 @@ from discreet.core.errors import RequestError
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """What is served, and how it is encrypted."""
+    """What is served, how it is encrypted, and under which names besides its addresses."""
 
     curators: Curators
     file: UserStorage
     catalog: Catalog
     certificate: Certificate | None = None
+    names: tuple[str, ...] = ()
     policy_file: Path | None = None
     throttle: Throttle = field(default_factory=Throttle)
 
@@ -51,6 +52,7 @@ class Served:
             file=self.file,
             jobs=Jobs(self.file),
             secure=self.certificate is not None,
+            names=self.names,
             policy_file=self.policy_file,
             throttle=self.throttle,
         )

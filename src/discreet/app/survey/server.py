@@ -11,7 +11,7 @@ Page        may run this server's script and no other, and cannot submit a form:
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +23,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from discreet.app.collect.estimating import figures
-from discreet.app.listening import bound_to, is_loopback
+from discreet.app.host_names import OtherNameError, OtherOriginError, require_names, require_own_host
+from discreet.app.listening import bound_to, is_loopback, parse_address
 from discreet.app.survey.batches import BatchedResults
 from discreet.app.survey.incoming import LARGEST, read_sent
 from discreet.app.survey.report_store import ReportStore
@@ -72,15 +73,19 @@ class Trouble:
         self._told = ""
 
 
-def application(survey: Survey, store: ReportStore) -> FastAPI:
-    """The pages and the one door for reports."""
+def application(survey: Survey, store: ReportStore, names: Sequence[str] = ()) -> FastAPI:
+    """The pages and the one door for reports; `names` are those of the host, besides its addresses."""
     app, trouble = FastAPI(openapi_url=None, docs_url=None, redoc_url=None), Trouble()
     shown = BatchedResults(store, survey.id, survey.batch)
 
     @app.middleware("http")
     async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
         try:
+            require_own_host(request.headers.raw, names, (request.scope.get("server") or ("",))[0])
             response = await answer(request)
+        except (OtherNameError, OtherOriginError) as error:
+            status = 421 if isinstance(error, OtherNameError) else 403
+            response = JSONResponse({"error": error.message}, status)
         except ClientDisconnect:
             response = Response(status_code=400)  # nobody is there to read it
         except Exception as error:
@@ -125,15 +130,16 @@ def application(survey: Survey, store: ReportStore) -> FastAPI:
     return app
 
 
-def serve(path: Path, host: str, port: int, *, as_json: bool = False) -> None:
+def serve(path: Path, host: str, port: int, *, names: Sequence[str] = (), as_json: bool = False) -> None:
     """Serve a survey until it is stopped."""
     survey = load_survey(path)
+    known = require_names([*names, *((host,) if parse_address(host) is None else ())])
     with (
         bound_to(host, port) as bound,
         ReportStore.found(survey.store, survey.id, survey.descriptions) as store,
     ):
         _announce(survey, host, bound.getsockname()[1], as_json=as_json)
-        server = uvicorn.Server(configuration(application(survey, store)))
+        server = uvicorn.Server(configuration(application(survey, store, known)))
         with suppress(KeyboardInterrupt):
             server.run(sockets=[bound])
 
@@ -164,7 +170,7 @@ def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
     if not is_loopback(host):
         Console(stderr=True, soft_wrap=True).print(
             "discreet: Others can reach this address. Put HTTPS before it: whoever can change the page on "
-            "its way can make it send the truth.",
+            "its way can make it send the truth. Give the name that respondents use with --name.",
             highlight=False,
         )
 
