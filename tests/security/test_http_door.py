@@ -113,7 +113,7 @@ def _page(told: httpx.Response) -> tuple[int, tuple[tuple[str, str], ...], str, 
     for changing in (
         r'name="csrf" value="\w+"',
         r'<td class="number">[^<]*</td>',
-        r'<td class="time">[^<]*</td>',
+        r'<td[^>]* class="time">[^<]*</td>',  # of two servers one may be a minute later
     ):
         text = re.sub(changing, "", text)
     said = tuple(each for chart in charts for each in re.findall(r">([^<>\d]+)<", chart) if each.strip(" −-"))
