@@ -12,6 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from discreet.accounting.store_key import share_store_key
 from discreet.app.users import users_of
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -85,6 +86,19 @@ def test_the_key_of_sessions_is_drawn_by_the_server_and_in_no_log(postgres: Post
     logged = log_of(postgres)
     assert "UPDATE secret SET value" in logged
     assert secret.hex() not in logged.lower()
+
+
+@pytest.mark.xdist_group("postgres")
+def test_the_key_of_shared_stores_is_drawn_by_the_ledgers_server_and_in_no_log(
+    postgres: PostgresServer,
+) -> None:
+    ledger = logging(postgres.schema())
+    key = share_store_key(ledger)
+    assert share_store_key(ledger) == key
+    assert len(set(key)) > 10
+    logged = log_of(postgres)
+    assert "INSERT INTO store_key" in logged
+    assert key.hex() not in logged.lower()
 
 
 @pytest.mark.xdist_group("spark")

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 MARK = int.from_bytes(b"dscr")
 CONNECTIONS = 8
+UUID = "pg_catalog.uuid_send(pg_catalog.gen_random_uuid())"
+DRAWN = f"pg_catalog.byteacat(pg_catalog.byteacat({UUID}, {UUID}), {UUID})"
+"""48 bytes of the server's own source of randomness, of which 366 bits are random."""
 VANISHED = 120.0
 """Whoever is gone without a word keeps the lock no longer than that."""
 KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}

@@ -2,33 +2,33 @@
 
 The key decides how people are hashed and which of a person's rows are kept, and it is part of a store's name.
 Servers that share a ledger therefore share the key: the same question then means the same at each of them,
-and over one database they make and use one store. The first server proposes the key, its own if it has one
-from before; every other one takes what it finds. The key stands in the ledger's database, as the key that
-signs sessions does: whoever can read that database can read both.
+and over one database they make and use one store. The ledger's own server draws the key when the first of
+them starts, so that no statement, and no log of statements, holds it. The key stands in the ledger's
+database, as the key that signs sessions does: whoever can read that database can read both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from discreet.accounting.database import Database
+from discreet.accounting.database import DRAWN, Database
 
 TABLES = ("store_key",)
 SCHEMA = ("CREATE TABLE store_key (one INTEGER PRIMARY KEY CHECK (one = 1), key BYTEA NOT NULL)",)
 FIND = "SELECT key FROM store_key"
-KEEP = "INSERT INTO store_key (one, key) VALUES (1, :key) ON CONFLICT (one) DO NOTHING"
+DRAW = (
+    f"INSERT INTO store_key (one, key) VALUES (1, pg_catalog.sha256({DRAWN})) ON CONFLICT (one) DO NOTHING"
+)
 
 
-def share_store_key(address: str, propose: Callable[[], bytes]) -> bytes:
-    """Return the key that stands in the ledger's database; where there is none, keep what is proposed."""
+def share_store_key(address: str) -> bytes:
+    """Return the key that stands in the ledger's database; where there is none, have one drawn there."""
     database = Database(address)
     try:
         database.prepare(TABLES, SCHEMA)
         with database.told(), database.writing("store_key") as rows:
             found = rows.execute(FIND).fetchone()
             if found is None:
-                # somebody else may keep one at the same moment: whoever commits first wins, for both
-                rows.execute(KEEP, {"key": propose()})
+                # another server may draw one at the same moment: whoever commits first wins, for both
+                rows.execute(DRAW)
                 found = rows.execute(FIND).fetchone()
             return bytes(found[0])
     finally:

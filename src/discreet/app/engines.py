@@ -18,7 +18,7 @@ from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import draw_key, prepare, read_key, secret_key
+from discreet.engines.store import prepare, secret_key
 
 
 def opened(
@@ -65,18 +65,13 @@ def opener(policy: Policy, *, progress: Callable[[str], None] | None = None) -> 
 
 
 def find_shared_key(policy: Policy) -> bytes | None:
-    """Return the store key of a ledger that servers share; None where the ledger is this machine's.
-
-    A key that this server has from before is taken over if no other server has brought one.
-    """
+    """Return the store key of a ledger that servers share; None where the ledger is this machine's."""
     ledger = kept_at(policy.ledger)
     if not is_database(ledger):
         return None
     from discreet.accounting.store_key import share_store_key  # only those who share one load it
 
-    folder = store_folder(policy) if engine_of(policy.engine).scheme == "duckdb" else None
-    own = read_key(folder) or read_key(_folder(None, policy.ledger))
-    return share_store_key(ledger, lambda: own or draw_key())
+    return share_store_key(ledger)
 
 
 def opened_over(address: str, name: str, source: str) -> Engine:

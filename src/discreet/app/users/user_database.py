@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from discreet.accounting.database import Database
+from discreet.accounting.database import DRAWN, Database
 from discreet.accounting.storage import Rows, refused
 from discreet.app.ledger_addresses import file_beside, kept_at
 from discreet.app.users.storage import FORMAT, TOKEN_DAYS, days_from_now
@@ -38,9 +38,6 @@ SCHEMA = (
     " share DOUBLE PRECISION NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT,"
     " file TEXT, process TEXT NOT NULL)",
 )
-UUID = "pg_catalog.uuid_send(pg_catalog.gen_random_uuid())"
-DRAWN = f"pg_catalog.byteacat(pg_catalog.byteacat({UUID}, {UUID}), {UUID})"
-"""48 bytes of the server's own source of randomness, of which 366 bits are random."""
 SINCE: dict[int, tuple[str, ...]] = {
     4: (
         "ALTER TABLE token ADD COLUMN expires TEXT NOT NULL DEFAULT ''",
