@@ -125,7 +125,7 @@ def test_every_function_has_the_same_values_on_many_tables(
         assert_alike(both, server)
 
 
-@shows("`%` of numbers that are not whole", cannot={"postgresql": "refused by name"})
+@shows("`%` of numbers in floating point", cannot={"postgresql": "refused by name"})
 def test_remainders_of_numbers_that_are_not_whole_are_the_same(
     both: Both,
 ) -> None:

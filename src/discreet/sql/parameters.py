@@ -86,9 +86,7 @@ def _literal(value: Scalar | float, within: exp.Expr | None) -> exp.Expr:
 
 
 def _digits(value: int | float | Decimal) -> str:
-    """The number without its sign as DuckDB would type it: a float has an exponent, and is a DOUBLE."""
-    if isinstance(value, float):
-        return f"{Decimal(repr(abs(value))):e}"
+    """The number without its sign, as it would be written in the text."""
     return f"{abs(value):f}" if isinstance(value, Decimal) else str(abs(value))
 
 
