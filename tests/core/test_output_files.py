@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -39,14 +40,15 @@ def test_only_plain_files_are_replaced(tmp_path: Path, kind: str) -> None:
     place, other = tmp_path / "out.csv", tmp_path / "other.csv"
     other.write_text("kept")
     with socket.socket(socket.AF_UNIX) as line:
-        {
+        makers: dict[str, Callable[[], object]] = {
             "link": lambda: place.symlink_to(other),
             "broken link": lambda: place.symlink_to(tmp_path / "nowhere"),
             "link to a device": lambda: place.symlink_to("/dev/full"),
             "folder": place.mkdir,
             "pipe": lambda: os.mkfifo(place),
             "socket": lambda: line.bind(str(place)),
-        }[kind]()
+        }
+        makers[kind]()
         with pytest.raises(RequestError, match="and no file to be replaced"):
             write_output(place, "x")
     assert other.read_text() == "kept"

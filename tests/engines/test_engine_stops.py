@@ -76,7 +76,7 @@ def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> No
     with Curator.open(patients.write(tmp_path)) as curator:
 
         def stopped(work: object) -> Release:
-            curator._engine.close()  # type: ignore[attr-defined]
+            curator._engine.close()
             return work()  # type: ignore[operator, no-any-return]
 
         with pytest.raises(EngineFault, match=CHARGED):

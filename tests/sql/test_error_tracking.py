@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -130,7 +132,7 @@ def test_error_bars_of_shown_rows_hold_and_those_of_selected_rows_would_not(
     for _ in range(100):
         release = answer(found, engine, random, run_released)
         rows = zip(release.table.to_pylist(), *release.intervals["n"], strict=True)
-        held.append([low <= exact[row["age"], row["sex"]] <= high for row, low, high in rows])  # type: ignore[operator]
+        held.append([low <= exact[row["age"], row["sex"]] <= high for row, low, high in rows])
     assert sum(map(sum, held)) >= acceptance(0.95, 100 * len(exact))[0]
     assert sum(sum(each[:3]) for each in held) < acceptance(0.95, 300)[0]
 
@@ -184,7 +186,7 @@ def test_a_count_that_is_shown_as_itself_is_not_negative_unless_asked_raw(
 
 
 def test_halves_are_rounded_to_even_so_that_they_do_not_add_up() -> None:
-    noise = DiscreteLaplace(epsilon=1, sensitivity=2)
+    noise = DiscreteLaplace(epsilon=Fraction(1), sensitivity=2)
     numbers = np.arange(-8, 8)
     nearest = Released(numbers=numbers, noise=noise, parts=2).nearest
     assert nearest.tolist() == [round(each / 2) for each in numbers.tolist()]

@@ -29,8 +29,18 @@ from discreet.accounting.database_schema import (
     require_own_tables,
 )
 from discreet.accounting.processes import is_alive, is_here, this_process
-from discreet.accounting.storage import BUSY, DAMAGED, FOREIGN, FULL, PATIENCE, Found, Rows, refused
-from discreet.core.errors import EngineFault, RequestError
+from discreet.accounting.storage import (
+    BUSY,
+    DAMAGED,
+    FOREIGN,
+    FULL,
+    MALFORMED,
+    PATIENCE,
+    Found,
+    Rows,
+    refused,
+)
+from discreet.core.errors import DiscreetError, EngineFault, RequestError
 from discreet.core.postgres_address import find_named_schema, pin_search_path
 
 if TYPE_CHECKING:
@@ -147,6 +157,14 @@ class Database:
             state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
             reason = REASONS.get(state) or REASONS.get(state[:2]) or UNREACHABLE
             raise refused(self.place, *reason) from None
+        except DiscreetError:
+            raise
+        except MALFORMED:
+            if after_data:
+                raise EngineFault(
+                    "The ledger could not be read after the data was; the charge stays."
+                ) from None
+            raise refused(self.place, f"{DAMAGED[0]}: a row of it cannot be read", DAMAGED[1]) from None
 
     def close(self) -> None:
         engine, self._engine = self._engine, None

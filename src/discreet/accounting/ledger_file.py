@@ -33,6 +33,7 @@ from discreet.accounting.storage import (
     FOREIGN,
     FORMAT,
     FULL,
+    MALFORMED,
     MEMORY,
     PATIENCE,
     UNDER_WAY,
@@ -41,7 +42,7 @@ from discreet.accounting.storage import (
     newer,
     refused,
 )
-from discreet.core.errors import EngineFault, RequestError
+from discreet.core.errors import DiscreetError, EngineFault, RequestError
 
 MARK = int.from_bytes(b"dscr")
 T = TypeVar("T")
@@ -243,6 +244,14 @@ class LedgerFile:
                 ) from None
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             raise self._refused(*REASONS.get(code, UNWRITABLE)) from None
+        except DiscreetError:
+            raise
+        except MALFORMED:
+            if after_data:
+                raise EngineFault(
+                    "The ledger could not be read after the data was; the charge stays."
+                ) from None
+            raise self.damaged("a row of it cannot be read") from None
 
 
 def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Rows]:

@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 DAMAGED = "is damaged", "Restore it from a backup; without one, treat the whole promise as spent."
 FOREIGN = "is not a ledger of discreet", "Name another place under ledger in the policy."
+MALFORMED = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+"""What reading a row raises whose values are not what was written."""
 UNWRITABLE = (
     "cannot be written",
     "Make it and its folder writable, or name another file under ledger in the policy.",

@@ -153,10 +153,21 @@ def packed(table: pa.Table, intervals: Mapping[str, Ends]) -> bytes:
 
 def unpacked(content: bytes) -> tuple[pa.Table, dict[str, Ends]]:
     """What was `packed`."""
-    table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
-    kept = json.loads((table.schema.metadata or {}).get(b"intervals", b"{}"))
-    intervals = {name: (low, high) for name, (low, high) in kept.items()}
+    try:
+        table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
+        kept = json.loads((table.schema.metadata or {}).get(b"intervals", b"{}"))
+        intervals = {name: (low, high) for name, (low, high) in kept.items()}
+    except (pa.ArrowException, ValueError, TypeError, AttributeError, OSError):
+        raise refuse_stored() from None
     return table.replace_schema_metadata(None), intervals
+
+
+def refuse_stored() -> RequestError:
+    """One sentence about a stored answer that is not what was stored."""
+    return RequestError(
+        "The answer that the ledger stores cannot be read: the ledger is damaged.",
+        hint="Restore it from a backup; without one, treat the whole promise as spent.",
+    )
 
 
 def _plain(value: object) -> object:

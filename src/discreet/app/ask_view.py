@@ -106,7 +106,7 @@ def _half_width(answer: Answer, name: str, place: int, value: object) -> float |
 
 def _round_up(value: float, places: int) -> float:
     """Round outwards, as an error bar that is rounded down does not hold; but not for a float's own error."""
-    scale = 10**places
+    scale = float(10**places)
     return math.ceil(value * scale * (1 - 1e-12)) / scale
 
 

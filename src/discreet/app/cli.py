@@ -20,7 +20,7 @@ import typer
 
 from discreet.app.commands.grouped_help import GroupedHelp
 from discreet.app.terminal import Console
-from discreet.core.errors import DiscreetError
+from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.output_files import remove_leftovers
 
 VERBS = {
@@ -80,6 +80,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         words = sys.argv[1:] or ["--help"]
+        _require_text(words)
         remove_leftovers(Path())
         code = command_line(words)(args=words, standalone_mode=False)
         sys.stdout.flush()
@@ -96,12 +97,29 @@ def main() -> None:
         sys.stderr.close()
         code = 1
     except OSError as error:
-        print(f"discreet: The system refuses: {error.strerror or 'no reason given'}.", file=sys.stderr)
-        os._exit(1)  # what is still buffered cannot be written either
+        told = f"The system refuses: {error.strerror or 'no reason given'}."
+        try:
+            code = _refuse(told, code="system", hint="", exit_code=2)
+            sys.stdout.flush()
+        except OSError:
+            print(f"discreet: {told}", file=sys.stderr)
+            os._exit(2)  # what is still buffered cannot be written either
     except Exception as error:
         # The message of an unforeseen error may hold a value from the data: only its kind is shown.
         code = _refuse(f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _require_text(words: Sequence[str]) -> None:
+    """Refuse bytes that are no text: names, questions and paths are kept and compared as UTF-8."""
+    for place, word in enumerate(words, 1):
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise RequestError(
+                f"Word {place} of the command line holds bytes that are no UTF-8 text.",
+                hint="Write it in UTF-8; rename a file whose name is not.",
+            ) from None
 
 
 def _command() -> str:

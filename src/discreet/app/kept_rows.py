@@ -7,6 +7,8 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.app.answers import refuse_stored
+
 
 def packed(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
@@ -15,4 +17,7 @@ def packed(table: pa.Table) -> bytes:
 
 
 def unpacked(content: bytes) -> pa.Table:
-    return pq.read_table(io.BytesIO(content))
+    try:
+        return pq.read_table(io.BytesIO(content))
+    except (pa.ArrowException, ValueError, OSError):
+        raise refuse_stored() from None

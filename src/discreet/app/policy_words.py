@@ -122,6 +122,6 @@ def _read_bounds(values: dict[str, Any], tree: dict[str, Tree], place: Place, pr
             wrong.append(((*place, name), f"must be {wanted} for type {kind}; got {given}"))
         values[name] = read_bound
     problems.extend(wrong)
-    if wrong or kind not in set(Kind):
+    if wrong or not isinstance(kind, str) or kind not in set(Kind):
         values.pop("low", None)
         values.pop("high", None)

@@ -67,7 +67,7 @@ class Released:
         A half goes to the even one: always upwards, many of them would add up.
         """
         whole, rest = self.numbers // self.parts, 2 * (self.numbers % self.parts)
-        return whole + ((rest > self.parts) | ((rest == self.parts) & (whole % 2 == 1)))
+        return np.asarray(whole + ((rest > self.parts) | ((rest == self.parts) & (whole % 2 == 1))))
 
     def within(self, confidence: float) -> tuple[Floats, Floats]:
         half = float(self.noise.half_width(confidence)) / self.parts
