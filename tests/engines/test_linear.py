@@ -31,7 +31,7 @@ from tests.engines.test_expressions import Both, expressions, together, values
 from tests.sql.test_expressions import read
 
 TERMS = hostile.policy("t.parquet")
-DEPTHS = (4, 8, 12)
+DEPTHS = (3, 5, 7)
 DIALECTS = {"postgresql": Postgres(), "spark": SparkSql()}
 CHOSEN = "CASE WHEN {0} THEN float ELSE whole END"
 CALENDAR = "CAST(CAST({0} AS VARCHAR) AS DATE)"
