@@ -108,9 +108,10 @@ def lengths(name: str, form: str) -> dict[str, list[float]]:
         found["question"].append(len(question))
         found["duckdb"].append(len(sql))
         for each, dialect in DIALECTS.items():
-            if each != "postgresql" or "%" not in form:
+            if each != "postgresql" or name != "modulo":
                 there = written(sql, dialect, relation(dialect))
-                checked(there.text, there, sql, dialect)
+                if depth == DEPTHS[0]:
+                    checked(there.text, there, sql, dialect)
                 found[each].append(len(there.text))
     return {each: sizes for each, sizes in found.items() if sizes}
 
