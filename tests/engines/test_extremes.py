@@ -21,9 +21,11 @@ from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
+from discreet.engines.postgres import PostgreSQL
+from discreet.engines.spark import Spark
 from discreet.engines.store import prepare
 from discreet.sql.plan import plan
-from tests.engines.servers import KEY, PostgresServer
+from tests.engines.servers import ADDRESS, KEY, PostgresServer, SparkServer
 from tests.sql.example import PROMISE
 
 LARGEST, LEAST = repr(sys.float_info.max), "5e-324"
@@ -141,6 +143,27 @@ POSTGRES = {
     "tsvector": ("'a:1'",),
     "pg_lsn": ("'FFFFFFFF/FFFFFFFF'",),
 }
+SPARK = {
+    "TINYINT": ("-128", "127"),
+    "SMALLINT": ("-32768", "32767"),
+    "INT": ("'-2147483648'", "2147483647"),
+    "BIGINT": ("'-9223372036854775808'", "9223372036854775807"),
+    "DECIMAL(9,2)": ("'9999999.99'", "'-9999999.99'"),
+    "DECIMAL(38,0)": ("repeat('9', 38)", "concat('-', repeat('9', 38))"),
+    "DECIMAL(38,10)": ("concat(repeat('9', 28), '.', repeat('9', 10))", "repeat('9', 28)", "'7.0'"),
+    "DECIMAL(38,38)": ("concat('0.', repeat('9', 38))", "'0'"),
+    "FLOAT": ("'3.4028235e38'", "'-3.4028235e38'", "'1e-45'", "'NaN'", "'Infinity'", "'-0.0'"),
+    "DOUBLE": (f"'{LARGEST}'", f"'-{LARGEST}'", f"'{LEAST}'", "'NaN'", "'Infinity'", "'-Infinity'", "'-0.0'"),
+    "BOOLEAN": ("true", "false"),
+    "STRING": TEXTS,
+    "DATE": ("'0001-01-01'", "'9999-12-31'", "'+294247-01-10'", "'+5881580-07-11'", "'-5877641-06-23'"),
+    "TIMESTAMP": ("'0001-01-01'", "'+294247-01-10T04:00:54.775807Z'", "'-290308-12-21T19:59:06.224192Z'"),
+    "TIMESTAMP_NTZ": ("'0001-01-01'", "'+294247-01-10T04:00:54.775807'", "'-290308-12-21T19:59:06.224192'"),
+    "BINARY": ("X'00FF'", "X''"),
+    "ARRAY<INT>": ("array(2147483647, NULL)", "array()"),
+    "MAP<STRING, INT>": ("map('a', 1)",),
+    "STRUCT<a: INT>": ("named_struct('a', 7)",),
+}
 DECLARED: dict[str, dict[str, Any]] = {
     "whole": {"type": "integer"},
     "steps": {"type": "integer", "low": -3, "high": 5},
@@ -169,7 +192,7 @@ QUESTIONS = (
     "FROM t",
 )
 OF_PEOPLE = "SELECT COUNT(*) AS n, SUM(s) AS s FROM (SELECT who, SUM(steps) AS s FROM t GROUP BY who)"
-BY_DAY = {"VARCHAR", "DECIMAL(38,10)", "DATE", "text", "numeric", "date", "numeric(1000,0)"}
+BY_DAY = {"VARCHAR", "STRING", "DECIMAL(38,10)", "DATE", "text", "numeric", "date", "numeric(1000,0)"}
 
 
 def by_day(types: Mapping[str, object]) -> list[Any]:
@@ -236,8 +259,6 @@ def test_no_value_of_a_file_raises(kind: str, person: str, tmp_path: Path) -> No
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize("kind", by_day(POSTGRES))
 def test_no_value_of_postgresql_raises(kind: str, postgres: PostgresServer) -> None:
-    from discreet.engines.postgres import PostgreSQL
-
     schema = f"x{next(postgres._numbers)}"
     postgres.run(f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.t AS {selected(POSTGRES[kind], kind)}")
     for person in ("", "integer", "text"):
@@ -249,3 +270,22 @@ def test_no_value_of_postgresql_raises(kind: str, postgres: PostgresServer) -> N
                 if engine is not None:
                     for question in (OF_PEOPLE,) if person else QUESTIONS:
                         assert_counts(engine, terms, question)
+
+
+# -- Spark --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("kind", by_day(SPARK))
+def test_no_value_of_spark_raises(kind: str, spark: SparkServer, tmp_path: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    source = str(tmp_path / "t.parquet")
+    session: Any = SparkSession.active()
+    session.sql(selected(SPARK[kind], kind)).write.parquet(source)
+    for person in ("", "integer", "text"):
+        terms = policy(source, person=person, engine=ADDRESS)
+        with refused_or_open(lambda terms=terms: Spark.open(terms, ADDRESS, KEY)) as engine:
+            if engine is not None:
+                for question in (OF_PEOPLE,) if person else QUESTIONS:
+                    assert_counts(engine, terms, question)
