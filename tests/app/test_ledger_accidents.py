@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,10 @@ def ask(folder: Path, epsilon: float, *more: str, sql: str = SQL) -> int:
 
 def upkeep(folder: Path, verb: str, *more: str) -> int:
     return discreet("ledger", verb, *more, "--policy", str(folder / "privacy.yaml"))
+
+
+def ask_and_verify(folder: Path) -> list[Callable[[], int]]:
+    return [lambda: ask(folder, 0.1), lambda: upkeep(folder, "verify")]
 
 
 def refused(capsys: Shown, *parts: str) -> None:
@@ -90,8 +95,12 @@ def test_a_ledger_that_is_gone_is_not_made_anew(accident: str, folder: Path, cap
     if accident == "in memory":
         more = ("--ledger", ":memory:")
     capsys.readouterr()
-    for verb in (lambda: ask(folder, 0.1, *more), lambda: upkeep(folder, "verify", *more)):
-        assert verb() == 2
+    attempts: list[Callable[[], int]] = [
+        lambda: ask(folder, 0.1, *more),
+        lambda: upkeep(folder, "verify", *more),
+    ]
+    for attempt in attempts:
+        assert attempt() == 2
         refused(capsys, ".mark says that", "ledger.db", "discreet ledger restore", "--separate-promise")
     assert not (folder / "ledgr.db").exists()
     if accident != "in memory":
@@ -114,7 +123,7 @@ def test_an_older_copy_is_refused_until_what_is_lost_is_charged(folder: Path, ca
     assert ask(folder, 0.7) == 0
     put_back(folder, older)
     capsys.readouterr()
-    for attempt in (lambda: ask(folder, 0.1), lambda: upkeep(folder, "verify")):
+    for attempt in ask_and_verify(folder):
         assert attempt() == 2
         refused(capsys, "is behind its mark", "discreet ledger restore")
     assert upkeep(folder, "restore") == 0
@@ -216,7 +225,7 @@ def test_another_privacy_unit_is_refused_or_named(
     text = POLICY.replace("person: patient\n    rows_per_person: 50", changed)
     (folder / "privacy.yaml").write_text(text)
     capsys.readouterr()
-    for attempt in (lambda: ask(folder, 0.1), lambda: upkeep(folder, "verify")):
+    for attempt in ask_and_verify(folder):
         assert attempt() == 2
         refused(capsys, "a person of visits is the column patient", f"it is {person}", "change-unit")
     assert upkeep(folder, "change-unit") == 0

@@ -359,6 +359,7 @@ def test_a_ledger_that_stands_elsewhere_is_not_begun_anew(attacked: Attacked) ->
     [
         ("GRANT CREATE ON SCHEMA promises TO mallory", "others may create objects in its schema promises"),
         ("GRANT CREATE ON SCHEMA promises TO PUBLIC", "others may create objects in its schema promises"),
+        ("GRANT UPDATE ON promises.link TO mallory", "others may write its table link"),
         ("GRANT UPDATE ON promises.account TO mallory", "others may write its table account"),
         ("GRANT TRIGGER ON promises.entry TO PUBLIC", "others may write its table entry"),
         ("GRANT UPDATE (epsilon) ON promises.account TO mallory", "others may write its table account"),

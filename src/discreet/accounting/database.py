@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from discreet.accounting.database_schema import (
+    Fetch,
     require_none_elsewhere,
     require_own_schema,
     require_own_tables,
@@ -101,10 +102,7 @@ class Database:
         """Make tables where there are none; processes that do so at once wait for each other."""
         with self.told(), self._own().begin() as connection:
             _Rows(connection).execute(ALONE, {"mark": MARK}).fetchall()
-
-            def fetch(statement: str, values: Sequence[Any]) -> Sequence[Any]:
-                return connection.exec_driver_sql(statement, tuple(values)).fetchall()
-
+            fetch = _fetch_by(connection)
             there = require_own_tables(fetch, self.place, self._schema, tables)
             if {*tables} <= there:
                 return
@@ -114,6 +112,11 @@ class Database:
                 require_none_elsewhere(fetch, self.place, self._schema, tables)
             for statement in schema:
                 connection.exec_driver_sql(statement)
+
+    def check_tables(self, tables: Sequence[str]) -> None:
+        """Refuse tables that others may change."""
+        with self.told(), self._own().begin() as connection:
+            require_own_tables(_fetch_by(connection), self.place, self._schema, tables)
 
     def has_tables(self, tables: Sequence[str]) -> bool:
         """Return whether any of these tables is there; nothing is made."""
@@ -178,6 +181,10 @@ class Database:
         if self._process != os.getpid():
             raise refused(self.place, "was opened before a fork", "Open it in each process.")
         return self._engine
+
+
+def _fetch_by(connection: Connection) -> Fetch:
+    return lambda statement, values: connection.exec_driver_sql(statement, tuple(values)).fetchall()
 
 
 class _Rows:

@@ -73,6 +73,8 @@ class LedgerDatabase:
             self._database.prepare(TABLES, SCHEMA)
             with self._database.told(), self._writing() as rows:
                 self._recognize(rows)
+            # older formats have none before they are chained, so that it is not asked for above
+            self._database.check_tables(("link",))
         except BaseException:
             self.close()
             raise
@@ -107,8 +109,9 @@ class LedgerDatabase:
         with self._database.told(), self._writing() as own:
             copy_tables(rows, own, keep=" OVERRIDING SYSTEM VALUE")
             own.execute(
-                "SELECT setval(pg_get_serial_sequence('release', 'id'), coalesce(max(id), 1),"
-                " max(id) IS NOT NULL) FROM release"
+                "SELECT pg_catalog.setval(CAST(pg_catalog.pg_get_serial_sequence("
+                "CAST('release' AS text), CAST('id' AS text)) AS regclass),"
+                " coalesce(max(id), CAST(1 AS bigint)), max(id) IS NOT NULL) FROM release"
             ).fetchall()
 
     def damaged(self, what: str) -> RequestError:
