@@ -279,6 +279,7 @@ DUCKDB = cases(
     Case(type="ENUM('a', 'A')", values=quoted("a", "A"), named=True),
     Case(type="BLOB", values=[r"'\x61'", "'a'", r"'\x5Cx61'"], named=True),
     Case(type="BIT", values=quoted("101", "0101"), named=True),
+    Case(type="BIGNUM", values=quoted("7", "007", "-0", "0", "9" * 60), named=True),
     Case(type="VARCHAR COLLATE NOCASE", values=quoted("Bob", "bob"), named=False, day=True),
     Case(type="VARCHAR COLLATE NOACCENT", values=quoted("é", "e"), named=False),
     Case(type="VARCHAR COLLATE NFC", values=quoted("é", "é"), named=False),

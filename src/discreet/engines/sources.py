@@ -38,7 +38,8 @@ ATTACHED, FRAME = "_discreet_source", "_discreet_frame"
 PROBE = "_discreet_probe"
 EXACT = re.compile(
     r"BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|UUID|ENUM\(.*\)"
-    r"|BLOB|BIT|DATE|TIME(_NS)?|TIME WITH TIME ZONE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE",
+    r'|"NULL"'
+    r"|BIGNUM|BLOB|BIT|DATE|TIME(_NS)?|TIME WITH TIME ZONE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE",
     re.S,
 )
 """Types in which equal values have equal text."""
