@@ -12,8 +12,8 @@ expressions that are evaluated on these rows: calls, weighted by what they cost,
             expressions into what is around it.
 
 Text        is at most as long as the policy lets it be: every store cuts it there. Changing case may make
-            three characters of one (Unicode's SpecialCasing), and does so once; no function puts texts
-            together, so nothing else makes them longer.
+            three characters of one (Unicode's SpecialCasing; DuckDB maps one to one), and does so once; no
+            function puts texts together, so nothing else makes them longer.
 Memory      what a join, a total, a rank or a group holds of one person's rows at once: rows by the width of
             the columns that the question reads.
 """
@@ -82,12 +82,15 @@ class _Value:
     cased: bool = False
 
 
-def measure_person(plan: Plan, policy: Policy, *, backtracks: bool = False) -> Work:
+def measure_person(
+    plan: Plan, policy: Policy, *, backtracks: bool = False, case_growth: int = CASE_GROWTH
+) -> Work:
     """Return the most work that the rows of one person can cause in the engine.
 
-    `backtracks` is for an engine whose LIKE tries every way of matching a pattern.
+    `backtracks` is for an engine whose LIKE tries every way of matching a pattern; `case_growth` is how many
+    characters another case makes of one.
     """
-    meter = _Meter(policy=policy, longest=None, backtracks=backtracks)
+    meter = _Meter(policy=policy, longest=None, backtracks=backtracks, case_growth=case_growth)
     return meter.measure(plan, people=False)
 
 
@@ -104,6 +107,7 @@ class _Meter:
     policy: Policy
     longest: int | None
     backtracks: bool = False
+    case_growth: int = 1
     values: dict[str, _Value] = field(default_factory=dict)
     read: frozenset[str] = frozenset()
     people: bool = False
@@ -141,6 +145,7 @@ class _Meter:
             for column, expression in zip(node.columns, node.expressions, strict=True):
                 self.values[column.name] = self._value(expression)
         if isinstance(node, Bounded | Weighted):
+            work *= _reads(node)
             work += self._held(rows, node.columns)
             work += Work() if self.people else self._passed(rows, people)
         return work, min(rows, node.rows) if isinstance(node, Bounded) else rows, people
@@ -151,9 +156,10 @@ class _Meter:
             self.values[column.name] = _Value(length=self._length(table.columns.get(stored), column))
         if node.people is People.NOBODY:
             return Work(), 0, 0
-        rows = node.rows if node.kept is not None or node.people is People.ROW else table.most_rows_read
+        read = 1 if node.people is People.ROW else table.most_rows_read
+        rows = read if node.kept is None else node.rows
         people = max(1, table.declared_rows // rows)
-        return Work(rows=0 if self.people else rows), rows, people
+        return Work(rows=0 if self.people else read), rows, people
 
     def _length(self, declared: Declared | None, column: Column) -> int:
         if column.type.family is not Family.TEXT:
@@ -226,7 +232,7 @@ class _Meter:
         lengths = [each.length for each in parts]
         longest, cased = max(lengths, default=0), any(each.cased for each in parts)
         if call.function in ("upper", "lower"):
-            grown = longest if cased else CASE_GROWTH * longest
+            grown = longest if cased else self.case_growth * longest
             return _Value(calls=weight, characters=grown, length=grown, cased=True)
         if call.function == "like":
             return _Value(calls=weight, characters=self._matched(call, lengths))
@@ -258,6 +264,13 @@ class _Meter:
         else:
             wildcards = written.value.rstrip("%").count("%")
         return once * max(1, comb(text + wildcards, wildcards) // max(1, text))
+
+
+def _reads(node: Bounded | Weighted) -> int:
+    """How often the rows below are computed: see `keeping.first_rows` and `weighing.joined`."""
+    if isinstance(node, Weighted):
+        return 1 if node.sorts else 2
+    return 1 if node.sorts or node.groups is not None else 4
 
 
 def _expressions(question: Question) -> Iterator[Expression]:
