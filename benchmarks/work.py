@@ -6,6 +6,7 @@ Attack      400 people of at most 46 rows, `secret: presence`. Subqueries that k
             is not ASCII.
 Trial       the work of one plan, once without the person and once with, in an order that is drawn. It ends
             by its fixed time, by the next one, or never: the three things that an analyst can tell apart.
+            Times are those of a server that was calibrated here and now.
 Bound       Clopper-Pearson, one-sided at 95%, of how often the two differ.
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -28,17 +29,20 @@ from scipy.stats import beta
 from benchmarks import clusters
 from benchmarks.peers.environments import Progress
 from discreet.app.policies import promise_of
+from discreet.app.serve.calibration import measure_slowness
 from discreet.app.work_limits import WorkLimits
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import LONGEST_TEXT, Policy
 from discreet.core.randomness import Randomness
+from discreet.core.values import Exact
 from discreet.engines.duckdb import DuckDB, run_released
 from discreet.engines.store import prepare
 from discreet.sql.answer import answer
 from discreet.sql.plan import Plan, plan
 
 ROWS = 46
+KEPT = 1_000  # of the target's rows, which may be more than count
 PEOPLE = 400
 PAIRS = {"duckdb": 1_000, "postgresql": 1_000, "spark": 1_000}
 MOST_FUNCTIONS = 160
@@ -63,7 +67,7 @@ def nested(text: str, times: int) -> str:
 def attack(times: int, tables: str = "abc", *, of_text: bool = False) -> str:
     """Every combination of rows of the target, with text functions over a product of numbers, or a text."""
     product = " * ".join(f"{each}.cost" for each in tables)
-    first, *others = tables
+    first, others = tables[0], tables[1:]
     joins = "".join(f" JOIN ({TARGET}) AS {each} ON {first}.patient = {each}.patient" for each in others)
     # different ones, so that no engine computes them once; none is nested more deeply than may be read
     depths = [DEEPEST] * (times // DEEPEST) + [times % DEEPEST]
@@ -82,7 +86,7 @@ def attack(times: int, tables: str = "abc", *, of_text: bool = False) -> str:
 def clinic(*, present: bool, people: int = PEOPLE) -> pa.Table:
     """A table with or without the target, whose rows are as many and as long as they can be."""
     each = [(person, 20 + person % 60, 10_000 + person, 7, "a") for person in range(people)]
-    target = [(people, 33, 99_999, 99_000 + row, "é" * LONGEST_TEXT) for row in range(ROWS)]
+    target = [(people, 33, 99_999, 99_000 + row, "é" * LONGEST_TEXT) for row in range(KEPT)]
     rows = [row for row in each for _ in range(3)] + (target if present else [])
     return pa.table({name: [row[place] for row in rows] for place, name in enumerate(NAMES)})
 
@@ -112,18 +116,32 @@ def policy_over(source: str, engine: str = "duckdb") -> Policy:
 
 
 def worst_plan(policy: Policy) -> Plan:
-    """Return, of all attacks that are accepted, the one in which the person is the largest part."""
-    limits, found = WorkLimits(policy=policy), []
-    for tables in ("a", "ab", "abc"):
-        for of_text in (False, True):
-            for times in (*range(4), *range(4, MOST_FUNCTIONS + 1, 4)):
-                try:
-                    made = plan(attack(times, tables, of_text=of_text), policy, promise_of(policy), epsilon=1)
-                    limits.require(made)
-                except RequestError:
-                    break
-                found.append((limits.one_person(made)[0] / limits.fixed_time(made), times, made))
-    return max(found, key=lambda each: each[:2])[2]
+    """Return, of the largest attacks that are accepted, the one in which the person is the largest part."""
+    limits = WorkLimits(policy=policy)
+    found = [
+        made
+        for tables in ("a", "ab", "abc")
+        for of_text in (False, True)
+        if (made := _largest_accepted(limits, tables, of_text=of_text)) is not None
+    ]
+    return max(found, key=lambda made: limits.one_person(made)[0] / limits.fixed_time(made))
+
+
+def _largest_accepted(limits: WorkLimits, tables: str, *, of_text: bool) -> Plan | None:
+    """Return the attack with the most functions that is not refused; more of them are more work."""
+    found, few, many = None, 0, MOST_FUNCTIONS + 1
+    while few < many:
+        times = (few + many) // 2
+        try:
+            made = plan(
+                attack(times, tables, of_text=of_text), limits.policy, promise_of(limits.policy), epsilon=1
+            )
+            limits.require(made)
+        except RequestError:
+            many = times
+        else:
+            found, few = made, times + 1
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,14 +161,24 @@ class Trials:
         return float(beta.ppf(0.95, self.differ + 1, self.pairs - self.differ))
 
 
-def run_trials(engines: tuple[Engine, Engine], made: Plan, policy: Policy, pairs: int) -> Trials:
+def run_trials(
+    engines: tuple[Engine, Engine],
+    made: Plan,
+    policy: Policy,
+    pairs: int,
+    slowness: float,
+    progress: Progress = lambda _: None,
+) -> Trials:
     """Ask an engine without the person and one with, so many times, and compare when answers would leave."""
-    fixed, random = WorkLimits(policy=policy).fixed_time(made), Randomness()
+    fixed, random = WorkLimits(policy=policy).fixed_time(made) * slowness, Randomness()
     orders = np.random.default_rng().integers(0, 2, pairs)
     for engine in engines:
         answer(made, engine, random, run_released)
     differ, longest = 0, [0.0, 0.0]
-    for order in orders:
+    for done, order in enumerate(orders):
+        progress(
+            f"{done:,} of {pairs:,} pairs, {differ} differ, longest {longest[0]:.2g} s and {longest[1]:.2g} s"
+        )
         classes = [0, 0]
         for world in (order, 1 - order):
             began = time.perf_counter()
@@ -160,6 +188,23 @@ def run_trials(engines: tuple[Engine, Engine], made: Plan, policy: Policy, pairs
             classes[world] = min(2, int(taken / fixed))
         differ += classes[0] != classes[1]
     return Trials(pairs=pairs, differ=differ, fixed_time=fixed, longest=(longest[0], longest[1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lent:
+    """An engine that is closed by whoever opened it."""
+
+    engine: Engine
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        return self.engine.count(sql)
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 # -- Engines ------------------------------------------------------------------------------------------------
@@ -212,19 +257,19 @@ def over_spark() -> Iterator[tuple[tuple[Engine, Engine], Policy]]:
 ENGINES: Mapping[str, Any] = {"duckdb": over_duckdb, "postgresql": over_postgres, "spark": over_spark}
 
 
-def trials_of(engine: str, pairs: int) -> tuple[Trials, Plan]:
+def trials_of(engine: str, pairs: int, progress: Progress = lambda _: None) -> tuple[Trials, Plan]:
     """Run so many pairs of the worst plan on one engine."""
     with ENGINES[engine]() as (engines, policy):
-        made = worst_plan(policy)
-        return run_trials(engines, made, policy, pairs), made
+        made, lent = worst_plan(policy), iter(engines)
+        slowness = measure_slowness(policy, lambda: _Lent(engine=next(lent)), len(engines))
+        return run_trials(engines, made, policy, pairs, slowness, progress), made
 
 
 def tables(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for engine, pairs in PAIRS.items():
-        progress(f"measuring: {pairs:,} pairs on {engine} …")
         try:
-            found, _ = trials_of(engine, pairs)
+            found, _ = trials_of(engine, pairs, progress)
         except clusters.NotInstalledError as missing:
             rows.append((engine, "-", "-", "-", "-", str(missing)))
             continue
@@ -239,4 +284,6 @@ def _row(engine: str, found: Trials) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    print(*_row(sys.argv[1], trials_of(sys.argv[1], int(sys.argv[2]))[0]), sep=" | ")
+    name, number = sys.argv[1], int(sys.argv[2])
+    told = trials_of(name, number, lambda text: print(f"\r{text}", end="", file=sys.stderr, flush=True))[0]
+    print("", *_row(name, told), sep=" | ")

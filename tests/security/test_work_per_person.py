@@ -143,17 +143,7 @@ def test_slack_is_a_way_out_and_the_same_holds_without_a_server(tmp_path: Path) 
     )
     with pytest.raises(RequestError, match="--slack"):
         limit.require(made)
-    WorkLimits(policy=policy, slack=64).require(made)
-
-
-def test_patterns_that_an_engine_may_match_in_many_ways_count_all_of_them(tmp_path: Path) -> None:
-    spark, policy = limits(tmp_path, engine="spark:local", store="prepared")
-    made = plan(
-        "SELECT COUNT(*) AS n FROM visits WHERE note LIKE '%a%a%a%a%b'", policy, promise_of(policy), epsilon=1
-    )
-    with pytest.raises(RequestError, match="one person"):
-        spark.require(made)
-    limits(tmp_path)[0].require(made)
+    WorkLimits(policy=policy, slack=1_000).require(made)
 
 
 def test_what_a_store_keeps_of_a_person_is_bounded(tmp_path: Path) -> None:

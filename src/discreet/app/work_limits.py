@@ -45,7 +45,7 @@ class Pace:
     """Seconds that an engine takes: the least, for a row, a group, a call on a row, a character of text.
 
     `in_place` is for rows unprepared. Prepared rows of people that a question bounds itself are read several
-    times. `backtracks` says that LIKE tries every way of matching.
+    times. `case_growth` is how many characters another case may make of one.
     """
 
     shortest: float
@@ -54,7 +54,7 @@ class Pace:
     call: float
     character: float
     in_place: float = 0.0
-    backtracks: bool = False
+    case_growth: int = 3
 
     def a_row(self, plan: Plan, *, in_place: bool) -> float:
         return self.in_place if in_place else self.row * (TIMES if plan.bounding.bounds_itself else 1)
@@ -64,10 +64,10 @@ class Pace:
 
 
 PACES = {
-    "duckdb": Pace(shortest=0.25, row=2e-7, group=2e-5, call=2e-8, character=5e-9),
-    "postgresql": Pace(shortest=0.5, row=2e-6, group=5e-5, call=5e-7, character=2e-8, in_place=1e-5),
+    "duckdb": Pace(shortest=0.25, row=2e-7, group=2e-5, call=2e-8, character=5e-9, case_growth=1),
+    "postgresql": Pace(shortest=0.5, row=2e-6, group=5e-5, call=5e-7, character=1e-8, in_place=1e-5),
 }
-SPARK = Pace(shortest=8.0, row=4e-6, group=1e-4, call=4e-7, character=2e-8, in_place=1e-5, backtracks=True)
+SPARK = Pace(shortest=8.0, row=4e-6, group=1e-4, call=4e-7, character=1e-8, in_place=1e-5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +114,11 @@ class WorkLimits:
 
     def one_person(self, plan: Plan) -> tuple[float, int]:
         """Return the most seconds and bytes that one person's rows can take."""
-        work = measure_person(plan, self.policy, backtracks=self.pace.backtracks)
+        work = measure_person(plan, self.policy, case_growth=self.pace.case_growth)
         seconds = ALONE * self.pace.seconds(work)
         if plan.selection is not None or plan.counted:
             # each row may be a group or a value of its own, which is drawn for
-            seconds += work.rows * self.pace.group
+            seconds += plan.question.rows.rows * self.pace.group
         return seconds, work.memory
 
     def require(self, plan: Plan) -> None:

@@ -12,8 +12,8 @@ expressions that are evaluated on these rows: calls, weighted by what they cost,
             expressions into what is around it.
 
 Text        is at most as long as the policy lets it be: every store cuts it there. Changing case may make
-            three characters of one (Unicode's SpecialCasing), and does so once; no function puts texts
-            together, so nothing else makes them longer.
+            three characters of one (Unicode's SpecialCasing; DuckDB maps one to one), and does so once; no
+            function puts texts together, so nothing else makes them longer.
 Memory      what a join, a total, a rank or a group holds of one person's rows at once: rows by the width of
             the columns that the question reads.
 """
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import comb
 
 from discreet.core.policy import Column as Declared
 from discreet.core.policy import Policy
@@ -33,7 +32,6 @@ from discreet.sql.size import asked_expressions, children, node_expressions
 from discreet.sql.tree import Bounded, Join, People, PerPerson, Project, Rows, Scan, Weighted
 from discreet.sql.types import Family
 
-CASE_GROWTH = 3
 COPIES = 3
 """How often a measure's argument may be evaluated on a row: clamped below, clamped above, and squared."""
 BYTES_PER_CHARACTER = 4
@@ -41,8 +39,6 @@ WIDTH = 16
 NUMERAL, DAY = 50, 32
 WEIGHTS = {"divide": 2, "modulo": 2, "part": 5, "truncate": 5, "round": 2, "like": 5}
 CONVERSION = 20
-TEXT_CALLS = ("lower", "upper", "substr", "length")
-COMPARISONS = ("equal", "unequal", "less", "at_most", "more", "at_least", "in", "least", "greatest", "nullif")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +78,12 @@ class _Value:
     cased: bool = False
 
 
-def measure_person(plan: Plan, policy: Policy, *, backtracks: bool = False) -> Work:
+def measure_person(plan: Plan, policy: Policy, *, case_growth: int) -> Work:
     """Return the most work that the rows of one person can cause in the engine.
 
-    `backtracks` is for an engine whose LIKE tries every way of matching a pattern.
+    `case_growth` is how many characters another case may make of one there.
     """
-    meter = _Meter(policy=policy, longest=None, backtracks=backtracks)
+    meter = _Meter(policy=policy, longest=None, case_growth=case_growth)
     return meter.measure(plan, people=False)
 
 
@@ -103,7 +99,7 @@ def measure_everybody(plan: Plan, policy: Policy, *, text: int) -> Work:
 class _Meter:
     policy: Policy
     longest: int | None
-    backtracks: bool = False
+    case_growth: int = 1
     values: dict[str, _Value] = field(default_factory=dict)
     read: frozenset[str] = frozenset()
     people: bool = False
@@ -141,6 +137,7 @@ class _Meter:
             for column, expression in zip(node.columns, node.expressions, strict=True):
                 self.values[column.name] = self._value(expression)
         if isinstance(node, Bounded | Weighted):
+            work *= _reads(node)
             work += self._held(rows, node.columns)
             work += Work() if self.people else self._passed(rows, people)
         return work, min(rows, node.rows) if isinstance(node, Bounded) else rows, people
@@ -151,9 +148,10 @@ class _Meter:
             self.values[column.name] = _Value(length=self._length(table.columns.get(stored), column))
         if node.people is People.NOBODY:
             return Work(), 0, 0
-        rows = node.rows if node.kept is not None or node.people is People.ROW else table.most_rows_read
+        read = 1 if node.people is People.ROW else table.most_rows_read
+        rows = read if node.kept is None else node.rows
         people = max(1, table.declared_rows // rows)
-        return Work(rows=0 if self.people else rows), rows, people
+        return Work(rows=0 if self.people else read), rows, people
 
     def _length(self, declared: Declared | None, column: Column) -> int:
         if column.type.family is not Family.TEXT:
@@ -226,16 +224,15 @@ class _Meter:
         lengths = [each.length for each in parts]
         longest, cased = max(lengths, default=0), any(each.cased for each in parts)
         if call.function in ("upper", "lower"):
-            grown = longest if cased else CASE_GROWTH * longest
+            grown = longest if cased else self.case_growth * longest
             return _Value(calls=weight, characters=grown, length=grown, cased=True)
         if call.function == "like":
-            return _Value(calls=weight, characters=self._matched(call, lengths))
+            text, pattern = lengths
+            return _Value(calls=weight, characters=text * (1 + pattern // 8))
         if call.function == "cast":
             return self._converted(call, parts[0])
-        if call.function in TEXT_CALLS or call.function in COMPARISONS:
-            length = longest if call.type.family is Family.TEXT else 0
-            return _Value(calls=weight, characters=sum(lengths), length=length, cased=cased)
-        return _Value(calls=weight, length=longest if call.type.family is Family.TEXT else 0, cased=cased)
+        length = longest if call.type.family is Family.TEXT else 0
+        return _Value(calls=weight, characters=sum(lengths), length=length, cased=cased)
 
     def _converted(self, call: Call, part: _Value) -> _Value:
         source, target = call.arguments[0].type.family, call.type.family
@@ -246,18 +243,12 @@ class _Meter:
         length = 0 if target is not Family.TEXT else NUMERAL if source is Family.NUMBER else DAY
         return _Value(calls=CONVERSION, characters=part.length, length=length)
 
-    def _matched(self, call: Call, lengths: list[int]) -> int:
-        """Characters that LIKE compares: each of the text with each of the pattern, or every way of it."""
-        text, pattern = lengths
-        once = text * (1 + pattern // 8)
-        if not self.backtracks:
-            return once
-        written = call.arguments[1]
-        if not isinstance(written, Literal) or not isinstance(written.value, str):
-            wildcards = pattern  # whatever the data hold
-        else:
-            wildcards = written.value.rstrip("%").count("%")
-        return once * max(1, comb(text + wildcards, wildcards) // max(1, text))
+
+def _reads(node: Bounded | Weighted) -> int:
+    """How often the rows below are computed: see `keeping.first_rows` and `weighing.joined`."""
+    if isinstance(node, Weighted):
+        return 1 if node.sorts else 2
+    return 1 if node.sorts or node.groups is not None else 4
 
 
 def _expressions(question: Question) -> Iterator[Expression]:
