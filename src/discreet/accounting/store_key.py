@@ -14,9 +14,7 @@ from discreet.accounting.database import DRAWN, Database
 TABLES = ("store_key",)
 SCHEMA = ("CREATE TABLE store_key (one INTEGER PRIMARY KEY CHECK (one = 1), key BYTEA NOT NULL)",)
 FIND = "SELECT key FROM store_key"
-DRAW = (
-    f"INSERT INTO store_key (one, key) VALUES (1, pg_catalog.sha256({DRAWN})) ON CONFLICT (one) DO NOTHING"
-)
+DRAW = f"INSERT INTO store_key (one, key) VALUES (1, pg_catalog.sha256({DRAWN})) ON CONFLICT (one) DO NOTHING"
 
 
 def share_store_key(address: str) -> bytes:
