@@ -4,9 +4,8 @@ Stored answers are those of one version of the data, and two answers about diffe
 the contents of every file that was asked about are remembered, with the policy's `data_version`, beside the
 ledger. A table whose contents differ under the same version is refused until the custodian names another one.
 
-Contents    of Parquet and CSV files their SHA-256, of a table in a DuckDB file the sum of its rows' hashes,
-            which does not change when another table of the same file does. They are read again only where the
-            path, size or time of a file has changed.
+Contents    as `engines.source_digest` has them; they are read again only where the path, size or time of a
+            file has changed.
 Elsewhere   tables of PostgreSQL and Spark are read where they are and may change at any time; frames are
             handed over by the program. Neither is remembered.
 Refusal     is about the policy and the state of the sources, costs nothing, and holds nothing of the data.
@@ -14,22 +13,17 @@ Refusal     is about the policy and the state of the sources, costs nothing, and
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Collection
 from pathlib import Path
-
-import duckdb
 
 from discreet.app.addresses import engine_of
 from discreet.app.ledger_addresses import file_beside
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines import sources
-from discreet.engines.connection import connect, literal, quoted
-from discreet.engines.faults import guarded
-from discreet.engines.sources import DATABASE, Source
+from discreet.engines.source_digest import digest_contents, have_changed
 
 SUFFIX = ".sources.json"
 Known = dict[str, dict[str, dict[str, object]]]
@@ -51,8 +45,8 @@ def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> N
         state, remembered = json.loads(json.dumps([source.state, source.inner])), tables.get(name)
         if remembered is not None and remembered["state"] == state:
             continue
-        digest = _digest(source)
-        if remembered is not None and remembered["digest"] != digest:
+        digest = digest_contents(source)
+        if remembered is not None and have_changed(str(remembered["digest"]), digest):
             raise RequestError(
                 f"The data of table {name} has changed, and the policy's data_version "
                 f"({policy.data_version}) has not.",
@@ -61,27 +55,6 @@ def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> N
         tables[name] = {"state": state, "digest": digest}
     if json.dumps(known) != before:
         _write(place, known)
-
-
-def _digest(source: Source) -> str:
-    if source.files[0].suffix.lower() in DATABASE:
-        return guarded(lambda: _digest_table(source))
-    whole = hashlib.sha256()
-    for path in source.files:
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
-
-
-def _digest_table(source: Source) -> str:
-    """A digest of a table's rows in whatever order; another version of DuckDB may hash in another way."""
-    *schema, name = source.inner.split(".")
-    place = f"source.{quoted('.'.join(schema) or 'main')}.{quoted(name)}"
-    with connect() as connection:
-        connection.execute(f"ATTACH {literal(str(source.files[0]))} AS source (READ_ONLY)")
-        rows = f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {place} AS t"
-        found = connection.execute(rows).fetchall()
-    return f"duckdb-{duckdb.__version__}:{found}"
 
 
 def _read(place: Path) -> Known:

@@ -1,0 +1,52 @@
+"""Digests of what sources hold, to notice data that changed.
+
+Files       Parquet and CSV by the SHA-256 of their bytes.
+Tables      of a DuckDB file by the sum of their rows' hashes, which does not change when another table of the
+            same file does, nor with the order of rows. DuckDB may hash in another way in another version, so
+            the digest names the version, and two of different versions are not compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import duckdb
+
+from discreet.engines.connection import connect, literal, quoted
+from discreet.engines.faults import guarded
+from discreet.engines.sources import DATABASE, Source
+
+HASHED_BY = "duckdb-"
+
+
+def digest_contents(source: Source) -> str:
+    """Return a digest of the rows of a source's files."""
+    if source.files[0].suffix.lower() in DATABASE:
+        return guarded(lambda: _digest_table(source))
+    whole = hashlib.sha256()
+    for path in source.files:
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
+def have_changed(before: str, now: str) -> bool:
+    """Return whether two digests are surely of different contents.
+
+    >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.0:[(3, 6)]")
+    True
+    >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.1:[(3, 6)]")
+    False
+    """
+    versions = {each.partition(":")[0] for each in (before, now) if each.startswith(HASHED_BY)}
+    return before != now and len(versions) < 2
+
+
+def _digest_table(source: Source) -> str:
+    *schema, name = source.inner.split(".")
+    place = f"source.{quoted('.'.join(schema) or 'main')}.{quoted(name)}"
+    with connect() as connection:
+        connection.execute(f"ATTACH {literal(str(source.files[0]))} AS source (READ_ONLY)")
+        rows = f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {place} AS t"
+        found = connection.execute(rows).fetchall()
+    return f"{HASHED_BY}{duckdb.__version__}:{found}"
