@@ -14,22 +14,17 @@ Refusal     is about the policy and the state of the sources, costs nothing, and
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Collection
 from pathlib import Path
-
-import duckdb
 
 from discreet.app.addresses import engine_of
 from discreet.app.ledger_addresses import file_beside
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines import sources
-from discreet.engines.connection import connect, literal, quoted
-from discreet.engines.faults import guarded
-from discreet.engines.sources import DATABASE, Source
+from discreet.engines.source_contents import digest_source
 
 SUFFIX = ".sources.json"
 Known = dict[str, dict[str, dict[str, object]]]
@@ -51,7 +46,7 @@ def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> N
         state, remembered = json.loads(json.dumps([source.state, source.inner])), tables.get(name)
         if remembered is not None and remembered["state"] == state:
             continue
-        digest = _digest(source)
+        digest = digest_source(source)
         if remembered is not None and remembered["digest"] != digest:
             raise RequestError(
                 f"The data of table {name} has changed, and the policy's data_version "
@@ -61,27 +56,6 @@ def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> N
         tables[name] = {"state": state, "digest": digest}
     if json.dumps(known) != before:
         _write(place, known)
-
-
-def _digest(source: Source) -> str:
-    if source.files[0].suffix.lower() in DATABASE:
-        return guarded(lambda: _digest_table(source))
-    whole = hashlib.sha256()
-    for path in source.files:
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
-
-
-def _digest_table(source: Source) -> str:
-    """A digest of a table's rows in whatever order; another version of DuckDB may hash in another way."""
-    *schema, name = source.inner.split(".")
-    place = f"source.{quoted('.'.join(schema) or 'main')}.{quoted(name)}"
-    with connect() as connection:
-        connection.execute(f"ATTACH {literal(str(source.files[0]))} AS source (READ_ONLY)")
-        rows = f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {place} AS t"
-        found = connection.execute(rows).fetchall()
-    return f"duckdb-{duckdb.__version__}:{found}"
 
 
 def _read(place: Path) -> Known:
