@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from discreet.accounting.chain import LINKS
 from discreet.accounting.group_commit import GroupCommit
@@ -45,6 +45,8 @@ from discreet.accounting.storage import (
 from discreet.core.errors import DiscreetError, EngineFault, RequestError
 
 MARK = int.from_bytes(b"dscr")
+BYTES = ("answer",)
+"""The columns that hold bytes."""
 T = TypeVar("T")
 
 SUMS = "epsilon TEXT NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL"
@@ -207,7 +209,11 @@ class LedgerFile:
         return connection
 
     def _connected(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.place, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.place, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        connection.row_factory = _require_no_bytes
+        return connection
 
     def _require_folder(self) -> None:
         path = Path(self.place)
@@ -252,6 +258,14 @@ class LedgerFile:
                     "The ledger could not be read after the data was; the charge stays."
                 ) from None
             raise self.damaged("a row of it cannot be read") from None
+
+
+def _require_no_bytes(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Refuse bytes where text or a number was written: SQLite keeps in a column whatever is put there."""
+    for (name, *_), value in zip(cursor.description, row, strict=True):
+        if isinstance(value, bytes) and name not in BYTES:
+            raise ValueError(f"{name} holds bytes")
+    return row
 
 
 def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Rows]:
