@@ -137,7 +137,7 @@ def test_answers_that_do_not_wait_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(folder: Path) -> None:
-    with served(folder, slack=0.01) as server:
+    with served(folder, slack=0.1) as server:
         slowed(server.curators, "alice", lambda: time.sleep(SLOWER))
         with psycopg.connect(server.address, autocommit=True) as connection:
             for state in ("58000", "0A000"):
