@@ -23,14 +23,10 @@ PAIRS = (
 
 def _computed(sign: str) -> tuple[str, ...]:
     pairs = ("steps {0} steps", "whole {0} whole", "price {0} steps", "float {0} float", "float {0} 0.1")
-    pairs += ("whole {0} float", "steps {0} 3", "100000 {0} float")
-    exact = (
-        "steps {0} 0.1",
-        "price {0} 0.05",
-        "whole {0} 1.005",
-        "IF(flag, 100000, 0) {0} IF(whole > 0, 99999, 1)",
-    )
-    return tuple(each.format(sign) for each in (*pairs, *exact))
+    mixed = ("whole {0} float", "steps {0} 3", "100000 {0} float")
+    exact = ("steps {0} 0.1", "price {0} 0.05", "whole {0} 1.005")
+    narrow = ("IF(flag, 100000, 0) {0} IF(whole > 0, 99999, 1)",)
+    return tuple(each.format(sign) for each in (*pairs, *mixed, *exact, *narrow))
 
 
 CASES: dict[str, tuple[str, ...]] = {

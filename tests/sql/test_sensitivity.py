@@ -103,9 +103,18 @@ PICKED = [
     "SELECT MODE(kind) AS k, QUANTILE_CONT(cost, 0.9) AS q FROM visits",
 ]
 
+DECIMALS = [
+    "SELECT SUM(cost * 1.005) AS s, COUNT(*) AS n FROM visits WHERE score * 0.1 < 0.05",
+    "SELECT SUM(ROUND(cost * 0.25, 1)) AS s, AVG(CAST(ratio AS DECIMAL(3, 2))) AS a FROM (SELECT cost, "
+    "LEAST(GREATEST(ratio, -1), 0.5) AS ratio FROM visits)",
+    "SELECT cost * 0.1 AS k, COUNT(*) AS n, MEDIAN(score - 0.05) AS m FROM visits GROUP BY k",
+    "SELECT SUM(t * 0.1) AS s FROM (SELECT person, SUM(cost * 0.01) AS t FROM visits GROUP BY person)",
+    "SELECT SUM(cost % 0.7) AS s, SUM(LEAST(GREATEST(wide * 0.1, -3), 2.5)) AS w FROM visits",
+]
+
 
 @pytest.mark.parametrize("tail", [0, TAIL])
-@pytest.mark.parametrize("text", PLAIN + PICKED)
+@pytest.mark.parametrize("text", PLAIN + PICKED + DECIMALS)
 def test_nothing_more_is_moved_by_neighbours_as_far_apart_as_can_be(
     text: str, tail: float, worlds: list[World]
 ) -> None:

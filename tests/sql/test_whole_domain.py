@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -157,7 +158,7 @@ BEYOND = [
 
 def test_no_number_makes_an_exact_computation_err(tmp_path: Path) -> None:
     """The ends of 64 bits, of floating point, and text of any length."""
-    ends = {
+    ends: dict[str, list[Any]] = {
         "wide": [2**63 - 1, -(2**63), 0, None],
         "f": [1.7976931348623157e308, -1e308, 5e-324, None],
         "w": ["9" * 60, "-0." + "9" * 50, "1e400", "1" * 38],
