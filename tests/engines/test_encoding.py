@@ -213,8 +213,8 @@ def test_no_type_of_a_source_makes_any_kind_of_column_fail(tmp_path: Path, perso
             connection.execute(f"CREATE TABLE odd{number} AS SELECT {columns}")
     nobody = [] if person == "row" else ["'nan'::FLOAT", "NULL"]
     for number, value in enumerate(ODD):
-        columns = {**ALL_KINDS, "p": {"role": "identifier"}}
-        policy = policy_of(f"{path}#odd{number}", columns, person=person)
+        declared = {**ALL_KINDS, "p": {"role": "identifier"}}
+        policy = policy_of(f"{path}#odd{number}", declared, person=person)
         if person != "row" and value in NAMES_NOBODY:
             with pytest.raises(RequestError, match="column p of table t names people"):
                 prepare(policy, None)

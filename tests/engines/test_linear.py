@@ -15,6 +15,7 @@ import pytest
 
 from discreet.engines.dialects import binding as elsewhere
 from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.postgres import Postgres
 from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.dialects.statements import Relation, written
@@ -32,7 +33,7 @@ from tests.sql.test_expressions import read
 
 TERMS = hostile.policy("t.parquet")
 DEPTHS = (3, 5, 7)
-DIALECTS = {"postgresql": Postgres(), "spark": SparkSql()}
+DIALECTS: dict[str, Dialect] = {"postgresql": Postgres(), "spark": SparkSql()}
 CHOSEN = "CASE WHEN {0} THEN float ELSE whole END"
 CALENDAR = "CAST(CAST({0} AS VARCHAR) AS DATE)"
 NESTED: dict[str, tuple[str, ...]] = {

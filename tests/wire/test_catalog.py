@@ -87,10 +87,10 @@ def test_every_function_about_privileges_is_answered_with_a_user_and_without(lon
             for count in range(1, 6):
                 sql = f"SELECT pg_catalog.{name}({', '.join(['10', *texts[1:count]])})"
                 if count in counts:
-                    assert len(connection.execute(sql).fetchall()) == 1, sql  # type: ignore[call-overload]
+                    assert len(connection.execute(sql).fetchall()) == 1, sql
                 else:
                     with pytest.raises(psycopg.errors.UndefinedFunction):
-                        connection.execute(sql)  # type: ignore[call-overload]
+                        connection.execute(sql)
         roles = "pg_has_role('pg_read_all_stats', 'USAGE'), pg_has_role(current_user, 'MEMBER')"
         owners = "pg_has_role(relowner, 'USAGE'), pg_has_role('alice', relowner, 'USAGE')"
         found = connection.execute(f"SELECT DISTINCT {roles}, {owners} FROM pg_class").fetchall()

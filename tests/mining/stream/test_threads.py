@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -22,9 +23,9 @@ CELLS = THREADS
 ROWS = 10**6
 
 
-def open_answerer(method: str, **options: int) -> OnlineAnswerer:
+def open_answerer(method: str, *, questions: int = 50, updates: int | None = None) -> OnlineAnswerer:
     """Over a table whose rows are all in the first cell: far from what anybody would guess."""
-    made = plan(declared(CELLS, ROWS), "t", ["x"], ONE, method=method, **{"questions": 50, **options})
+    made = plan(declared(CELLS, ROWS), "t", ["x"], ONE, method=method, questions=questions, updates=updates)
     return OnlineAnswerer(made, Exact(np.array([ROWS] + [0] * (CELLS - 1), np.int64)), SLOW)
 
 
@@ -55,7 +56,7 @@ def test_no_more_questions_are_answered_than_were_paid() -> None:
 
 @pytest.mark.parametrize("renewed", [False, True])
 def test_no_more_scores_pass_than_were_paid(renewed: bool) -> None:
-    terms = SparseVector.of(ONE.epsilon, passes=2, sensitivity=1, renewed=renewed)
+    terms = SparseVector.of(Fraction(1), passes=2, sensitivity=1, renewed=renewed)
     watch = Watch(terms, 0, SLOW)
     told = run_at_once(lambda _: watch.passes(Exact(ROWS)))
     assert sum(each is True for each in told) == watch.passed == 2
@@ -76,7 +77,7 @@ def test_a_pass_whose_draw_is_interrupted_stays_taken(renewed: bool) -> None:
         return os.urandom(count)
 
     watch = Watch(
-        SparseVector.of(ONE.epsilon, passes=1, sensitivity=1, renewed=renewed), 0, Randomness(source=draw)
+        SparseVector.of(Fraction(1), passes=1, sensitivity=1, renewed=renewed), 0, Randomness(source=draw)
     )
     opened = True
     with pytest.raises(Interrupted):
