@@ -327,7 +327,7 @@ _HOUR, _MINUTE, _SECOND = (f"coalesce({_field(place)}, 0)" for place in (6, 7, 9
 _IS_TIME = f"{_HOUR} < 24 AND {_MINUTE} < 60 AND {_SECOND} < 60"
 _MADE = f"make_date({_field(1)}, {_field(3)}, {_field(4)})"
 _IS_SHORT = f"length({{x}}) <= {LONGEST_DATE}"
-_IS_DAY = f"{_IS_DATED} AND {_IS_TIME} AND {_field(1)} > 0"
+_IS_DAY = f"{_IS_DATED} AND {_IS_TIME} AND {_field(1)} BETWEEN 1 AND 99999"
 _TEXT_DATE = f"(CASE WHEN {_IS_SHORT} THEN CASE WHEN {_IS_DAY} THEN {_MADE} END END)"
 _ZONE = f"regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 11)"
 _OFFSET = (
@@ -339,10 +339,12 @@ _DECIMALS = f"substr(regexp_extract({{x}}, {_literal(DAY + CLOCK)}, 10), 2, 6)"
 _MICROS = f"coalesce(CAST(rpad({_DECIMALS}, 6, '0') AS INT), 0)"
 _TEXT_TIMESTAMP = (
     f"(CASE WHEN {_IS_SHORT} THEN CASE WHEN {_IS_DATED} AND {{x}} RLIKE {_literal(DAY + MOMENT)} "
-    f"AND {_IS_TIME} AND {_field(1)} > 0 "
+    f"AND {_IS_TIME} AND {_field(1)} BETWEEN 1 AND 99999 "
     f"THEN timestamp_micros(unix_micros(CAST({_MADE} AS TIMESTAMP)) "
     f"+ 1000000L * (60 * (60 * {_HOUR} + {_MINUTE} - {_OFFSET}) + {_SECOND}) + {_MICROS}) END END)"
 )
+_TIMESTAMPS = "{x} >= CAST('-290307-01-01' AS DATE) AND {x} < CAST('+294247-01-01' AS DATE)"
+"""Days that are timestamps; another one, even if a cast gives NULL elsewhere, is an error."""
 _B, _I, _W, _E, _D = Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.DOUBLE
 _T, _A, _S, _Z = Family.TEXT, Family.DATE, Family.TIMESTAMP, Family.ZONED
 _AS_TEXT = "CAST({x} AS STRING)"
@@ -382,7 +384,7 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_T, _S): _TEXT_TIMESTAMP,
     (_T, _T): "{x}",
     (_A, _T): _AS_TEXT,
-    (_A, _S): "CAST({x} AS TIMESTAMP)",
+    (_A, _S): f"(CASE WHEN {_TIMESTAMPS} THEN CAST({{x}} AS TIMESTAMP) END)",
     (_A, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS BOOLEAN)",
     (_S, _A): "CAST({x} AS DATE)",
     (_S, _B): "CAST(CASE WHEN {x} IS NULL THEN NULL END AS BOOLEAN)",
