@@ -101,7 +101,9 @@ def _find_anchor(source: str) -> Path:
 def _find_folders(source: str) -> set[Path]:
     """Return the folders of the files that a pattern means."""
     file = source.partition("#")[0]
-    return {Path(each).parent for each in glob.iglob(file, recursive=True)} if glob.has_magic(file) else set()
+    if not glob.has_magic(file):
+        return set()
+    return {Path(each).resolve().parent for each in glob.iglob(file, recursive=True)}
 
 
 def _find_unit(table: Table, policy: Policy) -> Unit:
