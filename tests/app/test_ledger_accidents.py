@@ -342,3 +342,13 @@ def test_entries_are_exported_page_by_page(ending: str, folder: Path, capsys: Sh
     assert [(each["id"], each["analyst"], each["epsilon"]) for each in rows] == [(2, "analyst", 0.2)]
     assert upkeep(folder, "export", str(path)) == 2
     refused(capsys, "exists already")
+
+
+def test_no_question_is_a_formula_to_a_spreadsheet_that_opens_the_export(folder: Path) -> None:
+    question = "-- =1+1\nSELECT COUNT(*) AS n FROM t"
+    with Curator.open(folder / "privacy.yaml") as curator:
+        table = next(iter(curator.policy.tables))
+        curator.ask(question.replace("FROM t", f"FROM {table}"), epsilon=0.1)
+    path = folder / "entries.csv"
+    assert upkeep(folder, "export", str(path)) == 0
+    assert "'-- =1+1" in path.read_text()

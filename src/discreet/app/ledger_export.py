@@ -14,6 +14,7 @@ import pyarrow.parquet
 from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
 from discreet.app.ledger_object import size
+from discreet.core.csv_cells import mark_cell
 from discreet.core.guarantees import PureDP
 
 PAGE = 1_000
@@ -90,7 +91,11 @@ def _write_csv(path: Path, pages: Iterable[list[Row]]) -> None:
         writer = csv.DictWriter(file, SCHEMA.names)
         writer.writeheader()
         for page in pages:
-            writer.writerows(row | {"time": _time(row)} for row in page)
+            for row in page:
+                cells = row | {"time": _time(row)}
+                writer.writerow(
+                    {name: mark_cell(x) if isinstance(x, str) else x for name, x in cells.items()}
+                )
 
 
 def _write_json(path: Path, pages: Iterable[list[Row]]) -> None:
