@@ -70,15 +70,25 @@ def states(here: Path) -> list[str]:
 PLAIN = ("--values", "none,flu", "--promise", "1%:5%")
 
 
-@pytest.mark.parametrize("spelling", ["other.parquet", "sub/../other.parquet", "link.parquet"])
+READ = "is what is to be randomized. Write to another file."
+
+
+@pytest.mark.parametrize(
+    ("spelling", "told"),
+    [
+        ("other.parquet", READ),
+        ("sub/../other.parquet", READ),
+        ("link.parquet", "link.parquet is a symbolic link, and no file to be replaced. Name another."),
+    ],
+)
 def test_what_is_read_is_not_overwritten(
-    spelling: str, here: Path, capsys: pytest.CaptureFixture[str]
+    spelling: str, told: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "sub").mkdir()
     (here / "link.parquet").symlink_to("other.parquet")
     before = (here / "other.parquet").read_bytes()
     assert randomize("other.parquet", "disease", *PLAIN, out=spelling) == 2
-    assert "is what is to be randomized. Write to another file." in capsys.readouterr().err
+    assert told in capsys.readouterr().err
     assert (here / "other.parquet").read_bytes() == before
 
 
@@ -231,7 +241,10 @@ def test_a_full_disk_is_told_of_a_plain_file(
 
     monkeypatch.setattr(pq, "write_table", full)
     assert randomize("other.parquet", "disease", *PLAIN) == 2
-    assert "reports.parquet cannot be written: No space left on device." in capsys.readouterr().err
+    assert (
+        "reports.parquet cannot be written: its disk is full. Make room and run it again"
+        in capsys.readouterr().err
+    )
 
 
 USELESS = {

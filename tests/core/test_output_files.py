@@ -144,7 +144,7 @@ def test_spill_folders_of_processes_that_are_gone_are_removed(
 def test_a_full_disk_is_told_from_other_errors() -> None:
     with pytest.raises(RequestError, match="its disk is full") as refusal:
         raise output_files.explain_unwritable(Path("x.csv"), OSError(28, "No space left on device"))
-    assert "the same request is free" in refusal.value.hint
+    assert "nothing is charged twice" in refusal.value.hint
     assert is_disk_full(duckdb.IOException("Could not write: No space left on device"))
     assert not is_disk_full(OSError(13, "Permission denied"))
 

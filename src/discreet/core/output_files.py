@@ -100,7 +100,7 @@ def refuse_full(path: Path) -> RequestError:
     """One sentence about a disk that is full."""
     return RequestError(
         f"{path} cannot be written: its disk is full.",
-        hint="Make room and run it again; what was charged is kept, and the same request is free.",
+        hint="Make room and run it again; nothing is charged twice.",
     )
 
 
