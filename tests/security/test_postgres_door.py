@@ -112,7 +112,7 @@ TRAPS = [
     "SELECT SUM(age * 1000000 * 1000000) AS s FROM people",
     "SELECT COUNT(*) AS n FROM people WHERE 1 / (age - 33) > 0",
     "SELECT sex, COUNT(*) AS n, AVG(height) AS h, MEDIAN(age) AS m FROM people GROUP BY sex",
-    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > -1",
+    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > -1000000",
     "SELECT town, COUNT(*) AS n FROM people GROUP BY town",
 ]
 
