@@ -247,7 +247,7 @@ def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing
         (("people", "--promise", "1%:20%", "-o", "made.csv"), 3, "left to analyst"),
         (("people", "--epsilon", "1", "-o", "people.parquet"), 2, "people"),
         (("people", "--epsilon", "1", "-o", "panel.parquet"), 2, "the table panel of the policy"),
-        (("people", "--epsilon", "1", "-o", "./link.parquet"), 2, "the table panel of the policy"),
+        (("people", "--epsilon", "1", "-o", "./link.parquet"), 2, "is a symbolic link"),
         (("people", "--epsilon", "1", "--quality", "good", "-o", "made.parquet"), 2, "lean or best"),
         (("people", "--epsilon", "1", "--target", "city", "-o", "made.parquet"), 2, "--panel"),
         (("people", "--epsilon", "1", "--panel", "none.csv", "-o", "made.parquet"), 2, "does not exist"),
