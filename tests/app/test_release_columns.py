@@ -227,7 +227,7 @@ def test_a_file_that_is_no_database_is_not_written_to(
 ) -> None:
     (folder / "shop.duckdb").write_text("not a database")
     assert publish(folder, "-k", "5", "--suppress", "10%", name="shop.duckdb#release") == 2
-    assert "cannot be written to" in capsys.readouterr().err
+    assert "is no .duckdb file, which would be lost" in capsys.readouterr().err
     assert (folder / "shop.duckdb").read_text() == "not a database"
 
 
