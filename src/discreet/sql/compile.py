@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil, floor
 
 from discreet.sql import emit, exact, keeping, weighing
 from discreet.sql.binding import bind_parts
@@ -36,7 +35,7 @@ from discreet.sql.tree import (
     Weighted,
     scans,
 )
-from discreet.sql.types import MOST_STEPS, grid_step
+from discreet.sql.types import MOST_STEPS, grid_ends, grid_step
 
 WIDEST = 1 << 53
 
@@ -139,7 +138,7 @@ def _summed(function: str, argument: Expression, condition: str, most: int) -> s
     """
     kind = argument.type
     step = grid_step(kind)
-    low, high = (floor(kind.low / step), ceil(kind.high / step)) if kind.bounded else (-WIDEST, WIDEST)  # type: ignore[operator]
+    low, high = grid_ends(kind, step) if kind.bounded else (-WIDEST, WIDEST)
     exactly = kind.exact and most * kind.most_steps < MOST_STEPS
     if not exactly and max(-low, high) >= WIDEST:
         inner = exact.in_double(emit.operand(argument), kind)

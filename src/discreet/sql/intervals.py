@@ -1,7 +1,8 @@
 """What a function's result can be: its kind and interval, for all data within the declared bounds.
 
 The interval gives a sum of the expression its sensitivity. What loses its bounds can be filtered and grouped
-by, but not summed. In floating point a value may stand beyond it by rounding; whoever sums it clamps it.
+by, but not summed. In floating point it holds for the rounded values, on which further steps rely (64 bits,
+nothing that overflows); whoever sums them clamps them besides.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from math import ceil, floor
 
 from discreet.sql.types import (
     BOOLEAN,
+    CONVERSION_ULPS,
     LONGEST_INTEGER,
     MOST_STEPS,
     NULL,
@@ -23,10 +25,13 @@ from discreet.sql.types import (
     Family,
     Numeric,
     Type,
+    as_double,
     common_step,
     decimal_places,
     double,
+    double_ends,
     keeps_places,
+    nearest_double,
     number,
     rounded_step,
     share_grid,
@@ -75,18 +80,25 @@ def arithmetic(bound: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Typ
     def typed(types: Types, _: tuple[str, ...]) -> Type:
         _expect(types, Family.NUMBER)
         a, b = types
-        low = high = None
-        if a.bounded and b.bounded:
-            corners = [bound(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[arg-type]
-            low, high = min(corners), max(corners)
+        in_double = double(*_corners(bound, double_ends(a), double_ends(b)), _whole_step(types))
         if not all(each.exact for each in types) or not (multiplies or share_grid(types)):
-            return double(low, high, _whole_step(types))
+            return in_double
+        low, high = _corners(bound, (a.low, a.high), (b.low, b.high))
         most = a.reach * b.reach if multiplies else a.reach + b.reach  # type: ignore[operator]
         step = _product_step(a, b) if multiplies else common_step(types)
         found = number(low, high, step, numeric=widest_numeric(types), magnitude=most)
-        return replace(found, known=found.exact and a.known and b.known)
+        return replace(found, known=a.known and b.known) if found.exact else in_double
 
     return typed
+
+
+def _corners(
+    bound: Callable[[Fraction, Fraction], Fraction], first: tuple[Bound, Bound], second: tuple[Bound, Bound]
+) -> tuple[Bound, Bound]:
+    if None in first or None in second:
+        return None, None
+    corners = [bound(x, y) for x in first for y in second]  # type: ignore[arg-type]
+    return min(corners), max(corners)
 
 
 def _product_step(a: Type, b: Type) -> Fraction:
@@ -104,20 +116,22 @@ def divided(types: Types, _: tuple[str, ...]) -> Type:
     divisors = _nonzero(b)
     if not (a.bounded and divisors):
         return double()
-    corners = [x / y for x in (a.low, a.high) for y in divisors]  # type: ignore[operator]
+    corners = [x / y for x in double_ends(a) for y in divisors]  # type: ignore[operator]
     return double(min(corners), max(corners))
 
 
 def _nonzero(kind: Type) -> list[Fraction]:
     """The ends of what is not 0: by 0 nothing is divided, and on a grid the next are a step away."""
-    if kind.low is None or kind.high is None:
+    low, high = double_ends(kind)
+    if low is None or high is None:
         return []
-    if not kind.low <= 0 <= kind.high:
-        return [kind.low, kind.high]
-    if kind.step is None:
+    if not low <= 0 <= high:
+        return [low, high]
+    step = nearest_double(kind.step)
+    if step is None:
         return []
-    steps = (-kind.step if kind.low < 0 else ZERO, kind.step if kind.high > 0 else ZERO)
-    return [end for end in (kind.low, *steps, kind.high) if end != 0]
+    steps = (-step if low < 0 else ZERO, step if high > 0 else ZERO)
+    return [end for end in (low, *steps, high) if end != 0]
 
 
 def remainder(types: Types, _: tuple[str, ...]) -> Type:
@@ -125,6 +139,8 @@ def remainder(types: Types, _: tuple[str, ...]) -> Type:
     _expect(types, Family.NUMBER)
     a, b = types
     exact = share_grid(types)
+    if not exact:
+        a, b = types = as_double(a), as_double(b)
     step = common_step(types) if exact else _whole_step(types)
     limits = [each.reach for each in types if each.bounded and each.reach is not None]
     if b.bounded and step is not None:
@@ -180,14 +196,16 @@ def rounded(types: Types, options: tuple[str, ...]) -> Type:
 def _rounded_ends(a: Type, step: Fraction) -> tuple[Bound, Bound]:
     """The interval on a coarser grid: rounding is monotone.
 
-    Halves of exact numbers go away from 0. A number in floating point may stand on either side of a half.
+    Halves of exact numbers go away from 0. A number in floating point may stand on either side of a half, also
+    if it is next to one: it is multiplied before it is rounded.
     """
     if a.low is None or a.high is None:
         return None, None
     if a.exact:
         return _half_away(a.low / step) * step, _half_away(a.high / step) * step
-    low = ceil(a.low / step - Fraction(1, 2)) * step
-    high = floor(a.high / step + Fraction(1, 2)) * step
+    below, above = nearest_double(a.low, -CONVERSION_ULPS), nearest_double(a.high, CONVERSION_ULPS)
+    low = ceil((below or ZERO) / step - Fraction(1, 2)) * step
+    high = floor((above or ZERO) / step + Fraction(1, 2)) * step
     return min(low, high), max(low, high)
 
 
@@ -210,7 +228,8 @@ def _to_whole(types: Types, whole_of: Callable[[Fraction], int]) -> Type:
     (a,) = types
     if a.numeric is Numeric.DECIMAL and keeps_places(a, 0):
         return replace(a, known=False)
-    low, high = (None if end is None else Fraction(whole_of(end)) for end in (a.low, a.high))
+    ends = (a.low, a.high) if a.numeric is Numeric.DECIMAL else double_ends(a)
+    low, high = (None if end is None else Fraction(whole_of(end)) for end in ends)
     if a.numeric is not Numeric.DECIMAL:
         return double(low, high, Fraction(1))
     most = None if a.reach is None else a.reach + 1
@@ -224,16 +243,21 @@ def any_of(types: Types, _: tuple[str, ...]) -> Type:
 def least(types: Types, _: tuple[str, ...]) -> Type:
     """LEAST ignores NULL, so it may be any of the arguments, but never above one that is always known."""
     joined = _together(types)
-    ends = [
-        each.high for each in (*types, joined) if (each.known or each is joined) and each.high is not None
-    ]
-    return replace(joined, high=min(ends)) if ends and joined.family is Family.NUMBER else joined
+    ends = [_held_ends(each, joined)[1] for each in (*types, joined) if each.known or each is joined]
+    known = [end for end in ends if end is not None]
+    return replace(joined, high=min(known)) if known and joined.family is Family.NUMBER else joined
+
+
+def _held_ends(kind: Type, result: Type) -> tuple[Bound, Bound]:
+    """The interval of an argument as the result's type holds it."""
+    return (kind.low, kind.high) if result.exact else double_ends(kind)
 
 
 def greatest(types: Types, _: tuple[str, ...]) -> Type:
     joined = _together(types)
-    ends = [each.low for each in (*types, joined) if (each.known or each is joined) and each.low is not None]
-    return replace(joined, low=max(ends)) if ends and joined.family is Family.NUMBER else joined
+    ends = [_held_ends(each, joined)[0] for each in (*types, joined) if each.known or each is joined]
+    known = [end for end in ends if end is not None]
+    return replace(joined, low=max(known)) if known and joined.family is Family.NUMBER else joined
 
 
 def nullif(types: Types, _: tuple[str, ...]) -> Type:
@@ -341,7 +365,7 @@ def converted(types: Types, options: tuple[str, ...]) -> Type:
         return _to_decimal(types, int(options[1]), int(options[2]))
     if target == "number":
         _expect(types, Family.NUMBER, Family.TEXT)
-        return double(a.low, a.high) if a.family is Family.NUMBER else double()
+        return double(*double_ends(a)) if a.family is Family.NUMBER else double()
     if target == "date":
         _expect(types, Family.DATE, Family.TIMESTAMP, Family.TEXT)
         return Type(family=Family.DATE, first=_day(a.first), last=_day(a.last))
@@ -378,7 +402,16 @@ def _to_decimal(types: Types, digits: int, places: int) -> Type:
     if a.exact and not keeps_places(a, places):
         step = rounded_step(a, step)
         if a.reach is None or a.reach / step >= MOST_STEPS:
-            return double(low, high)
+            return _decimal_in_double(a, digits, places)
     if a.family is Family.NUMBER and not a.exact and digits > HELD_DIGITS:
-        return double(low, high, step)
+        return _decimal_in_double(a, digits, places)
     return number(low, high, step, numeric=Numeric.DECIMAL, magnitude=most)
+
+
+def _decimal_in_double(kind: Type, digits: int, places: int) -> Type:
+    """A DECIMAL of more digits than are held exactly; what has more than these is NULL here, too."""
+    step, most = Fraction(1, 10**places), Fraction(10**digits, 10**places)
+    low, high = _rounded_ends(as_double(kind), step)
+    if low is None or high is None:
+        return double(-most, most, step)
+    return double(max(low, -most), min(high, most), step) if low < most and high > -most else double(step=step)

@@ -9,6 +9,7 @@ turned into NULL before anything is compared, grouped or summed. A DOUBLE that i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.core.numerals import numeral
@@ -218,7 +219,8 @@ def to_decimal(arg: str, kind: Type, result: Type, digits: int, places: int) -> 
     if keeps_places(kind, places):
         # before it is multiplied, so that nothing is too large
         held = _within(arg, kind, most * step) if may_exceed else arg
-        return exact.on_grid(held, kind, result.step or step)
+        # a constant that has too many digits is NULL, too
+        return exact.on_grid(held, replace(kind, known=False), result.step or step)
     found = exact.rounded("round", arg, kind, step, result)
     return _within(found, result, most * step) if may_exceed else found
 
@@ -232,14 +234,14 @@ def _within(arg: str, kind: Type, most: Fraction) -> str:
 
 def _from_double(arg: str, kind: Type, result: Type, digits: int, places: int) -> str:
     number = exact.in_double(arg, kind)
-    if not result.exact:
-        return f"(round({number}, {places}) + 0e0)"
-    nearest = f"round({number} * {10**places})" if places else f"round({number})"
-    end = 10**digits
+    end = 10**digits if result.exact else 10 ** (digits - places)
 
     def form(x: str) -> str:
-        return f"CASE WHEN {x} > -{end} AND {x} < {end} THEN {x} END"
+        return f"CASE WHEN {x} > -{end}e0 AND {x} < {end}e0 THEN {x} END"
 
+    if not result.exact:
+        return bind_parts(form, f"(round({number}, {places}) + 0e0)")
+    nearest = f"round({number} * {10**places})" if places else f"round({number})"
     return f"CAST({bind_parts(form, nearest)} AS BIGINT)"
 
 

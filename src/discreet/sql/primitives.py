@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
 
 from discreet.mechanisms.sensitivity import Contribution, Sensitivity
 from discreet.sql import emit
@@ -25,7 +24,7 @@ from discreet.sql.emit import quoted
 from discreet.sql.expressions import Column, Expression
 from discreet.sql.refusal import refuse
 from discreet.sql.tree import PERSON
-from discreet.sql.types import Type, grid_step
+from discreet.sql.types import Type, grid_ends, grid_step
 
 WIDEST = 1 << 40
 WIDEST_SQUARED = 1 << 25
@@ -89,7 +88,7 @@ def grid(argument: Expression, *, squared: bool = False) -> Grid:
     step, most = grid_step(kind), WIDEST_SQUARED // 2 if squared else WIDEST
     if not (isinstance(argument, Column) and argument.clamped):
         step = _coarser(step, kind, most)
-    low, high = floor(kind.low / step), ceil(kind.high / step)
+    low, high = grid_ends(kind, step)
     if max(abs(low), abs(high)) > WIDEST:
         refuse(
             "an aggregate's bounds are too wide for its grid.",

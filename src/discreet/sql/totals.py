@@ -7,6 +7,7 @@ stands in them is exact and stays inside.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -18,7 +19,11 @@ from discreet.sql.refusal import Refusal, refuse, shown
 from discreet.sql.rows import Named, Outputs, RowScope
 from discreet.sql.scalars import condition, scalar
 from discreet.sql.tree import Filter, PerPerson, Project, Rows, Total
-from discreet.sql.types import ZERO, Family, Type, double, number, whole
+from discreet.sql.types import ZERO, Bound, Family, Type, double, number, whole
+
+MORE_ROUNDINGS = 8
+HALF_ULP = Fraction(1, 2**52)
+MOST_WHOLE = 1 << 53
 
 FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Count: "count",
@@ -129,13 +134,27 @@ def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Typ
 def _kind(function: str, kind: Type, most: int) -> Type:
     """The type of a person's total: a sum of exact numbers is exact, a mean is a DOUBLE."""
     if function == "avg":
-        return double(kind.low, kind.high)
+        return _rounded_often(kind.low, kind.high, most)
     if function != "sum":
         return kind
     low = high = None
     if kind.low is not None and kind.high is not None:
         low, high = most * min(kind.low, ZERO), most * max(kind.high, ZERO)
-    if not kind.exact:
-        return double(low, high, kind.step if low is not None else None)
-    reach = None if kind.reach is None else most * kind.reach
-    return number(low, high, kind.step, numeric=kind.numeric, magnitude=reach)
+    if kind.exact:
+        reach = None if kind.reach is None else most * kind.reach
+        total = number(low, high, kind.step, numeric=kind.numeric, magnitude=reach)
+        if total.exact:
+            return total
+    if low is None or kind.step is None or kind.exact or kind.most_steps >= MOST_WHOLE:
+        return _rounded_often(low, high, most)
+    # summed in whole steps
+    found = double(low, high) if kind.step == 1 else _rounded_often(low, high, most)
+    return replace(found, step=kind.step)
+
+
+def _rounded_often(low: Bound, high: Bound, most: int) -> Type:
+    """A number in floating point that was rounded with each of `most` rows, and when it was converted."""
+    if low is None or high is None:
+        return double()
+    slack = max(abs(low), abs(high)) * (most + MORE_ROUNDINGS) * HALF_ULP
+    return double(low - slack, high + slack)

@@ -1,7 +1,8 @@
 """What is known of an expression without data: its kind, and for numbers an interval and a grid.
 
 A number stands on the grid of multiples of `step`, or on none (`step` None: computed in floating point, row
-by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded".
+by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded". They hold
+for what is computed, not for what would be without rounding: see `double`.
 
 Numbers have the types that DuckDB gives them. INTEGER and DECIMAL are exact: each value is a whole number of
 steps, and `magnitude` proves that 38 digits hold it, also where there are no bounds. Whatever 38 digits might
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
-from math import gcd, lcm
+from math import ceil, floor, gcd, inf, lcm, nextafter
 
 from discreet.core import policy
 
@@ -60,6 +61,11 @@ MOST_STEPS = 10**DIGITS
 LONGEST_INTEGER = Fraction(2**63)
 """The size of the smallest BIGINT; its negative is none."""
 MOST_ROUNDED = 1 << 52
+LARGEST = 2**1000
+CONVERSION_ULPS = 4
+"""How far a conversion of a long exact number, which is rounded a few times, may be from the nearest double."""
+NEGLIGIBLE = Fraction(1, 1000)
+"""The part of a step by which the interval of a DOUBLE may be cut where its values are put on a grid."""
 
 Bound = Fraction | None
 ZERO = Fraction(0)
@@ -158,12 +164,43 @@ def _fits(reach: Bound, step: Fraction) -> bool:
 def as_double(kind: Type) -> Type:
     """The same number in floating point, where only whole numbers surely stay on their grid."""
     step = kind.step if kind.step == 1 else None
-    return replace(kind, numeric=Numeric.DOUBLE, step=step, magnitude=None)
+    low, high = double_ends(kind)
+    return replace(kind, low=low, high=high, numeric=Numeric.DOUBLE, step=step, magnitude=None)
 
 
 def double(low: Bound = None, high: Bound = None, step: Bound = None) -> Type:
-    """A number in floating point; a step says that its values stand on a grid all the same."""
-    return number(low, high, step, numeric=Numeric.DOUBLE)
+    """A number in floating point; a step says that its values stand on a grid all the same.
+
+    Its ends are those of the exact result of arguments that keep to theirs (`double_ends`). Rounding is
+    monotone, so the rounded result lies between the rounded ends. Without this a difference of large numbers
+    would leave its interval by any factor, and what relies on it (64 bits, no overflow) would err.
+    """
+    return number(nearest_double(low), nearest_double(high), step, numeric=Numeric.DOUBLE)
+
+
+def nearest_double(end: Bound, ulps: int = 0) -> Bound:
+    """The number in floating point that is nearest to an end, moved by so many places, up if positive.
+
+    >>> nearest_double(Fraction(1, 4)), nearest_double(Fraction(1, 10)) == Fraction(0.1)
+    (Fraction(1, 4), True)
+    """
+    if end is None or abs(end) >= LARGEST:
+        return end
+    found = float(end)
+    for _ in range(abs(ulps)):
+        found = nextafter(found, inf if ulps > 0 else -inf)
+    return Fraction(found)
+
+
+def double_ends(kind: Type) -> tuple[Bound, Bound]:
+    """The interval of a number as arithmetic in floating point takes it.
+
+    A number of steps below 2**53 is converted by one rounding, a larger one by some more.
+    """
+    sure = not kind.exact or kind.step is None or kind.reach is None
+    if sure or kind.most_steps * kind.step.numerator < 2**53:  # type: ignore[union-attr]
+        return nearest_double(kind.low), nearest_double(kind.high)
+    return nearest_double(kind.low, -CONVERSION_ULPS), nearest_double(kind.high, CONVERSION_ULPS)
 
 
 def decimal_places(step: Fraction) -> int:
@@ -251,11 +288,21 @@ def grid_step(kind: Type) -> Fraction:
     step, span = Fraction(1), max(high - low, abs(low), abs(high), Fraction(1, 10**9))
     if kind.step is not None:
         return kind.step
-    while span / step < FINEST:
+    while span / step < FINEST - NEGLIGIBLE:
         step /= 10
-    while span / step > 10 * FINEST:
+    while span / step > 10 * FINEST + NEGLIGIBLE:
         step *= 10
     return step
+
+
+def grid_ends(kind: Type, step: Fraction) -> tuple[int, int]:
+    """The bounds in whole steps; whoever uses them moves what is beyond to the nearer one.
+
+    The ends of a DOUBLE are rounded numbers: one that is a little beyond a step does not count as the next.
+    """
+    slack = ZERO if kind.exact else NEGLIGIBLE
+    low, high = (kind.low or ZERO) / step, (kind.high or ZERO) / step
+    return min(floor(low + slack), floor(high)), max(ceil(high - slack), ceil(low))
 
 
 def union(types: list[Type]) -> Type | None:
@@ -271,10 +318,12 @@ def union(types: list[Type]) -> Type | None:
         if None in firsts or None in lasts:
             return Type(family=family)
         return Type(family=family, first=min(firsts), last=max(lasts))  # type: ignore[type-var]
-    lows, highs = [each.low for each in known], [each.high for each in known]
+    together = share_grid(known)
+    ends = [(each.low, each.high) if together else double_ends(each) for each in known]
+    lows, highs = [low for low, _ in ends], [high for _, high in ends]
     low = None if None in lows else min(lows)  # type: ignore[type-var]
     high = None if None in highs else max(highs)  # type: ignore[type-var]
-    if share_grid(known):
+    if together:
         most = max(each.reach for each in known if each.reach is not None)
         return number(low, high, common_step(known), numeric=widest_numeric(known), magnitude=most)
     steps = {each.step for each in known}
