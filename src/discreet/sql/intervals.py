@@ -414,4 +414,6 @@ def _decimal_in_double(kind: Type, digits: int, places: int) -> Type:
     low, high = _rounded_ends(as_double(kind), step)
     if low is None or high is None:
         return double(-most, most, step)
-    return double(max(low, -most), min(high, most), step) if low < most and high > -most else double(step=step)
+    return (
+        double(max(low, -most), min(high, most), step) if low < most and high > -most else double(step=step)
+    )
