@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.accounting.marks import overlap
 from discreet.app.curator import Curator
 from discreet.core.errors import BudgetError, RequestError
 from tests.app.test_promise import discreet
@@ -244,6 +245,57 @@ def test_a_table_of_another_name_with_the_same_rows_is_the_same(folder: Path, ca
     capsys.readouterr()
     assert ask(folder, 0.1, sql="SELECT COUNT(*) FROM stays") == 2
     refused(capsys, "a person of stays is the column patient")
+
+
+ROWS = """
+  rows:
+    source: {source}
+    person: row
+    columns:
+      ward: {{type: category, values: [a, b]}}
+"""
+
+
+@pytest.mark.parametrize("source", ["data/visits.csv", "'data/vis*.csv'"])
+def test_a_table_whose_source_becomes_the_rows_of_another_is_the_same(
+    source: str, folder: Path, capsys: Shown
+) -> None:
+    shutil.copy(folder / "data" / "visits.csv", folder / "data" / "others.csv")
+    (folder / "privacy.yaml").write_text(POLICY + ROWS.format(source="data/others.csv"))
+    spend(folder, 0.5)
+    (folder / "privacy.yaml").write_text(POLICY + ROWS.format(source=source))
+    capsys.readouterr()
+    assert ask(folder, 0.1, sql="SELECT COUNT(*) AS n FROM rows") == 2
+    refused(capsys, "a person of rows is the column patient", "it is a row")
+
+
+def test_a_table_that_is_new_over_a_pattern_with_the_same_rows_is_the_same(
+    folder: Path, capsys: Shown
+) -> None:
+    spend(folder, 0.5)
+    (folder / "privacy.yaml").write_text(POLICY + ROWS.format(source="'data/vis*.csv'"))
+    capsys.readouterr()
+    assert ask(folder, 0.1, sql="SELECT COUNT(*) AS n FROM rows") == 2
+    refused(capsys, "a person of rows is the column patient", "it is a row")
+
+
+def test_a_release_after_a_restoration_without_marks_is_not_forgotten(folder: Path, capsys: Shown) -> None:
+    spend(folder, 0.5)
+    lose_marks(folder)
+    assert upkeep(folder, "restore") == 0
+    copy = copy_ledger(folder, "copy.db")
+    with Curator.open(folder / "privacy.yaml") as curator:
+        curator.ledger.note_release("wards", "k-anonymous")
+    put_back(folder, copy)
+    capsys.readouterr()
+    assert upkeep(folder, "verify") == 2
+    refused(capsys, "is behind its mark")
+
+
+def test_a_table_of_a_database_is_the_same_in_other_letters() -> None:
+    assert overlap("/shop.duckdb#visits", "/shop.duckdb#Visits")
+    assert overlap("/shop.duckdb#visits", "/shop.duckdb#main.visits")
+    assert not overlap("/shop.duckdb#one.visits", "/shop.duckdb#two.visits")
 
 
 def test_bounds_on_rows_and_new_tables_are_no_other_unit(folder: Path) -> None:

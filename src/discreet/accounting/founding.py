@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from discreet.accounting.accounts import EVERYBODY
 from discreet.accounting.book import Book
 from discreet.accounting.chain import Kind
-from discreet.accounting.marks import Mark, MarkFile, Marks
+from discreet.accounting.marks import Mark, MarkFile, Marks, overlap
 from discreet.accounting.storage import refused
 from discreet.core.errors import RequestError
 
@@ -96,12 +96,17 @@ def check_mark(book: Book, file: MarkFile, mark: Mark) -> None:
 
 
 def is_known(book: Book, mark: Mark) -> bool:
-    """Return whether the ledger has the link that a mark names, or was charged for it when restored."""
+    """Return whether the ledger has the link that a mark names, or was charged for it when restored.
+
+    Who was charged for the whole promise lacks nothing but names of releases.
+    """
     found = book.accounts.chain.at(mark.count)
     if found is not None and found.head == mark.head:
         return True
     return any(
-        link.body["whole"] or mark.is_covered_by(link.body["accounts"], link.body["releases"])
+        {*mark.releases} <= {*link.body["releases"]}
+        if link.body["whole"]
+        else mark.is_covered_by(link.body["accounts"], link.body["releases"])
         for link in book.accounts.chain.of_kind(Kind.RESTORATION)
     )
 
@@ -148,11 +153,10 @@ def recorded_units(book: Book) -> dict[str, Unit]:
 
 
 def find_changed(table: str, unit: Unit, recorded: Mapping[str, Unit]) -> Unit | None:
-    """Return the recorded unit that this one contradicts: of the same table, or of the same source."""
-    if table in recorded:
-        same = [recorded[table]]
-    else:
-        same = [each for each in recorded.values() if each.source == unit.source]
+    """Return the recorded unit that this one contradicts: of the same table, or of some of its rows."""
+    if recorded.get(table) == unit:
+        return None
+    same = [each for name, each in recorded.items() if name == table or overlap(each.source, unit.source)]
     return next((each for each in same if each.person != unit.person), None)
 
 

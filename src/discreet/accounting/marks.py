@@ -164,11 +164,10 @@ class MarkFile:
         content = {"format": FORMAT, "ledgers": {name: each.as_object() for name, each in marks.items()}}
         draft, is_new = self.path.with_name(f"{self.path.name}.new"), not self.path.exists()
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        try:
-            os.write(file, (json.dumps(content, indent=1) + "\n").encode())
+        with os.fdopen(file, "wb") as written:  # which writes all of it, or fails on a full disk
+            written.write((json.dumps(content, indent=1) + "\n").encode())
+            written.flush()
             os.fsync(file)
-        finally:
-            os.close(file)
         os.replace(draft, self.path)
         if is_new:
             _sync_folder(self.path.parent)
@@ -281,7 +280,7 @@ def overlap(one: str, other: str) -> bool:
     (False, True)
     """
     (file, _, table), (other_file, _, other_table) = one.partition("#"), other.partition("#")
-    if table and other_table and table != other_table:
+    if table and other_table and not _is_same_table(table, other_table):
         return False
     return (
         file == other_file
@@ -290,6 +289,13 @@ def overlap(one: str, other: str) -> bool:
         or file.startswith(f"{other_file}/")
         or other_file.startswith(f"{file}/")
     )
+
+
+def _is_same_table(one: str, other: str) -> bool:
+    """Return whether two names can mean one table: in any case of letters, with a schema or without."""
+    parts, others = one.casefold().split("."), other.casefold().split(".")
+    shorter = min(len(parts), len(others))
+    return parts[-shorter:] == others[-shorter:]
 
 
 def _parse_sums(value: Sequence[Any]) -> Sums:
