@@ -196,8 +196,8 @@ def rounded(types: Types, options: tuple[str, ...]) -> Type:
 def _rounded_ends(a: Type, step: Fraction) -> tuple[Bound, Bound]:
     """The interval on a coarser grid: rounding is monotone.
 
-    Halves of exact numbers go away from 0. A number in floating point may stand on either side of a half, also
-    if it is next to one: it is multiplied before it is rounded.
+    Halves of exact numbers go away from 0. A number in floating point may stand on either side of one,
+    also if it is only next to it, since it is multiplied before it is rounded.
     """
     if a.low is None or a.high is None:
         return None, None

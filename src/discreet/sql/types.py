@@ -63,7 +63,7 @@ LONGEST_INTEGER = Fraction(2**63)
 MOST_ROUNDED = 1 << 52
 LARGEST = 2**1000
 CONVERSION_ULPS = 4
-"""How far a conversion of a long exact number, which is rounded a few times, may be from the nearest double."""
+"""How far a long exact number, whose conversion rounds a few times, may be from the nearest double."""
 NEGLIGIBLE = Fraction(1, 1000)
 """The part of a step by which the interval of a DOUBLE may be cut where its values are put on a grid."""
 
