@@ -93,6 +93,30 @@ def test_nothing_raises_on_postgresql(postgres: PostgresServer) -> None:
         assert all(assert_kept(text, over, terms) for text in RAISED)
 
 
+@pytest.mark.parametrize(
+    ("total", "outer"),
+    [
+        ("AVG(CAST(n AS DOUBLE) + 9007199254740991)", "1 / v"),  # put on a grid, beyond its interval
+        ("SUM(n * 9007199254740991)", "v * 1e15"),  # exact, in more than 64 bits
+        ("AVG(n * 9007199254740991)", "v"),
+        ("SUM(CAST(k AS DECIMAL(38, 5)) * 0.5)", "v"),
+    ],
+)
+def test_totals_lie_within_their_intervals(total: str, outer: str, tmp_path: Path) -> None:
+    pq.write_table(table().append_column("p", pa.array([1, 1, 2, 2])), tmp_path / "t.parquet")
+    made = policy(str(tmp_path / "t.parquet")).model_dump(mode="json", exclude_defaults=True)
+    made["tables"]["t"] |= {"person": "p", "rows_per_person": 2}
+    made["tables"]["t"]["columns"]["p"] = {"type": "integer"}
+    terms = Policy.model_validate(made)
+    text = f"SELECT p, {total} AS v FROM t GROUP BY p"
+    found = read(f"SELECT COUNT({outer}) AS c FROM ({text}) AS s", terms)
+    assert found is not None
+    argument, rows = found
+    with DuckDB(prepare(terms, None)) as over:
+        values = over.count(f"SELECT {emit.operand(argument)} AS v FROM ({rows}) AS r").secret.to_pylist()
+    assert all(_is_within(Fraction(row["v"]), argument) for row in values)
+
+
 CONSTANTS = ("0.1", "0.1e0", "1e-1", "7", "1e15", LARGE, "9007199254740991", "0.005", "1e-9", "0")
 KINDS = ("BIGINT", "DOUBLE", "DECIMAL(18, 3)", "DECIMAL(9, 2)", "DECIMAL(30, 5)", "DECIMAL(38, 0)")
 

@@ -143,7 +143,9 @@ def _summed(function: str, argument: Expression, condition: str, most: int) -> s
     if not exactly and max(-low, high) >= WIDEST:
         inner = exact.in_double(emit.operand(argument), kind)
         return finite(f"{function}({inner} ORDER BY {quoted(RANK)}){condition}")
-    inner = steps(argument, step, low, high) if kind.bounded else emit.operand(argument)
+    # steps are of 64 bits, which an exact number may pass that 38 digits hold
+    narrow = kind.bounded and max(-low, high) < exact.MOST_INTEGER
+    inner = steps(argument, step, low, high) if narrow else emit.operand(argument)
     total = f"sum({inner}){condition}"
     if function == "sum" and (exactly or step == 1):
         reach = most * (kind.most_steps if exactly else max(-low, high))

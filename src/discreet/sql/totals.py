@@ -19,7 +19,7 @@ from discreet.sql.refusal import Refusal, refuse, shown
 from discreet.sql.rows import Named, Outputs, RowScope
 from discreet.sql.scalars import condition, scalar
 from discreet.sql.tree import Filter, PerPerson, Project, Rows, Total
-from discreet.sql.types import ZERO, Bound, Family, Type, double, number, whole
+from discreet.sql.types import ZERO, Bound, Family, Type, double, grid_ends, grid_step, number, whole
 
 MORE_ROUNDINGS = 8
 HALF_ULP = Fraction(1, 2**52)
@@ -133,13 +133,13 @@ def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Typ
 
 def _kind(function: str, kind: Type, most: int) -> Type:
     """The type of a person's total: a sum of exact numbers is exact, a mean is a DOUBLE."""
-    if function == "avg":
-        return _rounded_often(kind.low, kind.high, most)
-    if function != "sum":
+    if function not in ("sum", "avg"):
         return kind
-    low = high = None
-    if kind.low is not None and kind.high is not None:
-        low, high = most * min(kind.low, ZERO), most * max(kind.high, ZERO)
+    low, high = _summed_ends(kind)
+    if function == "avg":
+        return _rounded_often(low, high, most)
+    if low is not None and high is not None:
+        low, high = most * min(low, ZERO), most * max(high, ZERO)
     if kind.exact:
         reach = None if kind.reach is None else most * kind.reach
         total = number(low, high, kind.step, numeric=kind.numeric, magnitude=reach)
@@ -150,6 +150,17 @@ def _kind(function: str, kind: Type, most: int) -> Type:
     # summed in whole steps
     found = double(low, high) if kind.step == 1 else _rounded_often(low, high, most)
     return replace(found, step=kind.step)
+
+
+def _summed_ends(kind: Type) -> tuple[Bound, Bound]:
+    """The interval of what is summed: a DOUBLE is put on a grid first, and may move by a part of a step."""
+    if kind.low is None or kind.high is None:
+        return None, None
+    if kind.exact:
+        return kind.low, kind.high
+    step = grid_step(kind)
+    low, high = grid_ends(kind, step)
+    return min(kind.low, low * step), max(kind.high, high * step)
 
 
 def _rounded_often(low: Bound, high: Bound, most: int) -> Type:
