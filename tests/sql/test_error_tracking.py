@@ -191,9 +191,10 @@ def test_a_count_far_below_zero_keeps_its_error_bar(example_engine: Engine) -> N
     raw = plan(CELLS, POLICY, PROMISE, epsilon=0.1, raw=True)
     shown, drawn = (answer(each, example_engine, seeded(4), run_released) for each in (found, raw))
     low, high = shown.intervals["n"]
-    half = max(top - value for top, value in zip(drawn.intervals["n"][1], drawn.table["n"].to_pylist()))
-    assert min(drawn.table["n"].to_pylist()) < -half, "noise this far down is what the test is about"
-    for least, most, value in zip(low, high, shown.table["n"].to_pylist()):
+    values = drawn.table["n"].to_pylist()
+    half = drawn.intervals["n"][1][0] - values[0]
+    assert min(values) < -half, "noise this far down is what the test is about"
+    for least, most, value in zip(low, high, shown.table["n"].to_pylist(), strict=True):
         assert most - value == half
         assert least == max(value - half, 0)
 
