@@ -83,7 +83,7 @@ def test_a_draft_of_the_samples_becomes_their_policy(
     path = here / "privacy.yaml"
     with pytest.raises(RequestError, match="not filled in") as caught:
         load(path)
-    assert f"{path}, line 21: tables.census.person: row, if" in str(caught.value)
+    assert f"{path}, line 23: tables.census.person: row, if" in str(caught.value)
 
     path.write_text(as_declared(path.read_text(), [schema for schema, _ in SAMPLES.values()]))
     policy = load(path)
@@ -117,6 +117,12 @@ def test_the_draft_depends_on_the_schema_alone(here: Path) -> None:
         assert discreet("init", "people.parquet", "more.csv", "--force") == 0
         drafts.add((here / "privacy.yaml").read_text())
     assert len(drafts) == 1
+
+
+def test_the_draft_says_how_answers_leave_sooner(here: Path) -> None:
+    (here / "people.csv").write_text("who,age\n1,2\n")
+    assert discreet("init", "people.csv") == 0
+    assert "# most_rows: 20000 beside rows_per_person" in (here / "privacy.yaml").read_text()
 
 
 def test_no_value_of_the_data_is_in_the_draft_or_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

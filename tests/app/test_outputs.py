@@ -48,6 +48,27 @@ def test_what_cannot_be_replaced_is_refused_before_anything_is_charged(
         output.unlink()
 
 
+@pytest.mark.parametrize("name", ["anonymize", "synthesize", "tabulate", "stream"])
+@pytest.mark.parametrize("spelled", ["other.csv", "./other.csv"])
+def test_another_table_of_the_policy_is_never_replaced(
+    folder: Path, name: str, spelled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`tabulate … -o visits.csv` wrote its counts over the visits."""
+    rows = "who,n\n1,2\n"
+    (folder / "other.csv").write_text(rows)
+    policy = folder / "privacy.yaml"
+    table = "  other:\n    source: other.csv\n    columns: {n: {type: integer, low: 0, high: 9}}\n"
+    policy.write_text(policy.read_text().replace("tables:\n", f"tables:\n{table}", 1))
+    (folder / "questions.sql").write_text("SELECT COUNT(*) FROM patients WHERE sex = 'f'\n")
+    stream = ("stream", "patients", "questions.sql", "-o", "out.csv")
+    command = COMMANDS.get(name, stream)
+    assert discreet(*(spelled if word == "out.csv" else word for word in command)) == 2
+    assert "is the table other of the policy" in capsys.readouterr().err
+    assert (folder / "other.csv").read_text() == rows
+    with looked_into(load(policy)) as ledger:
+        assert ledger.entries() == []
+
+
 def test_a_question_without_a_measure_is_not_charged_for_a_picture(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

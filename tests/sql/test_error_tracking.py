@@ -185,6 +185,20 @@ def test_a_count_that_is_shown_as_itself_is_not_negative_unless_asked_raw(
     assert shown.to_pylist() == [max(each, 0) for each in raw.to_pylist()]
 
 
+def test_a_count_far_below_zero_keeps_its_error_bar(example_engine: Engine) -> None:
+    """Noise below -± was shown as 0 ± 0, as though nobody could be there."""
+    found = plan(CELLS, POLICY, PROMISE, epsilon=0.1)
+    raw = plan(CELLS, POLICY, PROMISE, epsilon=0.1, raw=True)
+    shown, drawn = (answer(each, example_engine, seeded(4), run_released) for each in (found, raw))
+    low, high = shown.intervals["n"]
+    values = drawn.table["n"].to_pylist()
+    half = drawn.intervals["n"][1][0] - values[0]
+    assert min(values) < -half, "noise this far down is what the test is about"
+    for least, most, value in zip(low, high, shown.table["n"].to_pylist(), strict=True):
+        assert most - value == half
+        assert least == max(value - half, 0)
+
+
 def test_halves_are_rounded_to_even_so_that_they_do_not_add_up() -> None:
     noise = DiscreteLaplace(epsilon=Fraction(1), sensitivity=2)
     numbers = np.arange(-8, 8)

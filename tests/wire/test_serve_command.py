@@ -99,6 +99,21 @@ def _begin_audit(client: httpx.Client, first: str) -> None:
         time.sleep(0.05)
 
 
+def test_it_says_which_tables_make_answers_wait_for_a_million_rows(tmp_path: Path) -> None:
+    """A join of three small tables left after eight minutes, and nothing said why."""
+    write_data(tmp_path)
+    server = _started("--policy", str(tmp_path / "privacy.yaml"), "--http", "0", "--postgres", "0")
+    try:
+        assert server.stdout is not None
+        lines = [server.stdout.readline() for _ in range(3)]
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=PATIENCE)
+    assert lines[2].startswith("times ")
+    assert "1,000,000 rows of " in lines[2]
+    assert "most_rows" in lines[2]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

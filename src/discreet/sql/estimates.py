@@ -8,8 +8,9 @@ intervals could give.
 Weights     Where rows weigh, counts and sums come in parts of one. They are shown as what they are of, whole
             if that is whole, and so up to a half from the middle of their interval.
 Negative    A noisy count may be negative, and stays so in whatever is computed from it: the sum of counts
-            that were clipped is too high by all that was clipped. Its interval is not negative. `sql.answer`
-            clips what is shown, last of all.
+            that were clipped is too high by all that was clipped. `sql.answer` clips what is shown, last of
+            all. Its interval is that of the count as it is shown, and so at least as wide on the upper side
+            as the noise: cut off on both sides, a count far below 0 would be shown as 0 ± 0.
 Few rows    A mean needs a row, a variance two. Where the count's interval does not leave out that there are
             fewer, the value cannot be told: it is NaN, and its interval all that the range allows.
 """
@@ -83,7 +84,7 @@ def count(primitive: Released, confidence: float, *, raw: bool = False) -> Estim
     """A count: whole; its interval is not negative unless asked `raw`."""
     low, high = primitive.within(confidence)
     if not raw:
-        low, high = np.maximum(low, 0), np.maximum(high, 0)
+        low, high = np.maximum(low, 0), high + np.maximum(-primitive.values, 0)
     return Estimate(values=primitive.nearest, low=low, high=high)
 
 

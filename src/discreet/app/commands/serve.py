@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +32,7 @@ from discreet.app.users.users import FIRST_CUSTODIAN
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.numbers import require_positive
-from discreet.core.policy import Policy
+from discreet.core.policy import ASSUMED_ROWS, Policy
 
 SAMPLE = Path("sample")
 
@@ -93,7 +93,8 @@ def run(
         ports = {"http": web.getsockname()[1], "postgres": wire.getsockname()[1]}
         passwords = UserBook(file).begin(terms)
         scheme = "http" if certificate is None else "https"
-        _announce(scheme, host, ports, passwords, as_json=as_json)
+        assumed = _assumed_tables(terms) if padding and policy is not None else []
+        _announce(scheme, host, ports, passwords, assumed, as_json=as_json)
         served = Served(
             curators=curators,
             file=file,
@@ -135,8 +136,19 @@ def _certificate(certificate: Path | None, key: Path | None) -> Certificate | No
     return Certificate(certificate=certificate, key=key)
 
 
+def _assumed_tables(terms: Policy) -> list[str]:
+    """Name the tables whose rows nobody declared, so that answers wait as long as a million rows may take."""
+    return [name for name, table in terms.tables.items() if not table.rows and not table.most_rows]
+
+
 def _announce(
-    scheme: str, host: str, ports: Mapping[str, int], passwords: Mapping[str, str], *, as_json: bool
+    scheme: str,
+    host: str,
+    ports: Mapping[str, int],
+    passwords: Mapping[str, str],
+    assumed: Sequence[str],
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
         places = {name: {"host": host, "port": port} for name, port in ports.items()}
@@ -147,6 +159,9 @@ def _announce(
     console.print(
         f"postgres  postgresql://USER@{at}:{ports['postgres']}/discreet", highlight=False, markup=False
     )
+    if assumed:
+        told = f"as long as {ASSUMED_ROWS:,} rows of {', '.join(assumed)} may take; shorter with most_rows"
+        console.print(f"times     {told} in the policy", highlight=False, markup=False)
     for name, password in passwords.items():
         once = "  (for one login: choose another)" if name == FIRST_CUSTODIAN else ""
         console.print(f"password  {name}  {password}{once}", highlight=False, markup=False)

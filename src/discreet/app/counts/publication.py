@@ -17,6 +17,7 @@ from discreet.app.kept_rows import packed, unpacked
 from discreet.app.once import cost_of, once
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
+from discreet.app.publishing.subjects import require_no_source
 from discreet.belief import Belief
 from discreet.core.engine import Engine
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
@@ -130,6 +131,7 @@ def require_place(curator: Curator, publication: Publication, output: Path | Non
     require_own_certificate(place)
     tables = {publication.table: curator.policy.tables[publication.table]}
     Sources(tables=tables, frames={}, engine=curator.policy.engine).require_elsewhere(place)
+    require_no_source(curator.policy, output)
 
 
 def publish(made: Made, output: Path | None) -> tuple[Path, ...]:

@@ -36,6 +36,8 @@ promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presen
 # nulls: false says that every row has the column, so that its count and the count of rows cost as one;
 # nulls: true that NULL is one of the groups where it is grouped by.
 # scale: log divides a number by its logarithm where it is mined or synthesized: incomes, sizes, durations.
+# most_rows: 20000 beside rows_per_person says how many rows a table will have at most. When answers of
+# `discreet serve` leave rests on it, and nothing else; where nothing is said a million rows are taken.
 """
 
 

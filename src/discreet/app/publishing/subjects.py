@@ -121,6 +121,14 @@ def source_of(policy: Policy, file: str) -> str | None:
     return None
 
 
+def require_no_source(policy: Policy, output: str | Path, *, command: str = "") -> None:
+    """Refuse to write over a table of the policy, be it another than the one that is read."""
+    lost = source_of(policy, str(output))
+    if lost is not None:
+        told = f"{command}: {output}" if command else f"{output}"
+        raise RequestError(f"{told} is the table {lost} of the policy.", hint="Write to another file.")
+
+
 def _is_same(path: str, other: str) -> bool:
     """Whether two paths lead to one file; links of either kind do."""
     if Path(path).resolve() == Path(other).resolve():

@@ -17,7 +17,7 @@ from discreet.app.curator import Curator
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.report import write_report
-from discreet.app.publishing.subjects import source_of
+from discreet.app.publishing.subjects import require_no_source
 from discreet.app.synthesis.report import certificate, compared, report
 from discreet.app.synthesis.synthesizing import Request, Synthetic, planned, synthetic
 from discreet.app.synthesis.synthetic_trial import People, try_synthetic
@@ -61,7 +61,7 @@ def publish(
         table = curator.policy.tables[request.table]
         address = curator.policy.engine
         Sources(tables={request.table: table}, frames={}, engine=address).require_elsewhere(place)
-        _require_no_source(curator.policy, output)
+        require_no_source(curator.policy, output, command="synthesize")
         tell("synthesizing")
         found = synthetic(curator, request, tell)
         tell("attacking it")
@@ -88,15 +88,6 @@ def _require_people(panel: Path | None, target: str | None, at_most: float | Non
         )
     if panel is not None and not panel.is_file():
         raise RequestError(f"{panel} does not exist.", hint="Name a file of people who are not in the data.")
-
-
-def _require_no_source(policy: Policy, output: Path) -> None:
-    """Refuse to write over another table of the policy."""
-    lost = source_of(policy, str(output))
-    if lost is not None:
-        raise RequestError(
-            f"synthesize: {output} is the table {lost} of the policy.", hint="Write to another file."
-        )
 
 
 def _require_target(plan: Plan, target: str | None) -> None:
