@@ -123,7 +123,10 @@ def test_a_picture_is_written(ending: str, tmp_path: Path, capsys: pytest.Captur
         ([], "Say in one way"),
         (["--epsilon", "1", "--prior", "1%", "--posterior", "5%"], "Say in one way"),
         (["--prior", "1%", "--posterior", "5%", "--plot", "picture.gif"], ".svg or .png"),
-        (["--prior", "1%", "--posterior", "5%", "--plot", "no/such/folder.svg"], "cannot be written"),
+        (
+            ["--prior", "1%", "--posterior", "5%", "--plot", "no/such/folder.svg"],
+            "There is no folder no/such",
+        ),
         (["--group", "many"], "--group"),
         (["--nope"], "--nope"),
     ],

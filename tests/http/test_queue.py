@@ -291,6 +291,7 @@ def test_a_file_of_users_that_knew_no_jobs_learns_them(path: str) -> None:
     with UserFile(path) as file, file.writing() as rows:
         rows.execute("DROP TABLE job")
         rows.execute("ALTER TABLE attempt DROP COLUMN process")
+        rows.execute("ALTER TABLE token DROP COLUMN expires")
         rows.execute("PRAGMA user_version = 1")
     with UserFile(path) as file:
         assert Jobs(file).all() == []

@@ -291,12 +291,14 @@ def test_the_start_of_a_week_may_lie_before_the_first_day(tmp_path: Path) -> Non
         assert_sound(*found, over, "the year of a week's start")
 
 
-@pytest.mark.parametrize("form", ["NULLIF({0}, 1)", "({0} / wide)", "(({0} BETWEEN 1 AND 2) = TRUE)"])
-def test_a_nested_expression_is_answered_by_a_short_statement(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("form", "times"),
+    [("NULLIF({0}, 1)", 25), ("({0} / wide)", 25), ("CASE WHEN {0} BETWEEN 1 AND 2 THEN 1 ELSE 2 END", 18)],
+)
+def test_a_nested_expression_is_answered_by_a_short_statement(form: str, times: int, tmp_path: Path) -> None:
     expression = "ratio"
-    for _ in range(25):
-        inner = form if "BETWEEN" not in form else "CASE WHEN {0} BETWEEN 1 AND 2 THEN 1 ELSE 2 END"
-        expression = inner.format(expression)
+    for _ in range(times):  # three levels each in the last one, of the 60 that are read
+        expression = form.format(expression)
     world = World(Relation.VALUE, policy(str(tmp_path)), (), ())  # type: ignore[arg-type]
     found = world.plan(f"SELECT COUNT({expression}) AS n FROM people", tail=0)
     assert found is not None
