@@ -404,3 +404,15 @@ def test_no_question_is_a_formula_to_a_spreadsheet_that_opens_the_export(folder:
     path = folder / "entries.csv"
     assert upkeep(folder, "export", str(path)) == 0
     assert "'-- =1+1" in path.read_text()
+
+
+def test_no_mark_is_written_to_a_folder_that_is_read_only(folder: Path) -> None:
+    """Root could write there, and a custodian who made it read-only does not expect that."""
+    (folder / "data").chmod(0o555)
+    try:
+        assert ask(folder, 0.1) == 0
+        assert [each.name for each in (folder / "data").iterdir()] == ["visits.csv"]
+        assert upkeep(folder, "verify") == 0
+    finally:
+        (folder / "data").chmod(0o755)
+    assert (folder / "ledger.mark").exists()

@@ -3,7 +3,8 @@
 Store       `ledger.mark` beside the prepared store (ledger.store), or STORE.mark where the policy names one.
 Sources     `.discreet.mark` in the folder of each file that holds people's rows; for a pattern such as
             data/*.parquet, in the folder before the first wildcard. It names the files, so that others in the
-            same folder are not concerned. Folders above, and those of single files, are looked into as well.
+            same folder are not concerned; none is written to a read-only folder. Folders above, and those of
+            single files, are looked into as well.
             Tables of a database server have no such place: there the marks beside the store are all.
 Second      The file that the policy names under `ledger_mark`, on another disk or machine.
 Unit        of each table: where its rows are, beside the ledger, and who a person is in them.
@@ -63,7 +64,8 @@ def _find_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFile]:
         for folder in {*anchor.parents, *_find_folders(source)}:
             looked_at.setdefault(folder, set()).add(source)
     for folder, patterns in anchors.items():
-        yield MarkFile(path=folder / BESIDE_SOURCES, sources=tuple(sorted(patterns)), written=stays)
+        path, listed = folder / BESIDE_SOURCES, tuple(sorted(patterns))
+        yield MarkFile(path=path, sources=listed, written=stays and _is_meant_to_change(folder))
     for folder, patterns in looked_at.items():
         path = folder / BESIDE_SOURCES
         if folder not in anchors and _is_there(path):
@@ -117,6 +119,14 @@ def _find_unit(table: Table, policy: Policy) -> Unit:
     if table.person_column is not None:
         return Unit(source=source, person=f"the column {table.person_column}")
     return Unit(source=source, person="nobody" if table.person == "none" else "a row")
+
+
+def _is_meant_to_change(folder: Path) -> bool:
+    """Return whether anybody may write there; root could, and leaves a folder alone that is read-only."""
+    try:
+        return bool(folder.stat().st_mode & 0o222)
+    except OSError:
+        return True  # what is wrong with it shows when the mark is written
 
 
 def _is_there(path: Path) -> bool:
