@@ -191,6 +191,7 @@ def test_the_promise_moves_with_its_sliders(browser: Browser, server: Server) ->
 
 def test_a_slider_that_is_moved_by_keys_keeps_the_focus(browser: Browser, server: Server) -> None:
     with entered(browser, server) as page:
+        page.wait_for_load_state()  # a key before the script runs would move nothing
         page.get_by_label("and may think at most").focus()
         page.keyboard.press("ArrowRight")
         page.get_by_text("more than 5.1%").wait_for()

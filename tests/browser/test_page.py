@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
 from tests.app.surveys import TWO_ANSWERS, Served, served, write_survey
 from tests.app.test_survey import message
@@ -43,12 +43,13 @@ def answer(page: Page, *labels: str) -> None:
 def traffic(page: Page) -> list[dict[str, Any]]:
     """Everything that a page asks for from now on: method, address, headers, body."""
     seen: list[dict[str, Any]] = []
-    page.on(
-        "request",
-        lambda sent: seen.append(
-            {"method": sent.method, "url": sent.url, "headers": sent.all_headers(), "body": sent.post_data}
-        ),
-    )
+
+    def note(sent: Request) -> None:
+        entry = {"method": sent.method, "url": sent.url, "body": sent.post_data}
+        seen.append(entry)  # in the order of requests: headers are waited for, and others come meanwhile
+        entry["headers"] = sent.all_headers()
+
+    page.on("request", note)
     return seen
 
 

@@ -82,7 +82,7 @@ def _without_noise(told: httpx.Response, form: str) -> object:
         return headers, lines[0], [line.split(",")[0] for line in lines[1:] if line.startswith('"')]
     said = told.json()
     said["rows"] = [[cell if isinstance(cell, str) else None for cell in row] for row in said.get("rows", [])]
-    said["intervals"] = {name: len(ends) for name, ends in said.get("intervals", {}).items()}
+    said["intervals"] = {name: len(ends) for name, ends in (said.get("intervals") or {}).items()}
     return headers, json.dumps(said)
 
 
