@@ -45,7 +45,7 @@ def traffic(page: Page) -> list[dict[str, Any]]:
     seen: list[dict[str, Any]] = []
 
     def note(sent: Request) -> None:
-        entry = {"method": sent.method, "url": sent.url, "body": sent.post_data}
+        entry: dict[str, Any] = {"method": sent.method, "url": sent.url, "body": sent.post_data}
         seen.append(entry)  # in the order of requests: headers are waited for, and others come meanwhile
         entry["headers"] = sent.all_headers()
 
