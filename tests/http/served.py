@@ -21,8 +21,8 @@ from discreet.app.serve.admission import Admission
 from discreet.app.serve.catalog import BuiltIn
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
-from discreet.app.serve.doors import Certificate
 from discreet.app.serve.process import Served
+from discreet.app.tls import Certificate
 from discreet.app.users import Role, UserBook, UserFile, beside, users_of
 from discreet.app.users.sessions import Sessions
 from tests.patience import PATIENCE

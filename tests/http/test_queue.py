@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting.entries import State
-from discreet.app.commands.progress import Tell
+from discreet.app.progress import Tell
 from discreet.app.serve.job import FullError, JobState, Outcome, TooLateError, Work
 from discreet.app.serve.jobs import MOST_OPEN, Jobs, is_left_behind
 from discreet.app.users import UserFile

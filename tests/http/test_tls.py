@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from discreet.app.serve.doors import Certificate
+from discreet.app.tls import Certificate
 from tests.http.served import both_doors
 from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, write_data

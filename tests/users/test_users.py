@@ -14,11 +14,11 @@ import pytest
 from discreet.app.policies import load
 from discreet.app.users import Role, UserBook, UserFile, UserStorage, users_of
 from discreet.app.users.attempts import Attempts, Reply
+from discreet.app.users.scram_verifier import ITERATIONS, Verifier
 from discreet.app.users.sessions import SECONDS, Sessions
 from discreet.app.users.throttle import Throttle
 from discreet.app.users.tokens import Tokens
 from discreet.app.users.wishes import Wishes, shares_of
-from discreet.app.wire.scram import ITERATIONS, Verifier
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 

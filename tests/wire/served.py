@@ -18,7 +18,8 @@ from discreet.app.policies import load
 from discreet.app.serve.catalog import BuiltIn, Shadow
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
-from discreet.app.serve.doors import Certificate, serve_postgres
+from discreet.app.serve.doors import serve_postgres
+from discreet.app.tls import Certificate
 from discreet.app.users import Role, UserBook, UserFile
 from discreet.app.users.throttle import Throttle
 from discreet.core.closing import Closing

@@ -13,9 +13,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.app.serve.doors import Certificate, require_safe
+from discreet.app.serve.doors import require_safe
+from discreet.app.tls import Certificate
+from discreet.app.users.scram_verifier import MECHANISM, Verifier
 from discreet.app.wire.faults import WireError
-from discreet.app.wire.scram import BOUND, MECHANISM, Exchange, Verifier
+from discreet.app.wire.scram import BOUND, Exchange
 from discreet.core.errors import RequestError
 from tests.wire.bytes_of import Bytes, fields, startup
 from tests.wire.served import Served, served

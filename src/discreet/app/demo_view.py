@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.app.ask_view import show_answer
-from discreet.app.commands.promise import terms
 from discreet.app.demo import SMALLEST, SQL, Demo
+from discreet.app.promise_object import terms
 from discreet.app.sample.census import PEOPLE
 from discreet.belief.odds import highest
 from discreet.belief.wording import at_most, number, percent

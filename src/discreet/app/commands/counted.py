@@ -17,7 +17,8 @@ import typer
 
 from discreet.app.commands.addressed import EngineAddress
 from discreet.app.commands.options import POLICY, Analyst, AsJson, PolicyFile
-from discreet.app.commands.progress import Tell, spinner
+from discreet.app.commands.progress import spinner
+from discreet.app.progress import Tell
 from discreet.app.terminal import Console
 from discreet.core.errors import InvalidParameterError
 from discreet.core.numbers import parse_number

@@ -7,22 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from discreet.app.progress import Tell
 from discreet.app.terminal import Console
 
 WIDE = 24
-
-
-class Tell(Protocol):
-    """Says what is being done, and which share of it is."""
-
-    def __call__(self, text: str, share: float | None = None) -> None: ...
 
 
 class _Share(ProgressColumn):

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.app.commands.options import AsJson
+from discreet.app.promise_object import terms
 from discreet.app.terminal import Console
 from discreet.app.ways import Given, promised
 from discreet.belief import Choice, Promise, belief
@@ -93,19 +94,6 @@ def run(
         show(Console(), made, choice, people)
         if plot is not None:
             Console(stderr=True).print(f"The picture is in {plot}.", highlight=False)
-
-
-def terms(promise: Promise) -> dict[str, object]:
-    """A promise for machines, in its own terms."""
-    return {
-        "prior": promise.prior,
-        "posterior": promise.posterior,
-        "secret": promise.secret.value,
-        "group": promise.group,
-        "tail": promise.tail,
-        "gamma": promise.gamma,
-        "epsilon": promise.epsilon,
-    }
 
 
 def as_object(promise: Promise, choice: Choice | None, people: int | None) -> dict[str, object]:

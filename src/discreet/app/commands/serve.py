@@ -23,10 +23,11 @@ from discreet.app.sample import write, write_policy
 from discreet.app.serve.catalog import BuiltIn, Catalog, Shadow
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.deadlines import Deadlines
-from discreet.app.serve.doors import Certificate, bound_to, require_safe, until_stopped
+from discreet.app.serve.doors import bound_to, require_safe, until_stopped
 from discreet.app.serve.jobs import is_left_behind
 from discreet.app.serve.process import Served
 from discreet.app.terminal import Console
+from discreet.app.tls import Certificate
 from discreet.app.users import UserBook, users_of
 from discreet.app.users.users import FIRST_CUSTODIAN
 from discreet.belief import Promise

@@ -14,11 +14,11 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Response
 
 from discreet.app.colours import OTHERS, SUSPECTED
-from discreet.app.commands.progress import Tell
 from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import SHORT, Page, decided
 from discreet.app.console.working import cancelled, come_to, followed, job_of
 from discreet.app.drawings import Bar, BarRow, bars
+from discreet.app.progress import Tell
 from discreet.app.serve.job import Job, Outcome, Work
 from discreet.belief.wording import at_most, how_many, percent
 from discreet.core.errors import DiscreetError, RequestError

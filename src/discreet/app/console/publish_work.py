@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from discreet.app.colours import OTHERS, SUSPECTED
-from discreet.app.commands.progress import Tell
 from discreet.app.console.publish_form import (
     DISTANCES,
     DIVERSITIES,
@@ -20,6 +19,7 @@ from discreet.app.console.publish_form import (
 from discreet.app.console.rendering import SHORT, Page
 from discreet.app.drawings import Bar, BarRow, bars
 from discreet.app.http.works import OF_ANONYMIZATION
+from discreet.app.progress import Tell
 from discreet.app.publishing.anonymizing import published
 from discreet.app.publishing.certificates import certificate
 from discreet.app.publishing.door import OBJECTIVES

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from fastapi import APIRouter, Response
 
-from discreet.app.commands.progress import Tell
 from discreet.app.http.bodies import Attack
 from discreet.app.http.describing import BEGUN, MISSING, Key
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.entering import Deciding, Door
 from discreet.app.http.jobs import started
 from discreet.app.http.releases import release_file
+from discreet.app.progress import Tell
 from discreet.app.serve.job import Outcome, Work
 from discreet.app.trials.request import Request
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.app.serve.settings import Spending
+from discreet.app.serve.spending import Spending
 from discreet.app.users.storage import TOKEN_DAYS
 from discreet.app.users.tokens import MOST_DAYS
 from discreet.sql.plan import CONFIDENCE

@@ -12,7 +12,7 @@ import uvicorn
 from discreet.app.http.application import application
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.lines import Line
-from discreet.app.serve.doors import Certificate
+from discreet.app.tls import Certificate
 
 PATIENCE = 30
 

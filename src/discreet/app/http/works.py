@@ -11,10 +11,10 @@ from pathlib import Path
 
 from discreet.app.audits import auditing
 from discreet.app.books import asking
-from discreet.app.commands.progress import Tell
 from discreet.app.http.door import HttpDoor
 from discreet.app.http.job_bodies import Anonymize, Audit, Synthesize
 from discreet.app.http.releases import release_file
+from discreet.app.progress import Tell
 from discreet.app.publishing import anonymizing, private_options, private_view
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.door import PRIVATE, require_known

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
 from discreet.app.once import cost_of, once
+from discreet.app.progress import Tell
 from discreet.belief.update import Belief
 from discreet.core.numbers import Real
 from discreet.mining.drawing import svg

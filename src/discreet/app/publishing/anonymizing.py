@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from discreet.app.commands.progress import Tell, spinner
+from discreet.app.commands.progress import spinner
+from discreet.app.progress import Tell
 from discreet.app.publishers import target_of
 from discreet.app.publishing import view as anonymize_view
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate

@@ -11,36 +11,18 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 
 from discreet.app.listening import bound_to, is_loopback
 from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.postgres import PostgresDoor
+from discreet.app.tls import Certificate
 from discreet.app.users import Users
 from discreet.app.users.throttle import Throttle
-from discreet.app.wire.channel import Channel, secure_channel
 from discreet.app.wire.server import Server
 from discreet.core.errors import RequestError
 
-__all__ = ["Certificate", "bound_to", "require_safe", "serve_postgres", "until_stopped"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Certificate:
-    """The files of a certificate and its key."""
-
-    certificate: Path
-    key: Path
-
-    def channel(self) -> Channel:
-        try:
-            return secure_channel(self.certificate, self.key)
-        except (OSError, ValueError):
-            raise RequestError(
-                "serve: certificate and key cannot be read.", hint="Give PEM files: --tls-cert and --tls-key."
-            ) from None
+__all__ = ["bound_to", "require_safe", "serve_postgres", "until_stopped"]
 
 
 def require_safe(host: str, certificate: Certificate | None) -> None:

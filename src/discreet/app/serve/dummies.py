@@ -19,7 +19,7 @@ from discreet.app.answers import Answer
 from discreet.app.audits.neighbours import Draw, Rows, pools_of, written
 from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
-from discreet.app.serve.settings import Spending
+from discreet.app.serve.spending import Spending
 from discreet.core.policy import Column, Kind, Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB

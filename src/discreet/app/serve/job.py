@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from discreet.app.commands.progress import Tell
+from discreet.app.progress import Tell
 from discreet.app.users.storage import now
 from discreet.core.errors import DataError, DiscreetError, RequestError, UnmetError
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 
-from discreet.app.commands.progress import Tell
+from discreet.app.progress import Tell
 from discreet.app.serve.job import (
     CancelledError,
     FullError,

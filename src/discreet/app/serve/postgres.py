@@ -21,13 +21,14 @@ from discreet.app.proposals import Proposal
 from discreet.app.serve.catalog import Catalog, is_about_schema
 from discreet.app.serve.curators import Curators
 from discreet.app.serve.notices import explained, notices
-from discreet.app.serve.settings import Settings, Spending, in_settings
+from discreet.app.serve.settings import Settings, in_settings
+from discreet.app.serve.spending import Spending
 from discreet.app.users import User, Users
+from discreet.app.users.scram_verifier import Verifier
 from discreet.app.users.throttle import Throttle
 from discreet.app.wire.door import Column, Columns, Prepared, Result, Session, Values
 from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import Kind
-from discreet.app.wire.scram import Verifier
 from discreet.core import policy
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.engines.duckdb import run_released

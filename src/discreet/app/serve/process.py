@@ -11,8 +11,9 @@ from pathlib import Path
 
 from discreet.app.serve.catalog import Catalog
 from discreet.app.serve.curators import Curators
-from discreet.app.serve.doors import Certificate, serve_postgres
+from discreet.app.serve.doors import serve_postgres
 from discreet.app.serve.jobs import Jobs
+from discreet.app.tls import Certificate
 from discreet.app.users import UserBook, UserStorage
 from discreet.app.users.throttle import Throttle
 from discreet.core.errors import RequestError

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypedDict, cast
+from typing import cast
 
+from discreet.app.serve.spending import Spending
 from discreet.app.wire.faults import WireError
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.numbers import parse_number, parse_probability, require_count, require_positive
@@ -26,17 +27,6 @@ FLAGS = {
     "0": False,
 }
 UTF8 = ("utf8", "utf-8", "unicode")
-
-
-class Spending(TypedDict):
-    """What a question may cost and how it is answered, as `Curator.plan` takes it."""
-
-    epsilon: float | None
-    share: float | None
-    within: float | str | None
-    least_rows: int | None
-    confidence: float
-    raw: bool
 
 
 def _epsilon(text: str) -> float:

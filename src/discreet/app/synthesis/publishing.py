@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
+from discreet.app.progress import Tell
 from discreet.app.publishing.certificates import require_own_certificate, write_certificate
 from discreet.app.publishing.counted import Sources
 from discreet.app.publishing.report import write_report

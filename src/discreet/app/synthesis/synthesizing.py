@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.accounting.entries import Entry
-from discreet.app.commands.progress import Tell
 from discreet.app.curator import Curator
 from discreet.app.kept_rows import packed, unpacked
 from discreet.app.once import cost_of, once
+from discreet.app.progress import Tell
 from discreet.app.synthesis.earlier import earlier_of, entries_of
 from discreet.belief import Promise
 from discreet.core.engine import Engine

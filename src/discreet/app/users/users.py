@@ -24,8 +24,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from discreet.accounting.ledger import SOLE_ANALYST
+from discreet.app.users.scram_verifier import ITERATIONS, Verifier
 from discreet.app.users.storage import UserStorage, now
-from discreet.app.wire.scram import ITERATIONS, Verifier
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from discreet.app.users.scram_verifier import Verifier
 from discreet.app.wire.kinds import Kind, Scalar
-from discreet.app.wire.scram import Verifier
 from discreet.core.errors import DiscreetError
 
 

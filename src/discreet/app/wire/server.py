@@ -24,8 +24,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from discreet.app.listening import is_loopback
+from discreet.app.tls import Channel
+from discreet.app.users.scram_verifier import Verifier
 from discreet.app.wire import messages
-from discreet.app.wire.channel import Channel
 from discreet.app.wire.conversation import Conversation
 from discreet.app.wire.door import Door, Session
 from discreet.app.wire.faults import WireError, told
@@ -39,7 +40,7 @@ from discreet.app.wire.messages import (
     Reader,
     malformed,
 )
-from discreet.app.wire.scram import Exchange, Verifier
+from discreet.app.wire.scram import Exchange
 from discreet.core.randomness import Randomness
 
 MOST_CONNECTIONS = 100

@@ -13,6 +13,8 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.core.errors import RequestError
+
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 RSA, ECDSA = "2a864886f70d0101", "2a8648ce3d0403"
 HASHES = {
@@ -33,6 +35,22 @@ class Channel:
 
     context: ssl.SSLContext
     binding: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """The files of a certificate and its key."""
+
+    certificate: Path
+    key: Path
+
+    def channel(self) -> Channel:
+        try:
+            return secure_channel(self.certificate, self.key)
+        except (OSError, ValueError):
+            raise RequestError(
+                "serve: certificate and key cannot be read.", hint="Give PEM files: --tls-cert and --tls-key."
+            ) from None
 
 
 def secure_channel(certificate: Path, key: Path) -> Channel:
