@@ -62,6 +62,10 @@ class Attacked:
             connection.commit()
         return rows
 
+    def run_alone(self, *statements: str) -> None:
+        """Run statements that take no transaction, as the cluster's owner."""
+        _alone(self.url, *statements)
+
     def set_traps(self, schema: str) -> None:
         """Shadow, as mallory, what drivers and we call; each shadow says who has run it, and of what."""
         self.run("mallory", *list_traps(schema))

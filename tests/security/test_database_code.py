@@ -201,6 +201,19 @@ def test_the_encoding_of_a_role_makes_no_text_a_fault(
         assert [each.question for each in ledger.entries()] == ["SELECT 'Ж'"]
 
 
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused(attacked: Attacked, encoding: str) -> None:
+    """There a question with UPPER, or one row with bytes that are no text, would be a fault."""
+    name = f"encoded_{encoding.lower()}"
+    attacked.run_alone(
+        f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    address = attacked.address("reader").rpartition("/")[0] + f"/{name}"
+    with pytest.raises(RequestError, match=f"encoding of its database is {encoding}"):
+        PostgreSQL.open(policy_of(), address, KEY)
+    attacked.run_alone(f"DROP DATABASE {name}")
+
+
 @pytest.mark.parametrize("level", ["repeatable read", pytest.param("serializable", marks=pytest.mark.night)])
 def test_the_isolation_of_a_role_makes_no_charge_fail(attacked: Attacked, level: str) -> None:
     attacked.run("keeper", f"ALTER ROLE keeper SET default_transaction_isolation = '{level}'")

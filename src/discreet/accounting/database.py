@@ -39,6 +39,7 @@ from discreet.accounting.storage import (
     MALFORMED,
     PATIENCE,
     Found,
+    NewerFormatError,
     Rows,
     refused,
 )
@@ -164,6 +165,12 @@ class Database:
             state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
             reason = REASONS.get(state) or REASONS.get(state[:2]) or UNREACHABLE
             raise refused(self.place, *reason) from None
+        except NewerFormatError:
+            if after_data:
+                raise EngineFault(
+                    "The ledger was taken over by a newer version after the data was read; the charge stays."
+                ) from None
+            raise
         except DiscreetError:
             raise
         except MALFORMED:

@@ -185,6 +185,7 @@ def connected(address: str, *, autocommit: bool = False, key: bytes = b"") -> An
         raise _unconnected(address)
     for setting in SETTINGS:
         guarded(lambda setting=setting: run(connection, setting))  # type: ignore[misc]
+    _require_encoding(connection)
     if key:
         _require_key(connection, key)
     return connection
@@ -368,6 +369,23 @@ def _key_settings(key: bytes) -> dict[str, str]:
     """The settings of a session in which statements find the halves of the key."""
     halves = {KEY_SETTINGS[0]: key[: len(key) // 2], KEY_SETTINGS[1]: key[len(key) // 2 :]}
     return {name: half.hex() for name, half in halves.items() if key}
+
+
+def _require_encoding(connection: Any) -> None:
+    """Refuse a database that cannot hold every text, or that holds bytes which are no text.
+
+    In one of them a constant of a question would be a fault, in the other one a row would.
+    """
+    ((encoding,),) = guarded(
+        lambda: _rows(connection, "SELECT pg_catalog.current_setting('server_encoding')")
+    )
+    connection.rollback()
+    if encoding != "UTF8":
+        connection.close()
+        raise RequestError(
+            f"PostgreSQL: the encoding of its database is {encoding}, and has to be UTF8.",
+            hint="Copy the tables into a database that was made by CREATE DATABASE … ENCODING 'UTF8'.",
+        )
 
 
 def _require_key(connection: Any, key: bytes) -> None:
