@@ -34,8 +34,20 @@ def no_options(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_search_path_is_pinned_and_the_rest_is_kept(query: str, options: str, schema: str | None) -> None:
     before, after = (conninfo_to_dict(each) for each in (PLACE + query, pin_search_path(PLACE + query)))
-    assert after == before | {"options": options}
+    assert after == before | {"options": options, "client_encoding": "UTF8"}
     assert find_named_schema(PLACE + query) == schema
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "?client_encoding=LATIN1", "?client%5Fencoding=LATIN1", "?options=-cClient-Encoding%3DLATIN1"],
+)
+def test_texts_are_sent_in_an_encoding_that_has_all_of_them(
+    query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    found = conninfo_to_dict(pin_search_path(PLACE + query))
+    assert (found["client_encoding"], found["options"]) == ("UTF8", PINNED)
 
 
 def test_options_of_the_environment_count_where_an_address_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

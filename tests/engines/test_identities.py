@@ -214,6 +214,42 @@ def test_one_person_spelled_in_many_ways_moves_a_count_by_no_more_than_two_rows(
             assert counted(engine, ROWS) == 6
 
 
+NUMERALS = ("7", "7.0", "007", " 7", "7e0", "7.4", "-7", "1e2", "100", "x7", "9007199254740993")
+WHOLE_NUMBERS = 6
+"""The numbers 7, -7, 100 and 9007199254740993, and two texts that are no whole number."""
+
+
+def _by_number(source: str) -> Policy:
+    columns = {"who": {"type": "integer", "role": "identifier"}, "kind": {"type": "text"}}
+    table = {"source": source, "person": "who", "rows_per_person": 2, "columns": columns}
+    return Policy.model_validate({"tables": {"visits": table}})
+
+
+def test_one_whole_number_is_one_person_to_duckdb_and_a_fraction_is_another(tmp_path: Path) -> None:
+    file, _ = made(tmp_path, Case(type="VARCHAR", values=quoted(*NUMERALS), named=True))
+    with DuckDB.open(prepare(_by_number(f"{file}#visits"), None)) as engine:
+        check(engine, WHOLE_NUMBERS)
+
+
+@postgres_group
+def test_one_whole_number_is_one_person_to_postgresql_and_a_fraction_is_another(
+    typed: PostgresServer,
+) -> None:
+    source, _ = put(typed, Case(type="text", values=quoted(*NUMERALS), named=True))
+    with PostgreSQL.open(_by_number(source), typed.url, KEY) as engine:
+        check(engine, WHOLE_NUMBERS)
+
+
+@spark_group
+@pytest.mark.night
+def test_one_whole_number_is_one_person_to_spark_and_a_fraction_is_another(spark: SparkServer) -> None:
+    from discreet.engines.spark import Spark
+
+    case = Case(type="STRING", values=quoted(*NUMERALS), named=True)
+    with spark_table(case) as (source, _), Spark.open(_by_number(source), ADDRESS, KEY) as engine:
+        check(engine, WHOLE_NUMBERS)
+
+
 @postgres_group
 def test_a_link_and_its_key_are_refused_by_name(typed: PostgresServer) -> None:
     names = {kind: f"public.identities{next(NUMBERS)}" for kind in ("text", "citext")}
@@ -359,7 +395,7 @@ SPARK = cases(
     Case(type="DECIMAL(9,2)", values=["1.5BD", "1.50BD", "7BD"], named=True),
     Case(type="FLOAT", values=["CAST(0 AS FLOAT)", "CAST('-0' AS FLOAT)", "CAST(0.1 AS FLOAT)"], named=True),
     Case(type="DOUBLE", values=["0D", "CAST('-0' AS DOUBLE)", "0.1D", "1e300D"], named=True),
-    Case(type="BINARY", values=["X'61'", "X'6162'", "X'FF'"], named=True),
+    Case(type="BINARY", values=["X'61'", "X'6162'", "X'FF'", "X'FE'", "X'EFBFBD'"], named=True),
     Case(type="DATE", values=["DATE '2020-01-01'"], named=True),
     Case(
         type="TIMESTAMP",

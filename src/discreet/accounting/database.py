@@ -28,6 +28,7 @@ from discreet.accounting.database_schema import (
     require_none_elsewhere,
     require_own_schema,
     require_own_tables,
+    revoke_defaults,
 )
 from discreet.accounting.processes import is_alive, is_here, this_process
 from discreet.accounting.storage import (
@@ -38,6 +39,7 @@ from discreet.accounting.storage import (
     MALFORMED,
     PATIENCE,
     Found,
+    NewerFormatError,
     Rows,
     refused,
 )
@@ -110,8 +112,11 @@ class Database:
                 raise refused(self.place, *FOREIGN)
             if not self._is_named:
                 require_none_elsewhere(fetch, self.place, self._schema, tables)
+            before = fetch(TABLES_HERE, ())
             for statement in schema:
                 connection.exec_driver_sql(statement)
+            made = [name for (name,) in {*fetch(TABLES_HERE, ())} - {*before}]
+            revoke_defaults(fetch, connection.exec_driver_sql, made)
 
     def check_tables(self, tables: Sequence[str]) -> None:
         """Refuse tables that others may change."""
@@ -160,6 +165,12 @@ class Database:
             state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
             reason = REASONS.get(state) or REASONS.get(state[:2]) or UNREACHABLE
             raise refused(self.place, *reason) from None
+        except NewerFormatError:
+            if after_data:
+                raise EngineFault(
+                    "The ledger was taken over by a newer version after the data was read; the charge stays."
+                ) from None
+            raise
         except DiscreetError:
             raise
         except MALFORMED:
@@ -223,6 +234,8 @@ def _engine(address: str, place: str, schema: str) -> Engine:
         url = make_url(pin_search_path(address)).set(drivername="postgresql+psycopg")
         engine = create_engine(
             url,
+            # under a stricter level, what is read after the lock would be as old as the wait for it
+            isolation_level="READ COMMITTED",
             pool_size=CONNECTIONS,
             max_overflow=2 * CONNECTIONS,
             pool_timeout=PATIENCE,

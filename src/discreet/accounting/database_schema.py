@@ -6,7 +6,8 @@ Schema      belongs to one of them, and nobody else may create objects in it: a 
             somebody else's there could be a better match for our calls than the built-in one. For the same
             reason it holds no function or operator of anybody else.
 Tables      ours belong to one of them, nobody else may do more than read them, and no trigger on them runs
-            another role's function.
+            another role's function. Those that hold keys, hashes of passwords and tokens nobody else may
+            read. What default privileges grant of a new table is taken back.
 
 The queries are run while the search path is still that of `core.postgres_address`.
 """
@@ -17,9 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.accounting.storage import refused
-from discreet.core.postgres_address import TRUSTED_ROLES
+from discreet.core.postgres_address import OTHERS_OF_TABLE, TRUSTED_ROLES
 
 Fetch = Callable[[str, Sequence[Any]], Sequence[Any]]
+KEY_TABLES = ("secret", "store_key", "token", "user")
+"""Tables with which a reader could sign sessions, tell people of a store apart, or guess passwords."""
+HARMLESS = f"""a.privilege_type = 'SELECT' AND c.relname NOT IN ({", ".join(map(repr, KEY_TABLES))})"""
 TRUSTED = f"""WITH trusted AS (
   {TRUSTED_ROLES}
 ), schema AS (
@@ -42,10 +46,10 @@ SCHEMA = f"""{TRUSTED} SELECT s.ours, EXISTS (
   ) FROM schema s"""
 TABLES = f"""{TRUSTED} SELECT CAST(c.relname AS text), c.relowner IN (SELECT oid FROM known), EXISTS (
     SELECT 1 FROM pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
-    WHERE a.privilege_type <> 'SELECT' AND a.grantee NOT IN (SELECT oid FROM known)
+    WHERE NOT ({HARMLESS}) AND a.grantee NOT IN (SELECT oid FROM known)
   ) OR EXISTS (
     SELECT 1 FROM pg_catalog.pg_attribute f CROSS JOIN LATERAL pg_catalog.aclexplode(f.attacl) a
-    WHERE f.attrelid = c.oid AND a.privilege_type <> 'SELECT' AND a.grantee NOT IN (SELECT oid FROM known)
+    WHERE f.attrelid = c.oid AND NOT ({HARMLESS}) AND a.grantee NOT IN (SELECT oid FROM known)
   ) OR EXISTS (
     SELECT 1 FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
     WHERE t.tgrelid = c.oid AND p.proowner NOT IN (SELECT oid FROM known)
@@ -87,8 +91,17 @@ def require_own_tables(fetch: Fetch, place: str, schema: str, tables: Sequence[s
         if not ours:
             raise _untrusted(place, f"its table {table} belongs to another role")
         if others_write:
-            raise _untrusted(place, f"others may write its table {table}, or have set a trigger on it")
+            does = "read or write" if table in KEY_TABLES else "write"
+            raise _untrusted(place, f"others may {does} its table {table}, or have set a trigger on it")
     return frozenset(table for table, _, _ in found)
+
+
+def revoke_defaults(fetch: Fetch, run: Callable[[str], object], tables: Sequence[str]) -> None:
+    """Take back what default privileges grant of tables that were just made in the current schema."""
+    for table in tables:
+        # the name is looked up in the schema of the ledger, which is the first of the path
+        for (role,) in fetch(OTHERS_OF_TABLE.format(table="CAST(%s AS text)"), [f'"{table}"']):
+            run(f'REVOKE ALL ON TABLE "{table}" FROM {role}'.replace("%", "%%"))
 
 
 def require_none_elsewhere(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> None:

@@ -115,18 +115,27 @@ def check_units(book: Book, units: Mapping[str, Unit]) -> None:
     """Refuse another privacy unit than earlier charges were for; record what is new."""
     recorded = recorded_units(book)
     if is_used(book):
-        for table, unit in units.items():
-            before = find_changed(table, unit, recorded)
-            if before is not None:
-                raise RequestError(
-                    f"The ledger {book.accounts.storage.place} was charged for answers in which a person of "
-                    f"{table} is {before.person}; the policy now says that it is {unit.person}.",
-                    hint="Put it back; or enter the change by discreet ledger change-unit, after which the "
-                    "ledger's sentence names those answers as not covered.",
-                )
+        require_units(book, units, recorded)
     new = {table: unit for table, unit in units.items() if recorded.get(table) != unit}
     if new:
         book.accounts.chain.append(Kind.UNIT, {"tables": {table: vars(unit) for table, unit in new.items()}})
+
+
+def require_units(book: Book, units: Mapping[str, Unit], recorded: Mapping[str, Unit] | None = None) -> None:
+    """Refuse to charge for another privacy unit than the recorded one.
+
+    Checked with every charge: another server may have recorded its own since this one was opened.
+    """
+    recorded = recorded_units(book) if recorded is None else recorded
+    for table, unit in units.items():
+        before = find_changed(table, unit, recorded)
+        if before is not None:
+            raise RequestError(
+                f"The ledger {book.accounts.storage.place} is charged for answers in which a person of "
+                f"{table} is {before.person}; the policy here says that it is {unit.person}.",
+                hint="Put it back; or enter the change by discreet ledger change-unit, after which the "
+                "ledger's sentence names those answers as not covered.",
+            )
 
 
 def change_units(book: Book, units: Mapping[str, Unit]) -> list[str]:

@@ -46,6 +46,7 @@ from discreet.accounting.founding import (
     name_others,
     read_mark,
     require_marked,
+    require_units,
 )
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_reading import LedgerReading
@@ -92,6 +93,7 @@ class Ledger(LedgerReading, Closing):
         self._nothing = Accountant(promise, leak=leak)
         shares = None if analysts is None else exact_shares(analysts)
         founded = foundation or Foundation()
+        self._units = founded.units
         self.marks, bound = founded.marks, founded.marks.read()
         if bound and not founded.separate and not has_ledger(str(address)):
             require_marked(str(address), bound)
@@ -134,7 +136,12 @@ class Ledger(LedgerReading, Closing):
         """Charge a question before its data is read; `BudgetError` where the analyst's share has no room."""
         _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._priced(guarantee)
-        entry = self._write(lambda book: book.reserve(analyst, question_key, question_text, stated, charge))
+
+        def reserved(book: Book) -> Entry:
+            require_units(book, self._units)
+            return book.reserve(analyst, question_key, question_text, stated, charge)
+
+        entry = self._write(reserved)
         self._reserved.add(entry.id)
         self._mark(entry)
         return entry
@@ -155,8 +162,13 @@ class Ledger(LedgerReading, Closing):
         _require_text("begin", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._priced(guarantee)
         until = time.monotonic() + patience
+
+        def begun(book: Book) -> Entry | Stored | None:
+            require_units(book, self._units)
+            return book.begin(analyst, question_key, question_text, stated, charge)
+
         while True:
-            found = self._write(lambda book: book.begin(analyst, question_key, question_text, stated, charge))
+            found = self._write(begun)
             if isinstance(found, Entry):
                 self._reserved.add(found.id)
                 self._mark(found)
@@ -218,6 +230,7 @@ class Ledger(LedgerReading, Closing):
     def change_units(self, units: Mapping[str, Unit]) -> list[str]:
         """Enter that people are others from now on; return the tables in which they are."""
         changed = self._write(lambda book: change_units(book, units))
+        self._units = {**self._units, **units}
         self.write_marks()
         return changed
 

@@ -124,12 +124,17 @@ class LedgerDatabase:
     @contextmanager
     def _writing(self) -> Iterator[Rows]:
         with self._database.writing("ledger") as rows:
+            self._find_format(rows)  # a newer version may have taken it over since it was opened
             yield rows
 
-    def _recognize(self, rows: Rows) -> None:
+    def _find_format(self, rows: Rows) -> int:
         (form,) = rows.execute("SELECT format FROM ledger").fetchone()
         if form > FORMAT:
             raise newer(self.place, form)
+        return int(form)
+
+    def _recognize(self, rows: Rows) -> None:
+        form = self._find_format(rows)
         rows.execute(UNDER_WAY)
         if form < FORMAT:
             for statement in CHAINED:

@@ -38,6 +38,7 @@ from discreet.accounting.storage import (
     PATIENCE,
     UNDER_WAY,
     UNWRITABLE,
+    NewerFormatError,
     Rows,
     newer,
     refused,
@@ -164,7 +165,8 @@ class LedgerFile:
     @contextmanager
     def _writing(self) -> Iterator[Rows]:
         with self._writes:
-            yield from _transaction(self._own(self._writer), "BEGIN IMMEDIATE")
+            # a newer version may have taken the file over since it was opened
+            yield from _transaction(self._own(self._writer), "BEGIN IMMEDIATE", self._recognize)
 
     def _own(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         if connection is None:
@@ -250,6 +252,12 @@ class LedgerFile:
                 ) from None
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             raise self._refused(*REASONS.get(code, UNWRITABLE)) from None
+        except NewerFormatError:
+            if after_data:
+                raise EngineFault(
+                    "The ledger was taken over by a newer version after the data was read; the charge stays."
+                ) from None
+            raise
         except DiscreetError:
             raise
         except MALFORMED:
@@ -268,9 +276,13 @@ def _require_no_bytes(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any
     return row
 
 
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Rows]:
+def _transaction(
+    connection: sqlite3.Connection, begin: str, check: Callable[[sqlite3.Connection], object] | None = None
+) -> Iterator[Rows]:
     try:
         connection.execute(begin)
+        if check is not None:
+            check(connection)
         yield connection
         connection.execute("COMMIT")
     except BaseException:

@@ -101,11 +101,14 @@ def refused(place: str, what: str, hint: str) -> RequestError:
     return RequestError(f"The ledger {place} {what}.", hint=hint)
 
 
-def newer(place: str, form: int) -> RequestError:
-    return refused(
-        place,
-        f"has format {form}; this version of discreet knows formats up to {FORMAT}",
-        "Open it with the version that wrote it, or a newer one.",
+class NewerFormatError(RequestError):
+    """A ledger of a format that this version does not know, and therefore does not write."""
+
+
+def newer(place: str, form: int) -> NewerFormatError:
+    return NewerFormatError(
+        f"The ledger {place} has format {form}; this version of discreet knows formats up to {FORMAT}.",
+        hint="Open it with the version that wrote it, or a newer one.",
     )
 
 

@@ -6,6 +6,9 @@ match for them than the built-in one, and then runs with the rights of our role.
 puts the search path into the connection's start-up message, which takes precedence over the settings of the
 role and of the database. `pg_temp` comes last: where it is not listed, temporary tables are found before the
 catalog.
+
+The encoding of the connection is fixed there, too: under another one, whether a text can be sent would depend
+on its characters, and thus on the data.
 """
 
 from __future__ import annotations
@@ -18,28 +21,39 @@ from urllib.parse import quote, unquote
 from discreet.core.errors import RequestError
 
 SEARCH_PATH = "pg_catalog,pg_temp"
+ENCODING = "client_encoding"
 TRUSTED_ROLES = (
     "SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper"
     " OR r.rolname IN (current_user, 'pg_database_owner') OR r.oid = (SELECT d.datdba"
     " FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())"
 )
 """Roles that can change what we read and write in any case: our own, superusers, the database's owner."""
+OTHERS_OF_TABLE = (
+    "SELECT DISTINCT coalesce(pg_catalog.quote_ident(CAST(r.rolname AS text)), 'PUBLIC') AS role"
+    " FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) a"
+    " LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee"
+    " WHERE c.oid = pg_catalog.to_regclass({table}) AND a.grantee <> c.relowner"
+)
+"""Whom a table was granted to, as a GRANT names them: a new one to whoever default privileges say."""
 LOGIN = re.compile(r"[a-z]+://(?:[^@/]*@)?")
 WORD = re.compile(r"(?:\\.|[^\s\\])+", re.S)
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|$)')
 
 
 def pin_search_path(address: str, settings: Mapping[str, str] | None = None) -> str:
-    """Return the same address with the search path fixed; other settings of its options are kept.
+    """Return the same address with search path and encoding fixed; other settings of its options are kept.
 
     `settings` are added. A start-up message is in no log of statements, so a secret may be among them.
 
-    >>> pin_search_path("postgresql://ann@db.example/shop?options=-csearch_path%3Dclinic&sslmode=require")
-    'postgresql://ann@db.example/shop?sslmode=require&options=-csearch_path%3Dpg_catalog%2Cpg_temp'
+    >>> pin_search_path("postgresql://db.example/shop?options=-csearch_path%3Dclinic")
+    'postgresql://db.example/shop?client_encoding=UTF8&options=-csearch_path%3Dpg_catalog%2Cpg_temp'
     """
     place, parameters, named = _parse_address(address)
     pinned = {**(settings or {}), "search_path": SEARCH_PATH}
-    kept = [each for each in named if _setting_name(each) not in pinned]
+    # as a parameter, which counts more than PGCLIENTENCODING and the options do
+    parameters = [each for each in parameters if unquote(each.partition("=")[0]) != ENCODING]
+    parameters.append(f"{ENCODING}=UTF8")
+    kept = [each for each in named if _setting_name(each) not in {*pinned, ENCODING}]
     added = [f"{name}={value}" for name, value in pinned.items()]
     words = [re.sub(r"([\s\\])", r"\\\1", f"-c{each}") for each in (*kept, *added)]
     return f"{place}?{'&'.join([*parameters, 'options=' + quote(' '.join(words), safe='')])}"

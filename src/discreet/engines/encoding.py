@@ -15,8 +15,8 @@ Times       DATE or TIMESTAMP (UTC), clamped where bounds are declared. Without 
 Late        what is left of an encoding when its last step is put off until values were grouped or summed: the
             text of a category that may be none of the values, and an exact number that is clamped but not
             multiplied to whole steps yet.
-Persons     the text of the identifier. The same number is the same person however a file types it (7, 7.0).
-            Empty text and NaN name nobody.
+Persons     the text of the identifier. The same whole number is the same person however a file types it
+            (7, 7.0), and a fraction (7.4) is another. Empty text and NaN name nobody.
 """
 
 from __future__ import annotations
@@ -92,6 +92,10 @@ def person(column: Column, name: str, source_type: str) -> str:
         is_whole = f"{value} % 1 = 0" if source_type.startswith("DECIMAL") else f"{value} = {whole}"
         number = f"CASE WHEN {is_whole} THEN coalesce({whole}::VARCHAR, {text}) ELSE {text} END"
         return f"CASE WHEN NOT isnan(TRY_CAST({value} AS DOUBLE)) THEN {number} END"
+    if column.type is Kind.INTEGER and source_type == "VARCHAR":
+        # a cast rounds: 7.4 is nobody's 7
+        is_whole = f"TRY_CAST({_numeral(value, source_type)} AS DOUBLE) = {whole}"
+        return f"CASE WHEN {is_whole} THEN {whole}::VARCHAR ELSE {text} END"
     if column.type is Kind.INTEGER:
         return f"coalesce({whole}::VARCHAR, {text})"
     return text

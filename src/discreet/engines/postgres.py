@@ -31,7 +31,7 @@ import pyarrow as pa
 from discreet.core.closing import Closing
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.core.postgres_address import pin_search_path
+from discreet.core.postgres_address import OTHERS_OF_TABLE, pin_search_path
 from discreet.core.values import Exact
 from discreet.engines import limits, relations
 from discreet.engines.dialects.checking import Statements
@@ -39,7 +39,7 @@ from discreet.engines.dialects.kinds import Family
 from discreet.engines.dialects.statements import Relation, Written
 from discreet.engines.faults import guarded
 from discreet.engines.late import late_statements
-from discreet.engines.postgres_owners import require_trusted_owners
+from discreet.engines.postgres_owners import require_own_table
 from discreet.engines.postgres_tables import DIALECT, OwnTable, marked, own_table
 from discreet.engines.ranking import PERSON
 from discreet.engines.reaching import is_reached, named
@@ -52,10 +52,14 @@ SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
     "SET IntervalStyle = 'postgres'",
+    "SET bytea_output = 'hex'",
     "SET standard_conforming_strings = on",
+    "SET transform_null_equals = off",
     "SET extra_float_digits = 1",
     "SET search_path = pg_catalog, pg_temp",
     "SET row_security = off",
+    # or the planner computes check constraints, with whatever functions they call
+    "SET constraint_exclusion = off",
     "SET jit = off",
     f"SET statement_timeout = {1000 * limits.SECONDS:.0f}",
     f"SET work_mem = '{MEMORY}'",
@@ -181,6 +185,7 @@ def connected(address: str, *, autocommit: bool = False, key: bytes = b"") -> An
         raise _unconnected(address)
     for setting in SETTINGS:
         guarded(lambda setting=setting: run(connection, setting))  # type: ignore[misc]
+    _require_encoding(connection)
     if key:
         _require_key(connection, key)
     return connection
@@ -275,9 +280,9 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
         text = tables.definitions[called].text
         place = (schema, DIALECT.called(f"discreet_{version}_{name}"))
         guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
-        # whoever owns the schema could have put a view there
+        # whoever owns the schema, or may create in it, could have put something else there
         quoted = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
-        require_trusted_owners(lambda sql: guarded(lambda: fetched(connection, sql)), name, quoted)
+        require_own_table(lambda sql: guarded(lambda: fetched(connection, sql)), name, quoted)
         found[name] = Relation(
             text=marked(place),
             columns=relation.columns,
@@ -315,8 +320,16 @@ def _make(connection: Any, place: tuple[str, str], text: str) -> None:
         if missing:
             require_store(connection, place[0], "CREATE")
             cursor.execute(f"CREATE TABLE {name} AS {text}")
+            _revoke_defaults(cursor, name)
             cursor.execute(f"ANALYZE {name}")
     connection.commit()
+
+
+def _revoke_defaults(cursor: Any, name: str) -> None:
+    """Take back what default privileges grant of a new table: these are people's rows."""
+    cursor.execute(OTHERS_OF_TABLE.format(table=DIALECT.literal(name)))
+    for (role,) in cursor.fetchall():
+        cursor.execute(f"REVOKE ALL ON TABLE {name} FROM {role}")
 
 
 def _drop_unused(connection: Any, schema: str, version: str) -> None:
@@ -356,6 +369,23 @@ def _key_settings(key: bytes) -> dict[str, str]:
     """The settings of a session in which statements find the halves of the key."""
     halves = {KEY_SETTINGS[0]: key[: len(key) // 2], KEY_SETTINGS[1]: key[len(key) // 2 :]}
     return {name: half.hex() for name, half in halves.items() if key}
+
+
+def _require_encoding(connection: Any) -> None:
+    """Refuse a database that cannot hold every text, or that holds bytes which are no text.
+
+    In one of them a constant of a question would be a fault, in the other one a row would.
+    """
+    ((encoding,),) = guarded(
+        lambda: _rows(connection, "SELECT pg_catalog.current_setting('server_encoding')")
+    )
+    connection.rollback()
+    if encoding != "UTF8":
+        connection.close()
+        raise RequestError(
+            f"PostgreSQL: the encoding of its database is {encoding}, and has to be UTF8.",
+            hint="Copy the tables into a database that was made by CREATE DATABASE … ENCODING 'UTF8'.",
+        )
 
 
 def _require_key(connection: Any, key: bytes) -> None:

@@ -1,7 +1,9 @@
 """The custodian's own tables on a PostgreSQL server: where they are, and how their columns are read.
 
-Types that have no counterpart in DuckDB are read as text. Whether a column has few different values is what
-the server's planner takes for it: nothing but the time of an answer depends on it.
+Types that have no counterpart in DuckDB are read as text. A type that is not the server's own is written by
+its output function: whoever owns it may have created a cast to text, which would run with our rights. Whether
+a column has few different values is what the server's planner takes for it: nothing but the time of an answer
+depends on it.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ TYPES = {
 NARROW = re.compile(r"numeric\((\d+),(\d+)\)")
 FEW = 100_000
 AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
+OUTPUT = '(CASE WHEN num_nulls({0}) = 0 THEN concat({0}) END COLLATE "C")'
+"""The text of a value as its output function writes it; concat calls no cast, and makes no text of NULL."""
 EXACT = frozenset(
     {
         *TYPES,
@@ -60,7 +64,7 @@ EXACT = frozenset(
 """Types in which equal values have equal text, if their collation is deterministic; enums are others."""
 COLUMNS = """SELECT CAST(a.attname AS text) AS name,
   pg_catalog.format_type(b.oid, NULL) AS type, pg_catalog.format_type(b.oid, b.typmod) AS declared,
-  b.typtype = 'e' AS enum,
+  b.typtype = 'e' AS enum, b.typnamespace = CAST('pg_catalog' AS regnamespace) AS builtin,
   coalesce((SELECT NOT o.collisdeterministic FROM pg_catalog.pg_collation o
     WHERE o.oid = a.attcollation), false) AS folds,
   coalesce((SELECT bool_and(s.n_distinct > 0 AND s.n_distinct <= {few}) FROM pg_catalog.pg_stats s
@@ -68,10 +72,10 @@ COLUMNS = """SELECT CAST(a.attname AS text) AS name,
 FROM pg_catalog.pg_attribute a
 CROSS JOIN LATERAL (
   WITH RECURSIVE base AS (
-    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, a.atttypmod AS typmod
+    SELECT t.oid, t.typtype, t.typnamespace, t.typbasetype, t.typtypmod, a.atttypmod AS typmod
     FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid
     UNION ALL
-    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, d.typtypmod
+    SELECT t.oid, t.typtype, t.typnamespace, t.typbasetype, t.typtypmod, d.typtypmod
     FROM base d JOIN pg_catalog.pg_type t ON d.typtype = 'd' AND t.oid = d.typbasetype
   ) SELECT * FROM base WHERE typtype <> 'd'
 ) AS b
@@ -86,7 +90,7 @@ class OwnTable:
 
     `row_security` is set where policies of trusted roles decide which rows are there.
     `few` are the columns that have few different values, as far as is known, `exact` those in which equal
-    values have equal text.
+    values have equal text, `builtin` those of the server's own types.
     """
 
     name: str
@@ -95,6 +99,7 @@ class OwnTable:
     types: Mapping[str, tuple[str, str]]
     few: frozenset[str] = frozenset()
     exact: frozenset[str] = frozenset()
+    builtin: frozenset[str] = frozenset()
     row_security: bool = False
 
     def repeats(self, column: str) -> bool:
@@ -113,9 +118,11 @@ class OwnTable:
         """
         kept = {self._own(column) for column in late}
         forms = {
-            column: _listed(kind[0])
+            column: _listed(kind[0], builtin=column in self.builtin)
             if column.lower() in lists and kind[0].endswith(relations.LIST)
             else _read_as(*kind, late=column in kept)
+            if column in self.builtin
+            else (OUTPUT, "VARCHAR")
             for column, kind in self.types.items()
         }
         identities = {
@@ -147,6 +154,7 @@ def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> Own
             exact = frozenset(
                 row["name"] for row in rows if (row["type"] in EXACT or row["enum"]) and not row["folds"]
             )
+            builtin = frozenset(row["name"] for row in rows if row["builtin"])
             return OwnTable(
                 name=name,
                 source=source,
@@ -154,6 +162,7 @@ def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> Own
                 types=types,
                 few=few,
                 exact=exact,
+                builtin=builtin,
                 row_security=require_trusted_owners(fetched, name, table),
             )
     raise RequestError(
@@ -167,8 +176,10 @@ def marked(place: tuple[str, ...]) -> str:
     return ".".join(marks.named(part, DIALECT) for part in place)
 
 
-def _listed(kind: str) -> tuple[str, str]:
+def _listed(kind: str, *, builtin: bool) -> tuple[str, str]:
     """Exact numbers as text: of those that are equal, not all read alike, as 1.0 and 1.00."""
+    if not builtin:  # what an array's output function writes, texts' own input function reads
+        return f"CAST({OUTPUT} AS text[])", f"VARCHAR{relations.LIST}"
     element = kind.removesuffix(relations.LIST)
     form = AS_TEXT if element == "numeric" else _read_as(element, element, late=False)
     return relations.listed(form, DIALECT)

@@ -144,7 +144,7 @@ class Spark(Closing):
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""
-        for name in self._tables.definitions:
+        for name in (*self._tables.definitions, KEY_VIEW):
             self._session.catalog.dropTempView(name)
 
 

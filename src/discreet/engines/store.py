@@ -42,7 +42,7 @@ from discreet.engines.identities import require_identities
 from discreet.engines.sources import Source
 from discreet.engines.store_use import USED, StoreUse, drop_file, hold_file
 
-FORMAT = 3
+FORMAT = 4
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"

@@ -290,11 +290,11 @@ SCATTERED = {
 
 
 FUNCTIONS = frozenset(
-    """abs array_append array_position bit_count bit_or bool_and bool_or btrim cardinality ceil coalesce count
-    current_setting date_part date_trunc dense_rank exp first_value floor generate_series greatest grouping
-    hash_record_extended hashint8extended hashtextextended least length lower make_date make_interval max md5
-    min nullif regexp_match replace round row row_number rpad sign substr sum trim trim_scale trunc unnest
-    upper""".split()  # noqa: SIM905
+    """abs array_append array_position bit_count bit_or bool_and bool_or btrim cardinality ceil coalesce
+    concat count current_setting date_part date_trunc dense_rank exp first_value floor generate_series
+    greatest grouping hash_record_extended hashint8extended hashtextextended least length lower make_date
+    make_interval max md5 min nullif num_nulls regexp_match replace round row row_number rpad sign substr
+    sum trim trim_scale trunc unnest upper""".split()  # noqa: SIM905
 )
 CONSTANTS = frozenset(
     str(node.this)
