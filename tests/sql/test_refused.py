@@ -59,8 +59,8 @@ def test_who_filters_by_a_subquery_is_told_of_a_join(condition: str) -> None:
     assert "JOIN (SELECT person, COUNT(*) AS n FROM b" in refusal
     counted = "(SELECT patient, COUNT(*) AS n FROM visits WHERE days > 2 GROUP BY patient) AS t"
     for told in (
-        f"SELECT COUNT(*) FROM visits AS visitors JOIN {counted} ON visitors.patient = t.patient",
-        f"SELECT COUNT(*) FROM visits AS visitors LEFT JOIN {counted} ON visitors.patient = t.patient WHERE t.n IS NULL",
+        f"SELECT COUNT(*) FROM visits AS v JOIN {counted} ON v.patient = t.patient",
+        f"SELECT COUNT(*) FROM visits AS v LEFT JOIN {counted} ON v.patient = t.patient WHERE t.n IS NULL",
     ):
         assert isinstance(outcome(told), Plan)
 
