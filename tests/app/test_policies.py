@@ -259,7 +259,11 @@ def test_a_question_mark_in_quotes_is_a_value_unless_it_stands_alone(tmp_path: P
         ),
         ("{nulls: perhaps}", "c.nulls: must be true or false; got perhaps."),
         ("{hierarchy: ages}", "c.hierarchy: there is no hierarchy ages: declare it under hierarchies"),
-        ("integer", "tables.t.columns.c: must be entries of the form NAME: VALUE; got integer."),
+        (
+            "integer",
+            "tables.t.columns.c: must be entries of the form NAME: VALUE; got integer: "
+            "write c: {type: integer, low: 0, high: 100}.",
+        ),
         ("", "tables.t.columns.c: must be entries of the form NAME: VALUE; got nothing."),
         ("{type: category, values: [>50K]}", "a value that begins with > must stand in quotes."),
         ("{type: text, type: text}", "c.type: the name stands here twice, in lines 5 and 5: keep one."),
@@ -336,6 +340,9 @@ LINKED = """tables:
         ),
         ("tables: {}\npromise: {prior: 1%, posterior: 5%, secret: name}\n", 2, "must be value or presence"),
         ("tables: {}\nanalysts:\n  a: {share: 60%}\n  b: {share: 60%}\n", 2, "more than 100%"),
+        ("tables: {}\nanalysts: {anna: 50%}\n", 2, "got 50%: write anna: {share: 50%}."),
+        ("tables: {}\nanalysts: [anna]\n", 2, "got a list: write analysts: {NAME: {share: 50%}}."),
+        ("tables: {}\nanalysts: {anna: [1]}\n", 2, "got a list: write anna: {share: 50%}."),
         (
             "tables:\n  t:\n    source: x\n    person: who\n    columns: {}\n",
             4,

@@ -21,7 +21,7 @@ from discreet.engines.dialects.spark import SparkSql
 from discreet.engines.dialects.statements import Relation, written
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.relations import KINDS
-from discreet.engines.store import prepare
+from discreet.engines.store import PreparedStore, prepare
 from discreet.sql import binding, emit
 from discreet.sql.functions import FUNCTIONS
 from tests.engines import hostile
@@ -131,6 +131,38 @@ def test_a_statement_is_linear_in_the_question(name: str, form: str) -> None:
             for place in range(len(DEPTHS) - 1)
         ]
         assert grows[1] <= 1.05 * grows[0] + 1, sizes
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> PreparedStore:
+    file = tmp_path_factory.mktemp("linear") / "t.parquet"
+    pq.write_table(hostile.shuffled(7), file)
+    return prepare(hostile.policy(str(file)), None)
+
+
+@pytest.mark.parametrize(("name", "form"), FORMS, ids=[form for _, form in FORMS])
+def test_what_duckdb_makes_of_a_statement_is_linear_in_the_question(
+    name: str, form: str, store: PreparedStore
+) -> None:
+    """It writes the value of BETWEEN twice by itself, and that of IN once for each column in its list."""
+    assert store.memory is not None
+    asked, sizes = [], []
+    with store.memory.cursor() as connection:
+        for depth in DEPTHS:
+            # as a filter, which the optimizer rewrites most
+            question = nested(name, form, depth)
+            found = read(f"SELECT COUNT({question}) AS n FROM t", TERMS)
+            assert found is not None
+            condition = f"{emit.value(found[0])} IS NOT NULL"
+            sql = f'SELECT count(*) AS "n" FROM (SELECT {COLUMNS} FROM "t") AS r WHERE {condition}'
+            plans = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
+            asked.append(len(question))
+            sizes.append(max(len(text) for _, text in plans))
+    grows = [
+        (sizes[place + 1] - sizes[place]) / (asked[place + 1] - asked[place])
+        for place in range(len(DEPTHS) - 1)
+    ]
+    assert grows[1] <= 1.5 * grows[0] + 5, sizes
 
 
 def test_a_deep_question_that_took_minutes_is_planned_and_run(tmp_path: Path) -> None:

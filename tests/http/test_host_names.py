@@ -92,5 +92,6 @@ def test_both_web_servers_refuse_other_names_before_anything_else(server: Server
             assert status == 421
             assert "does not answer for the name" in said
             assert "evil" not in said
+            assert "--name NAME" in said  # an option of the server, and no field of the request
             for origin in ("https://evil.example", "null"):
                 assert ask(url, "GET", path, {"Host": here, "Origin": origin})[0] == 403

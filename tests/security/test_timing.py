@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -27,8 +28,10 @@ from discreet.accounting.entries import State
 from discreet.app.serve.admission import Admission
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.users import Role
+from discreet.core.errors import EngineFault
 from discreet.sql.plan import Plan
 from tests.http.served import COUNT, Server, both_doors
+from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, POLICY, served, slowed, write_data
 
 SLOWER = 0.25
@@ -146,6 +149,26 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
                 assert refusal.value.sqlstate == state
         (entry,) = server.curators.ledger.entries("alice")
         assert entry.state is State.FAULTED
+
+
+def test_how_long_an_overrun_goes_on_cannot_be_told_from_what_comes_next(folder: Path) -> None:
+    """A refusal and a stored answer, neither of which needs the engine, do not wait until it is free."""
+    ended = threading.Event()
+    other = "SELECT COUNT(*) AS n FROM people WHERE age > 30"
+    with served(folder, slack=0.1) as server, ThreadPoolExecutor(1) as pool:
+        curators = server.curators
+        try:
+            curators.of("alice").ask(other, epsilon=0.01)
+            slowed(curators, "alice", ended.wait)
+            with pytest.raises(EngineFault):
+                curators.ask("alice", curators.plan("alice", COUNT, epsilon=0.01))
+            refused = pool.submit(lambda: curators.ask("alice", curators.plan("alice", COUNT, epsilon=0.01)))
+            assert "suspended" in str(refused.exception(PATIENCE))
+            stored = pool.submit(lambda: curators.ask("alice", curators.plan("alice", other, epsilon=0.01)))
+            assert stored.result(PATIENCE).repeated
+        finally:
+            ended.set()
+            wait(curators._abandoned.values(), PATIENCE)
 
 
 @pytest.mark.parametrize("power", [0, 2])

@@ -50,6 +50,21 @@ def outcome(question: str) -> Plan | str:
         return str(refusal)
 
 
+@pytest.mark.parametrize(
+    "condition", ["person IN (SELECT patient FROM visits)", "NOT EXISTS (SELECT 1 FROM visits)"]
+)
+def test_who_filters_by_a_subquery_is_told_of_a_join(condition: str) -> None:
+    refusal = outcome(f"SELECT COUNT(*) FROM people WHERE {condition}")
+    assert isinstance(refusal, str)
+    assert "JOIN (SELECT person, COUNT(*) AS n FROM b" in refusal
+    counted = "(SELECT patient, COUNT(*) AS n FROM visits WHERE days > 2 GROUP BY patient) AS t"
+    for told in (
+        f"SELECT COUNT(*) FROM visits AS v JOIN {counted} ON v.patient = t.patient",
+        f"SELECT COUNT(*) FROM visits AS v LEFT JOIN {counted} ON v.patient = t.patient WHERE t.n IS NULL",
+    ):
+        assert isinstance(outcome(told), Plan)
+
+
 def test_the_corpus_is_large() -> None:
     assert len({statement for _, statement in REFUSED}) >= 200
 

@@ -64,6 +64,13 @@ EXAMPLES = {
     "share": "share: 50%",
     "table": "TABLE.COLUMN",
     "column": "TABLE.COLUMN",
+    "analysts": "analysts: {NAME: {share: 50%}}",
+}
+ENTRY_EXAMPLES: dict[type[BaseModel], str] = {
+    Terms: "{prior: 1%, posterior: 5%}",
+    Table: "{source: FILE, columns: {…}}",
+    Column: "{type: integer, low: 0, high: 100}",
+    Analyst: "{share: 50%}",
 }
 OWNERS: dict[type[BaseModel], str] = {
     Terms: "promise",
@@ -144,7 +151,19 @@ def _sentence(place: Place, detail: ErrorDetails) -> str:
     if kind in ("enum", "literal_error"):
         entry = next(str(part) for part in reversed(detail["loc"]) if isinstance(part, str))
         return _choice(entry, given, str(context["expected"]))
-    return f"must be {_wanted(kind, context)}; got {_shown(given)}"
+    return f"must be {_wanted(kind, context)}; got {_shown(given)}{_suggest_form(place, kind, given)}"
+
+
+def _suggest_form(place: Place, kind: str, given: object) -> str:
+    """Return how to write what should be entries and is not; a share that is there already is kept."""
+    if not place or given is None or not kind.startswith(("dict", "model")):
+        return ""
+    model, name = _model(place), str(place[-1])
+    if kind.startswith("dict") and name in EXAMPLES:
+        return f": write {EXAMPLES[name]}"
+    if model is Analyst and isinstance(given, str | int | float):
+        return f": write {name}: {{share: {given}}}"
+    return f": write {name}: {ENTRY_EXAMPLES[model]}" if model in ENTRY_EXAMPLES else ""
 
 
 def _wanted(kind: str, context: Mapping[str, Any]) -> str:

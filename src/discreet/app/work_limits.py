@@ -1,8 +1,8 @@
 """How long a plan may take, and how much of that one person may be: from text and policy alone.
 
 Estimate    of the declared rows, as if every filter kept all of them, at the engine's pace: reading tables,
-            what joins make of them, what is computed on these, and groups. A table that declares no number
-            of rows is taken to have a million.
+            what joins make of them, what is computed on these, groups, and planning what was asked. A table
+            that declares no number of rows is taken to have a million.
 Pace        at least five times what ten million rows took on two quiet cores (`benchmarks/RESULTS.md`).
 Class       the estimate, rounded up to a power of two of the shortest time: coarse, and the same for all
             data. It is when an answer leaves; see `serve.deadlines`.
@@ -16,6 +16,7 @@ Longest     what would take longer than a statement may is refused as well.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -37,6 +38,7 @@ ALONE = 4
 USUAL_TEXT = 32
 MEMORY = 256 * 2**20
 """Bytes that a statement has in the engine that gives it the least."""
+QUOTED = re.compile(r"'(?:[^']|'')*'")
 FEWER = "Join fewer tables, total one side per person first, or declare a smaller rows_per_person"
 
 
@@ -44,6 +46,8 @@ FEWER = "Join fewer tables, total one side per person first, or declare a smalle
 class Pace:
     """Seconds that an engine takes: the least, for a row, a group, a call on a row, a character of text.
 
+    `statement` is for a character of what it is asked, apart from texts in quotes: two hundred sums take
+    longer to plan than to compute.
     `in_place` is for rows unprepared. Prepared rows of people that a question bounds itself are read several
     times. `case_growth` is how many characters another case may make of one.
     """
@@ -53,6 +57,7 @@ class Pace:
     group: float
     call: float
     character: float
+    statement: float
     in_place: float = 0.0
     case_growth: int = 3
 
@@ -64,10 +69,14 @@ class Pace:
 
 
 PACES = {
-    "duckdb": Pace(shortest=0.25, row=2e-7, group=2e-5, call=2e-8, character=5e-9, case_growth=1),
-    "postgresql": Pace(shortest=0.5, row=2e-6, group=5e-5, call=5e-7, character=1e-8, in_place=1e-5),
+    "duckdb": Pace(
+        shortest=0.25, row=2e-7, group=2e-5, call=2e-8, character=5e-9, statement=4e-5, case_growth=1
+    ),
+    "postgresql": Pace(
+        shortest=0.5, row=2e-6, group=5e-5, call=5e-7, character=1e-8, statement=5e-5, in_place=1e-5
+    ),
 }
-SPARK = Pace(shortest=8.0, row=4e-6, group=1e-4, call=4e-7, character=1e-8, in_place=1e-5)
+SPARK = Pace(shortest=8.0, row=4e-6, group=1e-4, call=4e-7, character=1e-8, statement=1e-4, in_place=1e-5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +109,7 @@ class WorkLimits:
             rows * passes * a_row
             + groups * (1 + len(plan.outputs)) * self.pace.group
             + self.pace.seconds(everybody)
+            + _statement_length(plan) * self.pace.statement
         )
 
     def fixed_time(self, plan: Plan) -> float:
@@ -144,6 +154,12 @@ class WorkLimits:
                 f"{PART * MEMORY / 2**20:.0f} MiB are allowed.",
                 f"{FEWER}, or leave out columns of long text.",
             )
+
+
+def _statement_length(plan: Plan) -> int:
+    """Return how long the statements of a plan are together; of quoted texts there may be thousands."""
+    statements = (plan.statement, *(each.statement for each in plan.counted.values()))
+    return sum(len(QUOTED.sub("", each)) for each in statements)
 
 
 def _brief(seconds: float) -> str:

@@ -176,7 +176,7 @@ FUNCTIONS: dict[str, Function] = {
             name="between",
             shown="a BETWEEN x AND y",
             typed=intervals.compared,
-            written=numeric_emission.compare("({0} BETWEEN {1} AND {2})"),
+            written=numeric_emission.between,
         ),
         Function(
             name="is_null",

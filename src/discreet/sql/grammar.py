@@ -98,10 +98,15 @@ SCALARS: dict[Node, tuple[str, ...]] = (
 PARTS: dict[Node, tuple[str, ...]] = CLAUSES | AGGREGATES | SCALARS
 
 LISTED = "docs/sql.md lists what can be asked."
+JOIN_INSTEAD = (
+    "Join what the subquery counts per person: a JOIN (SELECT person, COUNT(*) AS n FROM b WHERE … "
+    "GROUP BY person) AS t ON a.person = t.person; for NOT, LEFT JOIN it WHERE t.n IS NULL"
+)
 # Looked up in this order: a node is what the first of these says it is.
 NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.SetOperation,), "Ask one SELECT at a time, and put the answers together outside."),
-    ((exp.Select, exp.Subquery, exp.Exists), "Put subqueries into FROM."),
+    ((exp.Exists,), f"{JOIN_INSTEAD}."),
+    ((exp.Select, exp.Subquery), "Put subqueries into FROM."),
     ((exp.Window,), "Window functions are not answered; aggregate, and rank the answer outside."),
     ((exp.SimilarTo, exp.RegexpLike, exp.Glob, exp.Escape), "Use LIKE, with % and _."),
     ((exp.IntDiv,), "Use FLOOR(a / b)."),
@@ -165,7 +170,7 @@ WORDS = {
     "hint": ("a hint", "Leave it out."),
     "kind": ("SELECT AS", "Leave it out."),
     "materialized": ("MATERIALIZED", "Leave it out."),
-    "query": ("a subquery", "List the values: x IN (1, 2, 3)."),
+    "query": ("a subquery", f"{JOIN_INSTEAD}. Or list the values: x IN (1, 2, 3)."),
     "field": ("a list in a column", "List the values: x IN (1, 2, 3)."),
     "limit_options": ("PERCENT", "Write LIMIT 10."),
     "nested": ("a type of lists or structures", "Use plain columns."),

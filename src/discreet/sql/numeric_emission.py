@@ -142,8 +142,17 @@ def compare(form: str) -> Emit:
 
 
 def is_in(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
+    """IN; the engine writes the value again for each of the others that is no constant."""
     tested, *others = comparable(args, types)
-    return f"({tested} IN ({', '.join(others)}))"
+    if all(each.known for each in types[1:]):
+        return f"({tested} IN ({', '.join(others)}))"
+    places = ", ".join(f"{{{place}}}" for place in range(1, len(args)))
+    return bind_first(f"({{0}} IN ({places}))", tested, *others)
+
+
+def between(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
+    """BETWEEN, for which the engine compares, and so writes, the value twice."""
+    return bind_first("({0} BETWEEN {1} AND {2})", *comparable(args, types))
 
 
 def _as_result(arg: str, kind: Type, result: Type) -> str:

@@ -37,7 +37,11 @@ COPIES = 3
 BYTES_PER_CHARACTER = 4
 WIDTH = 16
 NUMERAL, DAY = 50, 32
-WEIGHTS = {"divide": 2, "modulo": 2, "part": 5, "truncate": 5, "round": 2, "like": 5}
+WEIGHTS = {
+    **{"divide": 2, "modulo": 2, "part": 5, "truncate": 5, "round": 2, "like": 5},
+    # a value that they use several times is bound to a name: in DuckDB a lambda over a list of one
+    **{"nullif": 3, "in": 2, "between": 2, "switch": 2},
+}
 CONVERSION = 20
 
 

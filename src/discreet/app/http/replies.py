@@ -43,6 +43,8 @@ STATUS = {
 
 
 OPTION = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
+OF_THE_SERVER = ("name", "slack")
+"""Options by which a server is started: no field of a request stands for them."""
 COMMAND = "discreet "
 IN_PYTHON = re.compile(r", in Python [^.;]+")
 
@@ -81,7 +83,11 @@ def said(error: DiscreetError | Failure) -> dict[str, str]:
 
 def _in_fields(text: str) -> str:
     """The same without the dashes of options, unless it tells a whole command."""
-    return text if COMMAND in text else OPTION.sub(lambda found: found[1].replace("-", "_"), text)
+    return text if COMMAND in text else OPTION.sub(_as_field, text)
+
+
+def _as_field(option: re.Match[str]) -> str:
+    return option[0] if option[1] in OF_THE_SERVER else option[1].replace("-", "_")
 
 
 def answered(answer: Answer, form: Form, *, dummy: bool = False) -> Reply:

@@ -117,8 +117,6 @@ class Curators(Closing):
         """The same, while nobody else asks in this analyst's name."""
         curator = self.of(analyst)
         with self._turns[analyst]:
-            if (left := self._abandoned.pop(analyst, None)) is not None:
-                wait([left])
             yield curator
 
     @contextmanager
@@ -170,9 +168,22 @@ class Curators(Closing):
         def watched(work: Callable[[], Release]) -> Release | Late[Release]:
             if self.deadlines is None:
                 return work()
-            return self.deadlines.padded(proposal.plan, work, lambda left: self._abandon(curator, left))
+            return self.deadlines.padded(
+                proposal.plan,
+                lambda: self._work_alone(curator.analyst, work),
+                lambda left: self._abandon(curator, left),
+            )
 
         return watched
+
+    def _work_alone(self, analyst: str, work: Callable[[], Release]) -> Release:
+        """Do the work once the engine is free of what overran, within the time that hides both.
+
+        Nothing else waits for that: when a refusal or a stored answer came would tell how long it went on.
+        """
+        if (left := self._abandoned.pop(analyst, None)) is not None:
+            wait([left])
+        return work()
 
     def _abandon(self, curator: Curator, work: Future[Release]) -> None:
         """Stop what is not done in time, again and again until it ends; its engine is not used before."""
