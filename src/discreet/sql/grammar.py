@@ -1,8 +1,8 @@
-"""The grammar of questions: which of sqlglot's nodes may occur, and which of their parts are read.
+"""SQL validation: allow-lists of sqlglot's nodes and of the parts of each node that later steps read.
 
-What follows reads the parts listed here and no others, so a part that is not listed would be dropped without
-a word (NOT in NOT LIKE, EXCLUDE after a star, SYMMETRIC in BETWEEN). Hence nodes and parts are allow-lists: a
-question that holds anything else is refused before its names are looked up.
+Later steps read only the parts listed here, so a part that is not listed would be dropped silently (NOT in
+NOT LIKE, EXCLUDE after a star, SYMMETRIC in BETWEEN). A query with any other node or part is therefore
+refused before its names are resolved.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ SCALARS: dict[Node, tuple[str, ...]] = (
 PARTS: dict[Node, tuple[str, ...]] = CLAUSES | AGGREGATES | SCALARS
 
 LISTED = "docs/sql.md lists what can be asked."
-# Looked up in this order: a node is what the first of these says it is.
+# The first matching entry wins: subclasses come before their base classes.
 NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.SetOperation,), "Ask one SELECT at a time, and put the answers together outside."),
     ((exp.Select, exp.Subquery, exp.Exists), "Put subqueries into FROM."),
@@ -180,14 +180,14 @@ PARTICULAR: dict[tuple[Node, str], tuple[str, str]] = {
 
 
 def refuse_statement(statement: exp.Expr) -> NoReturn:
-    """Refuse a statement that is no SELECT."""
+    """Refuse a statement other than SELECT."""
     hint = _nearest(statement) if isinstance(statement, exp.SetOperation) else "Ask with SELECT … FROM …."
     kind = str(statement.this) if isinstance(statement, exp.Command) else _name(statement)
     refuse(f"{shown(kind, 20).upper()} is not a question.", hint)
 
 
 def check(statement: exp.Expr) -> None:
-    """Refuse what is not in the grammar, the outermost first."""
+    """Raise a refusal for the outermost node or part that is not on the allow-lists."""
     for node in statement.bfs():
         parts = PARTS.get(type(node))
         if parts is None:
@@ -205,7 +205,7 @@ def _plain(part: str) -> str:
 
 
 def _name(node: exp.Expr) -> str:
-    """What SQL calls it, as far as can be told from its class.
+    """Return the SQL name of a node, derived from its class.
 
     >>> _name(exp.AtTimeZone())
     'AT TIME ZONE'

@@ -1,9 +1,9 @@
-"""docs/sql.md, made from the allow-lists, so that it says neither more nor less than what is answered.
+"""Generator of docs/sql.md, the SQL reference, from the allow-lists, so that both always agree.
 
-    python -m discreet.sql.reference > docs/sql.md
+    python -m discreet.sql.sql_reference > docs/sql.md
 
-Errors and refusals in it are those of real plans over the policy below; the two answers are of one run on the
-sample tables, as noise has no second one like it.
+Errors and refusals in it are computed from real plans over the policy below; the two sample answers are of
+one run on the sample tables and are not recomputed, because noise differs each time.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ REFUSED = (
 
 
 def markdown() -> str:
-    """The whole page."""
+    """Return the Markdown of the whole page."""
     sections = (
         _OPENING,
         _functions(),
