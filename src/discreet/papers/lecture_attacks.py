@@ -53,7 +53,7 @@ def linkage(bench: Bench) -> Reproduction:
                 what="the same: others who look like a row, at least",
                 printed="2",
                 recomputed=float(published.classes.counts.min()) - 1,
-                why="k-anonymity is said to be k others; a class has k people, oneself among them",
+                why="the lectures define it by k others; a class has k people, including oneself",
             ),
         ),
         notes=(

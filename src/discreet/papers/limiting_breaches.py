@@ -67,7 +67,7 @@ def table_1(bench: Bench) -> Reproduction:
     return Reproduction(
         name="lpb-table-1",
         document=DOCUMENT,
-        title="Table I: what a mean at epsilon 2 tells of the missing value",
+        title="Table I: what a mean at epsilon 2 reveals about the missing value",
         lines=tuple(lines),
         notes=(
             f"The verdict stands: 20% becomes {after[10]:.1%}, above 50%. An epsilon of 2 alone would allow "

@@ -116,8 +116,8 @@ def composition(bench: Bench) -> Reproduction:
                 what="the same, a record replaced",
                 printed="0.2",
                 recomputed=_parallel(Relation.VALUE),
-                why="who changes a record may leave one part and enter the other: both count, and one "
-                "who stays in a part counts twice",
+                why="a replaced record may leave one part and enter the other, so both count; one that "
+                "stays in its part counts twice",
             ),
             Line(
                 what="1,000 releases at epsilon 0.01, delta 1e-6: sequential",

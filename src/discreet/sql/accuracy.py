@@ -37,7 +37,7 @@ from discreet.sql.primitives import Grid
 from discreet.sql.refusal import refuse, shown
 
 FINEST, COARSEST = Fraction(1, 10_000), 10_000
-LEAST = "Say how many there are at least: --least-rows 100, in Python least_rows=100."
+LEAST = "Give the least number of rows: --least-rows 100, in Python least_rows=100."
 EXTREMES = {"min": "the lowest row", "max": "the highest row", "median": "the middle"}
 
 
@@ -213,8 +213,8 @@ def _refuse_number(output: Output, allowed: Within) -> NoReturn:
         refuse(
             f"how far {name} is off in values depends on how dense they are, so {allowed} cannot be promised "
             "for it.",
-            "Say it in ranks: --within 2% --least-rows 100, in Python within='2%', least_rows=100; or ask "
-            "with epsilon.",
+            "Give the error in ranks: --within 2% --least-rows 100, in Python within='2%', least_rows=100; "
+            "or ask with epsilon.",
         )
     refuse(
         f"the error of {name} depends on the data, so {allowed} cannot be promised for it.",

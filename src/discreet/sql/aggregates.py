@@ -109,7 +109,7 @@ def _distinct(
     written: exp.Expression,
 ) -> Measure:
     if function != "count" or len(distinct.expressions) != 1:
-        refuse(f"«{shown(written)}» is not answered.", "DISTINCT stands in COUNT(DISTINCT x) alone.")
+        refuse(f"«{shown(written)}» is not answered.", "Use DISTINCT only in COUNT(DISTINCT x).")
     if scope.person_of(distinct.expressions[0]) is not None:
         return Measure(function="count_distinct", condition=only, of_people=True)
     argument = scalar(distinct.expressions[0], scope)

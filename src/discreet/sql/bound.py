@@ -58,8 +58,10 @@ class Bounding:
         if self.question.rows.people is not People.COLUMN:
             return self.rule
         if self.parts > 1:
-            return f"{self.rule}: all rows count, those of one person for {most} at most"
-        return f"{self.rule}: of one person {most} at most" + (f" in {groups:,} groups" if groups > 1 else "")
+            return f"{self.rule}: all rows count, those of one person for at most {most} in total"
+        return f"{self.rule}: at most {most} per person" + (
+            f" in each of {groups:,} groups" if groups > 1 else ""
+        )
 
 
 def bound(

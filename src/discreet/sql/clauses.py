@@ -85,7 +85,7 @@ def _outputs(select: exp.Select, scope: Scope) -> list[tuple[str, Expression]]:
             continue
         name, inner = named(projection)
         if OWN_NAME.fullmatch(name):
-            refuse(f"the name {shown(name)} is kept for the ends of intervals.", "Choose another.")
+            refuse(f"the name {shown(name)} is reserved for interval bounds.", "Choose another.")
         outputs.append((name, scalar(inner, scope)))
     return [(_unused(name, outputs[:place]), each) for place, (name, each) in enumerate(outputs)]
 

@@ -71,7 +71,7 @@ def _require_different_names(node: Rows) -> None:
     """
     names = [column.name.lower() for column in node.columns]
     if len(set(names)) < len(names):
-        refuse("two columns come together under one name.", "Give tables and columns other aliases.")
+        refuse("two columns have the same name.", "Give tables and columns other aliases.")
 
 
 def _bounded(node: Bounded) -> str:

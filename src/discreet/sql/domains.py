@@ -58,7 +58,7 @@ TRUTH = Domain(size=2, values="[FALSE, TRUE]", nulls=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """All combinations of group keys: `sources` are the column domains by name, `keys` are computed on them."""
+    """All combinations of group keys: `sources` are column domains by name, `keys` are computed on them."""
 
     sources: Mapping[str, Domain]
     keys: tuple[tuple[str, Expression], ...]
@@ -121,7 +121,7 @@ def _groups(keys: list[tuple[str, Expression]], bases: Mapping[str, _Base], *, n
 
 @dataclass(frozen=True, kw_only=True)
 class _Base:
-    """A column not computed from others of its row: stored, a total per person, or optional in a LEFT JOIN."""
+    """A column not computed from others of its row: stored, a total per person, or optional in LEFT JOIN."""
 
     declared: Declared | None
     domain: Domain | None

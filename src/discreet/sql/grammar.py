@@ -120,7 +120,7 @@ NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.Array, exp.Struct, exp.Map, exp.ToMap, exp.Bracket, exp.Dot, exp.Lambda), "Use plain columns."),
     ((exp.Fetch,), "Write LIMIT 10."),
     ((exp.Explode,), "Name a table of the policy in FROM."),
-    ((exp.Rand, exp.Uuid), "Leave chance to the mechanism."),
+    ((exp.Rand, exp.Uuid), "Leave it out: random functions are not answered."),
     ((exp.Values, exp.Unnest, exp.Lateral), "Name a table of the policy in FROM."),
     ((exp.AnyValue, exp.IgnoreNulls, exp.RespectNulls), "Use MIN or MAX."),
     ((exp.PercentileDisc, exp.ApproxQuantile), "Use QUANTILE_CONT(x, 0.9)."),

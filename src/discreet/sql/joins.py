@@ -155,8 +155,8 @@ class _Pair:
         if source.node.people is not People.NOBODY:
             refuse(
                 f"«{shown(self.join)}» links to {shown(alias)}, whose rows are about other people.",
-                "Only public tables (person: none) and tables that name the same people can be linked: as "
-                "person of both, the policy declares the column that names the person.",
+                "Link to a public table (person: none), or declare in the policy the person column of both "
+                "tables.",
             )
 
 

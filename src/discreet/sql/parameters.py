@@ -93,7 +93,7 @@ def _digits(value: int | float | Decimal) -> str:
 def require_characters(text: str) -> None:
     """Refuse NUL and unpaired surrogates, which engines would reject."""
     if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
-        refuse("the question holds a character that no text has.", "Leave out NUL and halves of characters.")
+        refuse("the question contains NUL or an unpaired surrogate character.", "Leave it out.")
 
 
 def _beside(node: exp.Expr, policy: Policy) -> Kind | None:

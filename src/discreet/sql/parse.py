@@ -71,7 +71,7 @@ def _require_plain(text: str) -> None:
     if deepest > DEEPEST:
         _refuse_depth()
     if text.count("[") > LISTS:
-        refuse("the question holds lists.", "Compare with x IN (1, 2, 3).")
+        refuse("the question contains lists.", "Compare with x IN (1, 2, 3).")
 
 
 def _statements(text: str) -> list[exp.Expr]:

@@ -143,7 +143,7 @@ def plan(
     question = resolve(parse(text, values), policy)
     require_moderate_size(question)
     if question.rows.people is People.NOBODY:
-        refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
+        refuse("the question reads only public tables.", "Read them directly; they need no privacy budget.")
     known = domains.groups(question, policy)
     by_groups, declared = promise.tail > 0, known is not None
     bounding = bound(question, policy, promise.secret, by_groups=by_groups, declared=declared)

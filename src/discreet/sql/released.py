@@ -219,7 +219,7 @@ def after_release(select: exp.Select, question: Question, alias: str) -> Questio
     own = [*select.expressions, select.args.get("having"), select.args.get("order")]
     if not keys and not any(each is not None and each.find(exp.AggFunc) for each in own):
         if select.args.get("having") is not None:
-            refuse("HAVING stands over groups.", "Use WHERE.")
+            refuse("HAVING needs GROUP BY or an aggregate.", "Use WHERE.")
         stages.append(clauses(select, answer))
     else:
         groups = _Totals(answer, keys)

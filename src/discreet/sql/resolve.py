@@ -73,7 +73,7 @@ class _Resolver:
                 _refuse_join()
             if folded(other) in map(folded, sources):
                 refuse(
-                    f"{shown(other)} stands twice in FROM.", "Give each an alias: FROM t AS a JOIN t AS b."
+                    f"{shown(other)} appears twice in FROM.", "Give each an alias: FROM t AS a JOIN t AS b."
                 )
             node = joined(sources, node, join, (other, right))
             sources[other] = right.possibly_absent() if is_outer(join) else right
@@ -111,7 +111,8 @@ def resolve(select: exp.Select, policy: Policy) -> Question:
     if isinstance(found, Named):
         if select.args.get("group") is not None:
             refuse(
-                "the question would show rows.", "What is grouped by person is a subquery to aggregate over."
+                "the question would show rows.",
+                "Put the SELECT that groups by person into FROM, and aggregate over it.",
             )
         refuse("the question would show rows.", "Aggregate: SELECT COUNT(*) …, AVG(x) …, with GROUP BY.")
     return found
@@ -136,16 +137,16 @@ def _over_rows(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> N
     aggregates = any(each is not None and each.find(exp.AggFunc) for each in own)
     if select.args.get("group") is None and not aggregates:
         if any(select.args.get(part) for part in UNORDERED):
-            refuse("rows are neither ordered nor limited: a question aggregates.", "Aggregate first.")
+            refuse("HAVING, ORDER BY and LIMIT need an aggregate.", "Aggregate first.")
         return projected(select, scope, node, alias)
     keys = group_keys(select, scope.has)
     others = [key for key in keys if scope.person_of(key) is None]
     if len(others) < len(keys):
         if any(select.args.get(part) for part in ("order", "limit")):
-            refuse("totals per person are neither ordered nor limited inside.", "Aggregate them first.")
+            refuse("a subquery of totals per person has no ORDER BY or LIMIT.", "Aggregate them first.")
         return per_person(select, scope, node, alias, others)
     return aggregate(select, scope, node, keys)
 
 
 def _refuse_join() -> NoReturn:
-    refuse("an answer cannot be joined with rows.", "Ask it alone, and join outside.")
+    refuse("an answer cannot be joined with rows.", "Ask for both separately, and join the answers outside.")

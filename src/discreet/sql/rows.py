@@ -72,7 +72,7 @@ class RowScope:
         if name is None or name not in found[0][1].names:
             people = self.person_of(node) is not None
             refuse(
-                f"the column {shown(node)} identifies people, so it never leaves.",
+                f"the column {shown(node)} identifies people, so it is never released.",
                 "Count people with COUNT(DISTINCT …), or join and group per person by it."
                 if people
                 else "Leave it out; people are counted by the person column of the first table, or as rows.",

@@ -100,7 +100,7 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
         return found
     build = _builder(node)
     if build is None:
-        refuse(f"{node.key.upper()} in «{shown(node)}» has no place here.", _place(node))
+        refuse(f"{node.key.upper()} in «{shown(node)}» is not allowed here.", _place(node))
     return build(node, scope)
 
 
@@ -316,7 +316,7 @@ OTHERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]
 
 def _place(node: exp.Expression) -> str:
     if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
-        return "Aggregates stand in SELECT, HAVING and ORDER BY, none within another."
+        return "Use aggregates in SELECT, HAVING or ORDER BY, and none inside another."
     if isinstance(node, exp.Select | exp.Subquery):
         return "Put subqueries into FROM."
     return "docs/sql.md lists what can be asked."
