@@ -36,7 +36,7 @@ from discreet.sql.plan import Plan
 from discreet.sql.primitives import Grid
 from discreet.sql.refusal import refuse, shown
 
-FINEST, COARSEST = Fraction(1, 10_000), 10_000
+FINEST, COARSEST = Fraction(1, 10_000), 10_000  # the range of epsilon that is searched
 LEAST = "Give the least number of rows: --least-rows 100, in Python least_rows=100."
 EXTREMES = {"min": "the lowest row", "max": "the highest row", "median": "the middle"}
 

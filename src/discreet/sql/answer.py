@@ -138,6 +138,7 @@ def _shown_groups(plan: Plan, counts: Exact[pa.Table], random: Randomness) -> In
         return None
     people = _column(counts, "people", None).secret
     groups = Exact(Groups(keys=np.arange(people.size), people=people))
+    # back in the order of the statement, which is that of the keys
     return np.sort(plan.selection.release(groups, random).value.keys)
 
 

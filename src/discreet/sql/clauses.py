@@ -17,6 +17,7 @@ from discreet.sql.refusal import refuse, shown
 from discreet.sql.scalars import condition, scalar
 
 MOST_ROWS = 10**9
+# Interval bounds travel through post-processing as columns name.low and name.high.
 OWN_NAME = re.compile(r".*\.(low|high)", re.IGNORECASE | re.DOTALL)
 
 

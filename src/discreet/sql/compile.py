@@ -37,7 +37,7 @@ from discreet.sql.tree import (
 )
 from discreet.sql.types import MOST_STEPS, grid_ends, grid_step
 
-WIDEST = 1 << 53
+WIDEST = 1 << 53  # beyond this a double no longer represents every whole number
 
 
 # -- Rows -------------------------------------------------------------------------------------------------

@@ -28,8 +28,9 @@ from discreet.sql.question import Question
 from discreet.sql.tree import Join, PerPerson, Project, Rows, Scan
 from discreet.sql.types import Family, Type
 
-LARGEST = 1 << 20
+LARGEST = 1 << 20  # groups that are written out and returned at most
 MOST_CONSTANTS = 1_000
+# Shortest length of each unit, so that the size of a domain is never underestimated.
 DAYS = {"hour": 1, "day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 
 

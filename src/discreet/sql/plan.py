@@ -48,8 +48,8 @@ __all__ = ["CONFIDENCE", "Output", "Plan", "Vector", "plan", "together"]
 
 CONFIDENCE = 0.95
 SUREST = 1 - 1e-9
-SMALLEST = Fraction(1, 1 << 64)
-SHARE_OF_LEAK = Fraction(1, 100)
+SMALLEST = Fraction(1, 1 << 64)  # a smaller share of epsilon would give noise without any information
+SHARE_OF_LEAK = Fraction(1, 100)  # of the total delta, for the partition selection of one query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class Plan:
         """Identity of the release: equal for the same query, epsilon, noise and bounds, however it was
         written.
 
-        Built from `repr`: renaming a class or a field below would change the keys of stored releases.
+        Built from `repr`: renaming a class or field in it would change the keys of stored releases.
         """
         meaning = (self.question, self.epsilon, self.bounding.rule, self.confidence, self.raw)
         noise = tuple((name, each.noise) for name, each in sorted(self.vectors.items()))
@@ -181,6 +181,7 @@ def plan(
         outputs=tuple(outputs),
         selection=selection,
         groups=groups,
+        # a query that only selects values has no primitives, but still needs its groups
         statement=compiled.grouped(question, aggregates or {"one": "1"}, known),
         after=compiled.after(question.after, track_errors(question).kept),
         confidence=confidence,

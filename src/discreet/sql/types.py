@@ -62,7 +62,7 @@ MOST_STEPS = 10**DIGITS
 LONGEST_INTEGER = Fraction(2**63)
 """Magnitude of the smallest BIGINT; the positive number of that size is not a BIGINT."""
 MOST_ROUNDED = 1 << 52
-LARGEST = 2**1000
+LARGEST = 2**1000  # far below the overflow of a double, so that a bound can be converted safely
 CONVERSION_ULPS = 4
 """Error bound, in ulps, of converting a long exact number to DOUBLE, which rounds several times."""
 NEGLIGIBLE = Fraction(1, 1000)

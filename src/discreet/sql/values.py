@@ -34,7 +34,7 @@ from discreet.sql.refusal import refuse
 from discreet.sql.resolve import Question
 
 PROBABILITIES = {"median": Fraction(1, 2), "min": Fraction(0), "max": Fraction(1)}
-INSIDE = 0.95
+INSIDE = 0.95  # probability with which a released MIN or MAX lies within the range of the data
 
 
 @dataclass(frozen=True, kw_only=True)
