@@ -91,10 +91,10 @@ SELECT DISTINCT COUNT(*) FROM people
 -- DISTINCT in «SELECT DISTINCT age FROM people» is not answered.
 SELECT DISTINCT age FROM people
 
--- SUBQUERY in «(SELECT COUNT(*) FROM people)» has no place here.
+-- SUBQUERY in «(SELECT COUNT(*) FROM people)» is not allowed here.
 SELECT COUNT(*), (SELECT COUNT(*) FROM people) FROM people
 
--- SUBQUERY in «(SELECT AVG(age) FROM people)» has no place here.
+-- SUBQUERY in «(SELECT AVG(age) FROM people)» is not allowed here.
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)
 
 -- a subquery in «age IN (SELECT age FROM people)» is not answered.
@@ -193,16 +193,16 @@ SELECT COUNT(*) FROM people WHERE printf('%s', city) = 'x'
 -- the function error is not answered.
 SELECT COUNT(*) FROM people WHERE error('x') = 1
 
--- the column name identifies people, so it never leaves.
+-- the column name identifies people, so it is never released.
 SELECT name, COUNT(*) FROM people GROUP BY name
 
--- the column name identifies people, so it never leaves.
+-- the column name identifies people, so it is never released.
 SELECT COUNT(name) FROM people
 
--- the column name identifies people, so it never leaves.
+-- the column name identifies people, so it is never released.
 SELECT COUNT(*) FROM people WHERE name = 'x'
 
--- the column patient identifies people, so it never leaves.
+-- the column patient identifies people, so it is never released.
 SELECT COUNT(*) FROM visits WHERE patient = 'x'
 
 -- the question would show rows.
@@ -223,13 +223,13 @@ SELECT SUM(income) FROM people
 -- «AVG(weight)» needs bounds, and «weight» has none.
 SELECT AVG(weight) FROM people
 
--- SUM in «SUM(age)» has no place here.
+-- SUM in «SUM(age)» is not allowed here.
 SELECT SUM(SUM(age)) FROM people
 
--- COUNT in «COUNT(*)» has no place here.
+-- COUNT in «COUNT(*)» is not allowed here.
 SELECT COUNT(*) FROM people WHERE COUNT(*) > 1
 
--- COUNT in «COUNT(*)» has no place here.
+-- COUNT in «COUNT(*)» is not allowed here.
 SELECT COUNT(*) FROM people GROUP BY COUNT(*)
 
 -- the question would show rows.
@@ -265,10 +265,10 @@ SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient > p.patient
 -- joins by columns that are neither the person nor a declared link
 SELECT COUNT(*) FROM visits v JOIN patients p ON v.days = p.age
 
--- visits stands twice in FROM.
+-- visits appears twice in FROM.
 SELECT COUNT(*) FROM visits JOIN visits ON visits.patient = visits.patient
 
--- rows are neither ordered nor limited: a question aggregates.
+-- HAVING, ORDER BY and LIMIT need an aggregate.
 SELECT COUNT(*) FROM (SELECT age FROM people ORDER BY age)
 
 -- is not answered
@@ -376,7 +376,7 @@ SELECT COUNT(*) FILTER (WHERE city) FROM people
 -- «sex» is neither grouped by nor aggregated.
 SELECT MAX(n), sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)
 
--- SUM in «SUM(n)» has no place here.
+-- SUM in «SUM(n)» is not allowed here.
 SELECT MAX(SUM(n)) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)
 
 -- «SUM(sex)» needs a number.
@@ -547,7 +547,7 @@ SELECT COUNT(*) FROM visits v RIGHT JOIN patients p ON v.patient = p.patient
 -- SEMI JOIN is not answered.
 SELECT COUNT(*) FROM visits v SEMI JOIN patients p ON v.patient = p.patient
 
--- the column p.patient identifies people, so it never leaves.
+-- the column p.patient identifies people, so it is never released.
 SELECT COUNT(DISTINCT p.patient) FROM visits v LEFT JOIN patients p ON v.patient = p.patient
 
 -- joins by columns that are neither the person nor a declared link
@@ -574,7 +574,7 @@ SELECT QUANTILE_CONT(age, 1e-99999999) FROM people
 -- the number 1e-99999999 has too many digits.
 SELECT COUNT(*) FROM people WHERE age > 1e-99999999
 
--- the name n.low is kept for the ends of intervals.
+-- the name n.low is reserved for interval bounds.
 SELECT COUNT(*) AS "n.low" FROM people
 
 -- an answer cannot be joined with rows.
@@ -586,7 +586,7 @@ SELECT missing FROM (SELECT COUNT(*) AS n FROM people)
 -- «cost» is neither grouped by nor aggregated.
 SELECT AVG(t) FROM (SELECT patient, SUM(days) / cost AS t FROM visits GROUP BY patient)
 
--- totals per person are neither ordered nor limited inside.
+-- a subquery of totals per person has no ORDER BY or LIMIT.
 SELECT AVG(t) FROM (SELECT patient, SUM(cost) AS t FROM visits GROUP BY patient ORDER BY t LIMIT 5)
 
 -- «SUM(DISTINCT days)» is no total per person.
@@ -601,7 +601,7 @@ SELECT COUNT(*) FROM items i JOIN visits v ON i."order" = v.patient
 -- «JOIN items AS j ON i."order" = j."order"» joins by columns that are neither the person nor a declared link.
 SELECT COUNT(*) FROM items i JOIN items j ON i."order" = j."order"
 
--- the column i."order" identifies people, so it never leaves.
+-- the column i."order" identifies people, so it is never released.
 SELECT i."order", COUNT(*) FROM items i GROUP BY 1
 
 -- the question would show rows.

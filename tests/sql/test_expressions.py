@@ -322,7 +322,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
     scan = Scan(table="t", alias="t", columns=(), stored=(), people=People.ROW, rows=1, kept=None)
     twice = tuple(Column(name=name, type=whole(0, 1)) for name in ("a.x", "A.X"))
     one = Literal(value=1, type=whole(1, 1))
-    with pytest.raises(Refusal, match="under one name"):
+    with pytest.raises(Refusal, match="the same name"):
         compiled.rows(Project(source=scan, columns=twice, expressions=(one, one)))
 
 

@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == markdown(), "python -m discreet.sql.reference > docs/sql.md writes it anew"
+    assert PAGE.read_text() == markdown(), "python -m discreet.sql.sql_reference > docs/sql.md writes it anew"
 
 
 def test_the_page_lists_every_function_once() -> None:

@@ -1,8 +1,8 @@
-"""The tables and figures of the five documents that discreet stands on, recomputed.
+"""Tables and figures of the five source documents, recomputed.
 
-Each is one function from a `Bench` (an engine to count with, and the Adult survey) to a `Reproduction`:
-what is printed, what it should be, and in one line why the two differ. Formulas are the product's own; what
-a document gets wrong is shown here and used nowhere.
+Each is one function from `ReproductionInputs` (an engine to count with, and the Adult survey) to a
+`Reproduction`: the printed numbers, the recomputed ones, and one line on why they differ. Formulas are those
+that discreet uses; a document's errors are shown here and used nowhere.
 """
 
 from discreet.papers.catalogue import REPRODUCTIONS, find, reproduce

@@ -1,4 +1,4 @@
-"""The Adult survey as the papers use it: counts and sums by workclass, and three columns' extremes."""
+"""The Adult survey as the papers use it: counts and sums by workclass, and the ranges of three columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXTREMES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Workclass:
-    """The people of one kind of employer."""
+    """Number of people and sum of their hours for one workclass."""
 
     people: int
     hours: int
@@ -32,7 +32,7 @@ class Workclass:
 
 @dataclass(frozen=True, kw_only=True)
 class Extremes:
-    """Where a column begins and ends, and how many of its values occur."""
+    """Smallest and largest value of a column, and the number of distinct values that occur."""
 
     low: int
     high: int
@@ -45,9 +45,10 @@ class Extremes:
 
 @dataclass(frozen=True, kw_only=True)
 class Adult:
-    """`people` are all 48,842; `workclasses` are those of adult.data, which the EGM paper has alone.
+    """Counts of the Adult survey.
 
-    `real` is false where the made-up census stands in.
+    `people` counts all 48,842 rows; `workclasses` count adult.data only, as the EGM paper does. `is_real` is
+    False if the synthetic sample census replaces the survey.
     """
 
     real: bool
@@ -57,12 +58,12 @@ class Adult:
 
     @property
     def rows(self) -> int:
-        """Those of adult.data."""
+        """Number of rows of adult.data."""
         return sum(each.people for each in self.workclasses.values())
 
 
 def counted(engine: Publisher, *, everybody: str, first: str, real: bool) -> Adult:
-    """From the tables that hold everybody, and the rows of adult.data."""
+    """Count the survey from the table with all rows and the table with the rows of adult.data."""
     classes = engine.count(CLASSES.format(table=first)).secret.to_pylist()
     columns = {}
     people = 0

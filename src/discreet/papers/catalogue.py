@@ -1,4 +1,4 @@
-"""Every table and figure by name, in the order of the documents."""
+"""Catalogue of the reproduced tables and figures by name, in the order of the documents."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REPRODUCTIONS: Mapping[str, Callable[[Bench], Reproduction]] = {
 
 
 def find(text: str) -> tuple[str, ...]:
-    """The names that a text means: one of them, or all that begin with it."""
+    """Return the reproduction of that name, or all names that begin with it; raise if there is none."""
     found = (text,) if text in REPRODUCTIONS else tuple(n for n in REPRODUCTIONS if n.startswith(f"{text}-"))
     if not found:
         raise RequestError(
@@ -68,5 +68,5 @@ def find(text: str) -> tuple[str, ...]:
 
 
 def reproduce(name: str, bench: Bench) -> Reproduction:
-    """Recompute one."""
+    """Recompute one table or figure."""
     return REPRODUCTIONS[name](bench)

@@ -1,9 +1,9 @@
 """EGM: Adewole, Olayiwola & Udeh, Differential Privacy: A Non-Stochastic Approach to Privacy Parameter
 Generation.
 
-An epsilon from the size of a table, and mean hours by workclass released with it. The means are right; the
-formula has three readings, of which one gives the printed epsilon, and the noise is not scaled to what one
-person can change.
+The paper derives epsilon from the size of a table, and releases mean hours by workclass with it. The means
+are right; the formula has three readings, of which one gives the printed epsilon, and the noise is not scaled
+to the sensitivity.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SCREEN = {  # Figure 4 cuts long numbers off
 
 
 def epsilon(bench: Bench) -> Reproduction:
-    """The printed epsilon, and what each reading of the formula gives."""
+    """Reproduce the printed epsilon, and compute it for each reading of the formula."""
     adult = bench.adult
     used = epsilon_generation(ROWS, COLUMNS).epsilon
     return Reproduction(
@@ -72,13 +72,13 @@ def epsilon(bench: Bench) -> Reproduction:
                 what="Equation 9: -ln|1 - N| / x",
                 printed="0.693",
                 recomputed=-math.log(ROWS - 1) / COLUMNS,
-                why="a minus sign too many; a row count stands where Equation 7 has a probability",
+                why="a minus sign too many; it has a row count where Equation 7 has a probability",
             ),
             Line(
                 what="Algorithm 1, line 4: ln(|1 - q| / p)",
                 printed="0.693",
                 recomputed=math.log((ROWS - 1) / COLUMNS),
-                why="the division stands inside the logarithm",
+                why="the division is inside the logarithm",
             ),
             Line(what="the same with the 14 columns beside the class", recomputed=math.log(ROWS - 1) / 14),
             Line(what="Google's ln 3", printed="1.1", recomputed=math.log(3)),
@@ -100,7 +100,7 @@ def epsilon(bench: Bench) -> Reproduction:
 
 
 def table_1(bench: Bench) -> Reproduction:
-    """Mean hours by workclass."""
+    """Reproduce Table 1: mean hours by workclass."""
     adult = bench.adult
     lines = [
         Line(what=name, printed=printed, recomputed=adult.workclasses[name].mean, sample=not adult.real)
@@ -124,7 +124,7 @@ def table_1(bench: Bench) -> Reproduction:
 
 
 def table_2(bench: Bench) -> Reproduction:
-    """The printed noise, and the epsilon that it really has in each group."""
+    """Reproduce Table 2: the printed noise, and the actual epsilon of each group."""
     adult = bench.adult
     scale = noise_over_epsilon()
     used = epsilon_generation(ROWS, COLUMNS).epsilon
@@ -160,7 +160,7 @@ def table_2(bench: Bench) -> Reproduction:
 
 
 def figure_4(bench: Bench) -> Reproduction:
-    """The screen: true values beside private ones."""
+    """Reproduce Figure 4: the screen of true and private values."""
     adult = bench.adult
     lines = [
         Line(
@@ -192,7 +192,7 @@ def figure_4(bench: Bench) -> Reproduction:
 
 
 def noise_over_epsilon() -> float:
-    """The likeliest scale of Laplace noise, times epsilon: the mean of |noise| epsilon over all cells."""
+    """Return the maximum-likelihood scale of Laplace noise, times epsilon: the mean of |noise| epsilon."""
     sizes = [
         abs(noisy - float(TRUE[name])) * float(epsilon)
         for name, row in NOISY.items()
@@ -202,7 +202,7 @@ def noise_over_epsilon() -> float:
 
 
 def real_epsilon(group: Workclass, scale: float) -> float:
-    """What one of the group's people can change, over the scale of the noise."""
+    """Return the sensitivity of the group's mean divided by the scale of the noise."""
     return RANGE / group.people / scale
 
 
@@ -212,6 +212,6 @@ def _of_group(adult: Adult, name: str) -> str:
 
 
 def _cut(value: float, printed: str) -> str:
-    """The digits that the screen has room for."""
+    """Return the value truncated to as many digits as are printed."""
     places = len(printed.partition(".")[2])
     return f"{math.floor(value * 10**places) / 10**places:.{places}f}"

@@ -1,4 +1,4 @@
-"""The continuous Laplace law that the documents calculate with; what is released is drawn by `mechanisms`."""
+"""The continuous Laplace distribution of the documents' calculations; releases use `mechanisms` instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceLaw:
-    """Noise around 0.
+    """Laplace noise around 0.
 
     >>> LaplaceLaw(scale=1).quantile(0.75) == math.log(2)
     True
@@ -17,13 +17,13 @@ class LaplaceLaw:
     scale: float
 
     def likelihood(self, output: float, truth: float) -> float:
-        """The density of `output` around `truth`."""
+        """Return the density of `output` given the true value `truth`."""
         return math.exp(-abs(output - truth) / self.scale) / (2 * self.scale)
 
     def quantile(self, p: float) -> float:
-        """For p of at least a half."""
+        """Return the p-quantile, for p of at least 1/2."""
         return -self.scale * math.log(2 * (1 - p))
 
     def within(self, alpha: float) -> float:
-        """Pr[|noise| <= alpha]."""
+        """Return Pr[|noise| <= alpha]."""
         return -math.expm1(-alpha / self.scale)

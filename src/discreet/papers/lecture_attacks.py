@@ -31,7 +31,7 @@ NOTHING = "nothing is certain"
 
 
 def linkage(bench: Bench) -> Reproduction:
-    """Names are removed; a voter list brings them back."""
+    """Reproduce linkage: a voter list re-identifies the rows of a table without names."""
     bare = _against(bench, tables.MICRODATA.drop_columns(["name"]), tables.VOTERS)
     general = _against(bench, tables.TWO_ANONYMOUS, tables.VOTERS)
     published = _release(bench, tables.TWO_ANONYMOUS)
@@ -53,7 +53,7 @@ def linkage(bench: Bench) -> Reproduction:
                 what="the same: others who look like a row, at least",
                 printed="2",
                 recomputed=float(published.classes.counts.min()) - 1,
-                why="k-anonymity is said to be k others; a class has k people, oneself among them",
+                why="the lectures define it by k others; a class has k people, including oneself",
             ),
         ),
         notes=(
@@ -64,7 +64,7 @@ def linkage(bench: Bench) -> Reproduction:
 
 
 def homogeneity(bench: Bench) -> Reproduction:
-    """Everybody of a class has the same disease."""
+    """Reproduce the homogeneity attack: everybody in an equivalence class has the same disease."""
     bob = _against(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Bob")
     other = _against(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Bob")
     diverse = _against(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Bob")
@@ -98,7 +98,7 @@ def homogeneity(bench: Bench) -> Reproduction:
 
 
 def background(bench: Bench) -> Reproduction:
-    """Something is known beforehand."""
+    """Reproduce the background-knowledge attack: prior facts rule out values."""
     attack = BackgroundKnowledge(column="disease", facts=(JAPANESE,))
     umeko = _against(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Umeko")
     diverse = _against(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Umeko")
@@ -147,7 +147,7 @@ def background(bench: Bench) -> Reproduction:
 
 
 def similarity(bench: Bench) -> Reproduction:
-    """All values of a class mean nearly the same."""
+    """Reproduce the similarity attack: all values of an equivalence class have a similar meaning."""
     bob = _against(bench, tables.SIMILAR, tables.NEIGHBOURS, victim="Bob", sensitive=("salary", "disease"))
     return Reproduction(
         name="lectures-similarity",
@@ -174,7 +174,7 @@ def similarity(bench: Bench) -> Reproduction:
 
 
 def probabilistic(bench: Bench) -> Reproduction:
-    """98 of 100 have HIV."""
+    """Reproduce the probabilistic attack: 98 of 100 in an equivalence class have HIV."""
     group = from_classes(_release(bench, tables.one_class(HIV=98, pneumonia=1, bronchitis=1)))
     return Reproduction(
         name="lectures-probabilistic",
@@ -191,7 +191,7 @@ def probabilistic(bench: Bench) -> Reproduction:
 
 
 def birthday(bench: Bench) -> Reproduction:
-    """Joe is ten and turns eleven between two releases."""
+    """Reproduce the intersection of two releases between which Joe turns eleven."""
     rows = tables.TWO_ANONYMOUS.to_pylist()
     first = _release(bench, pa.Table.from_pylist([*rows, {**rows[2]}]))
     moved = [{**row, "zip": "[15001, 25000]"} if row["age"] == "[11, 20]" else row for row in rows]
@@ -241,7 +241,7 @@ def _against(
     victim: str | None = None,
     sensitive: Sequence[str] = ("disease",),
 ) -> MatchSets:
-    """A register's people, or one of them, in a release."""
+    """Match a register's people, or one victim, against a release."""
     published = _release(bench, release, sensitive)
     asked = Register(table="register", victim=None if victim is None else {"name": victim})
     with bench.lend({"register": register}) as engine:
@@ -249,7 +249,7 @@ def _against(
 
 
 def _found(sets: MatchSets) -> int:
-    """How many people have one row that may be theirs."""
+    """Return the number of people with exactly one matching row."""
     return round(Linkage().run(sets).figures["unique"] * (int(sets.people.sum()) + sets.unmatched))
 
 
@@ -263,7 +263,7 @@ def _fewest(sets: MatchSets) -> float:
 
 
 def _certain(found: Findings, where: Sequence[str] = ()) -> str:
-    """What is believed for certain, as the claim words it."""
+    """Return the first claim that is certain, or NOTHING."""
     sure = [
         each.claim for each in found.victims if each.posterior == 1 and all(w in each.victim for w in where)
     ]

@@ -22,7 +22,7 @@ CORRELATIONS = {"gender": 0.5, "age": 0.3}
 
 
 def laplace(bench: Bench) -> Reproduction:
-    """lambda >= |h - h'| / epsilon: the ratio of densities over all answers."""
+    """Check lambda >= |h - h'| / epsilon by the ratio of densities over all answers."""
     del bench
     epsilon, counts = 1.0, (2.0, 3.0)
     law = LaplaceLaw(scale=1 / epsilon)
@@ -58,7 +58,7 @@ def laplace(bench: Bench) -> Reproduction:
 
 
 def histogram(bench: Bench) -> Reproduction:
-    """Modify a tuple: two bins change by one."""
+    """Reproduce the sensitivity of a histogram: replacing a record changes two bins by one."""
     del bench
     return Reproduction(
         name="lectures-histogram",
@@ -85,7 +85,7 @@ def histogram(bench: Bench) -> Reproduction:
 
 
 def neighbours(bench: Bench) -> Reproduction:
-    """Bounded and unbounded differential privacy."""
+    """Compare bounded and unbounded differential privacy."""
     del bench
     presence = Promise(0.01, 0.05, secret="presence")
     return Reproduction(
@@ -117,7 +117,7 @@ def neighbours(bench: Bench) -> Reproduction:
 
 
 def exponential(bench: Bench) -> Reproduction:
-    """Which matters more to diabetes, age or gender?"""
+    """Reproduce the exponential mechanism's choice between age and gender."""
     del bench
     one = _weights(1.0)
     return Reproduction(
@@ -151,7 +151,7 @@ def exponential(bench: Bench) -> Reproduction:
 
 
 def tree(bench: Bench) -> Reproduction:
-    """Selecting a split: noise on every score, or one draw."""
+    """Compare two ways to select a split: noise on every score, or the exponential mechanism."""
     del bench
     attributes, epsilon = 14, 0.1
     rates = {"Laplace on every score": epsilon / attributes, "exponential mechanism": epsilon}
@@ -195,7 +195,7 @@ def tree(bench: Bench) -> Reproduction:
 
 
 def family(bench: Bench) -> Reproduction:
-    """Ten people who are ill together or not at all."""
+    """Reproduce correlated records: a family of ten that is ill together or not at all."""
     del bench
     return Reproduction(
         name="lectures-family",
@@ -219,7 +219,7 @@ def family(bench: Bench) -> Reproduction:
 
 
 def _brute_force(relation: Relation, *, total: bool = False) -> float:
-    """The largest L1 change of a histogram with 3 bins (or of its total) over tables of up to 3 rows."""
+    """Return the largest L1 change of a 3-bin histogram, or of its total, over tables of up to 3 rows."""
     tables = [t for n in range(4) for t in itertools.combinations_with_replacement(range(3), n)]
     largest = 0
     for one in tables:
@@ -239,10 +239,10 @@ def _weights(scale: float) -> dict[str, float]:
 
 
 def _scale_at(gender: float) -> float:
-    """lambda at which gender is chosen with this probability."""
+    """Return the lambda at which gender is chosen with this probability."""
     return (CORRELATIONS["gender"] - CORRELATIONS["age"]) / math.log(gender / (1 - gender))
 
 
 def _largest_gain(*, classes: int) -> float:
-    """The entropy of equally frequent classes, in bits: no split can gain more."""
+    """Return the entropy of equally frequent classes in bits, the most that a split can gain."""
     return math.log2(classes)

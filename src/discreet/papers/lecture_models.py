@@ -1,4 +1,4 @@
-"""The lectures' tables judged: which k, l and t they have, which generalizations are 2-minimal."""
+"""The lectures' tables: their k, l and t, and which generalizations are 2-minimal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FAMILIES = {
 
 
 def minimal_generalizations(bench: Bench) -> Reproduction:
-    """Which 2-anonymizations generalize no more than needed."""
+    """Reproduce the minimal generalizations that are 2-anonymous."""
     columns = tuple(each.name for each in HIERARCHIES)
     with bench.lend({"patients": tables.PATIENTS}) as engine:
         tuples = compress(engine, combine(engine, Subject(table="patients", quasi=columns)), HIERARCHIES)
@@ -82,7 +82,7 @@ def minimal_generalizations(bench: Bench) -> Reproduction:
 
 
 def diversity(bench: Bench) -> Reproduction:
-    """The l-diversity tables."""
+    """Reproduce k and l of the l-diversity tables."""
     return Reproduction(
         name="lectures-diversity",
         document=DOCUMENT,
@@ -107,7 +107,7 @@ def diversity(bench: Bench) -> Reproduction:
 
 
 def closeness(bench: Bench) -> Reproduction:
-    """The t-closeness tables, and the distances of the salaries."""
+    """Reproduce t of the t-closeness tables, and the distances of the salaries."""
     similar = _classes(bench, tables.SIMILAR, ("salary", "disease"))
     salaries = ordered(similar.sensitive["salary"])
     distances = (salaries.numerators / salaries.denominators).tolist()
@@ -143,7 +143,7 @@ def closeness(bench: Bench) -> Reproduction:
 def _levels(
     bench: Bench, name: str, table: pa.Table, sensitive: Sequence[str] = ("disease",), **printed: str
 ) -> list[Line]:
-    """k and every l and t of a printed table; `printed` are those that the lectures claim."""
+    """Return lines for k and every l and t of a printed table; `printed` has the lectures' claims."""
     both = (*sensitive, *(each for each in ("salary",) if each in table.column_names))
     classes = _classes(bench, table, both)
     why = "half of a class has cancer" if name == "3-diversified" else ""

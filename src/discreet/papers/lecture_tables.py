@@ -1,4 +1,4 @@
-"""The tables that the lectures on database privacy print, as they print them."""
+"""Tables of the lectures on database privacy, as printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DOCUMENT = "Database Privacy I and II (lectures)"
 
 
 def printed(text: str) -> pa.Table:
-    """Columns by | and rows by line, the first of them the names; all are text."""
+    """Parse a text with columns separated by | and one row per line, names first; all values are text."""
     names, *rows = [[cell.strip() for cell in line.split("|")] for line in text.strip().splitlines()]
     return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
@@ -167,7 +167,7 @@ PATIENTS = printed("""
     13053 | 36  | Japanese    | Cancer
     13067 | 35  | Indian      | Cancer
 """)
-"""Any values under the labels that the lectures print; the slide with the original rows is a picture."""
+"""Values chosen to fit the printed labels; the slide with the original rows is a picture."""
 
 ORGANS: Mapping[str, tuple[str, ...]] = {
     "Stomach": ("Gastric Ulcer", "Gastritis", "Stomach Cancer"),
@@ -176,6 +176,6 @@ ORGANS: Mapping[str, tuple[str, ...]] = {
 
 
 def one_class(**counts: int) -> pa.Table:
-    """A single class in which each disease occurs so often."""
+    """Return one equivalence class with the given count of each disease."""
     rows = [name for name, count in counts.items() for _ in range(count)]
     return pa.table({"zip": ["130**"] * len(rows), "disease": rows})

@@ -1,6 +1,7 @@
 """LPB: Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy.
 
-Its thesis is discreet's: epsilon = ln gamma(rho1, rho2). Its arithmetic slips; its figures 2 to 4 are one.
+Its thesis is the one discreet builds on: epsilon = ln gamma(rho1, rho2). It contains arithmetic errors, and
+its Figures 2 to 4 show the same quantity.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FIGURES = {"age": "2", "hours-per-week": "3", "education-num": "4"}
 
 
 def table_1(bench: Bench) -> Reproduction:
-    """{1, 2, 3, x}: the mean is released as 5.041 at epsilon 2; what was x?"""
+    """Reproduce Table I: beliefs about x after the mean of {1, 2, 3, x} is released as 5.041 at epsilon 2."""
     del bench
     spread = max(WORLDS.values()) - min(WORLDS.values())
     law = LaplaceLaw(scale=spread / 2)
@@ -66,7 +67,7 @@ def table_1(bench: Bench) -> Reproduction:
     return Reproduction(
         name="lpb-table-1",
         document=DOCUMENT,
-        title="Table I: what a mean at epsilon 2 tells of the missing value",
+        title="Table I: what a mean at epsilon 2 reveals about the missing value",
         lines=tuple(lines),
         notes=(
             f"The verdict stands: 20% becomes {after[10]:.1%}, above 50%. An epsilon of 2 alone would allow "
@@ -79,7 +80,7 @@ def table_1(bench: Bench) -> Reproduction:
 
 
 def table_2(bench: Bench) -> Reproduction:
-    """Sensitivities of means over Adult, and the chance of a random guess."""
+    """Reproduce Table II: sensitivities of means over Adult, and the chance of a random guess."""
     adult = bench.adult
     names = dict(zip(BOUNDS, ("age", "education_num", "hours_per_week"), strict=True))
     printed = {
@@ -124,7 +125,7 @@ def table_2(bench: Bench) -> Reproduction:
 
 
 def figure_1(bench: Bench) -> Reproduction:
-    """The scale of the noise against rho1, at rho2 = 0.5."""
+    """Reproduce Figure 1: the scale of the noise against rho1, at rho2 = 0.5."""
     del bench
     priors = [k / 100 for k in range(1, 11)]
     curves = tuple(
@@ -154,7 +155,7 @@ def figure_1(bench: Bench) -> Reproduction:
 
 
 def noise_ratio(column: str) -> Reproduction:
-    """Figures 2 to 4: noise over range, as rho1 and rho2 vary."""
+    """Reproduce one of Figures 2 to 4: noise over range, as rho1 and rho2 vary."""
     low, high = BOUNDS[column]
     curves, lines = [], []
     for rho1 in RHO1[column]:
@@ -206,7 +207,7 @@ def figure_4(bench: Bench) -> Reproduction:
 
 
 def figure_5(bench: Bench) -> Reproduction:
-    """The same, for an epsilon that is picked by hand; beside it the promise that it keeps."""
+    """Reproduce Figure 5: noise over range for given epsilons, and the beliefs that they allow."""
     del bench
     epsilons = (0.1, 0.5, 1.0, 2.0, 5.0)
     laws = {epsilon: LaplaceLaw(scale=_ratio(17, 90, epsilon)) for epsilon in epsilons}
@@ -232,7 +233,7 @@ def figure_5(bench: Bench) -> Reproduction:
 
 
 def claims(bench: Bench) -> Reproduction:
-    """Sentences of the text that are about numbers."""
+    """Check the numerical claims of the text."""
     del bench
     largest = max(highest(p / 1000, Promise(0.5, 0.9).epsilon) - p / 1000 for p in range(1, 501))
     return Reproduction(
@@ -267,7 +268,7 @@ def claims(bench: Bench) -> Reproduction:
 
 
 def _ratio(low: int, high: int, epsilon: float) -> float:
-    """The scale of noise over range: sensitivity / epsilon / range."""
+    """Return the scale of the noise over the range: sensitivity / epsilon / range."""
     return (high - low) / PEOPLE / epsilon / (high - low)
 
 

@@ -33,7 +33,7 @@ DELTA = 1e-5
 
 
 def table_2_3(bench: Bench) -> Reproduction:
-    """The commonest disease by the exponential mechanism."""
+    """Reproduce Table 2.3: the commonest disease by the exponential mechanism."""
     del bench
     lines = []
     for epsilon, row in PRINTED.items():
@@ -60,7 +60,7 @@ def table_2_3(bench: Bench) -> Reproduction:
 
 
 def hiv(bench: Bench) -> Reproduction:
-    """How many have HIV, with noise Lap(1)."""
+    """Reproduce the HIV count with Laplace noise of scale 1."""
     del bench
     reach = float(Contribution(rows=1, relation=Relation.PRESENCE).count().l1)
     mean, middle = mean_of_known_rows(low=17, high=90, rows=48_842), median(low=17, high=90)
@@ -92,7 +92,7 @@ def hiv(bench: Bench) -> Reproduction:
 
 
 def composition(bench: Bench) -> Reproduction:
-    """Sequential, parallel and optimal composition."""
+    """Reproduce sequential, parallel and optimal composition."""
     del bench
     tenth = [PureDP(epsilon=0.1)] * 10
     together = compose(tenth, delta=DELTA)
@@ -116,8 +116,8 @@ def composition(bench: Bench) -> Reproduction:
                 what="the same, a record replaced",
                 printed="0.2",
                 recomputed=_parallel(Relation.VALUE),
-                why="who changes a record may leave one part and enter the other: both count, and one "
-                "who stays in a part counts twice",
+                why="a replaced record may leave one part and enter the other, so both count; one that "
+                "stays in its part counts twice",
             ),
             Line(
                 what="1,000 releases at epsilon 0.01, delta 1e-6: sequential",
@@ -135,7 +135,7 @@ def composition(bench: Bench) -> Reproduction:
 
 
 def gaussian(bench: Bench) -> Reproduction:
-    """The formula for sigma beside the exact one."""
+    """Compare the chapter's formula for sigma with the exact calibration."""
     del bench
     epsilons = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 8.0, 9.0, 10.0, 12.0]
     curves = (
@@ -169,7 +169,7 @@ def gaussian(bench: Bench) -> Reproduction:
 
 
 def usefulness(bench: Bench) -> Reproduction:
-    """(alpha, beta)-usefulness of counts with Laplace noise."""
+    """Reproduce the (alpha, beta)-usefulness of counts with Laplace noise."""
     del bench
     alpha, beta, questions = 10.0, 0.05, 10
     one = LaplaceLaw(scale=alpha / math.log(1 / beta))
@@ -203,7 +203,7 @@ def _chances(epsilon: float) -> Floats:
 
 
 def _parallel(relation: Relation) -> float:
-    """Two parts at 0.1 and 0.2, each proven for added and removed people."""
+    """Return the parallel composition of 0.1 and 0.2, each proven for added or removed people."""
     parts = [PureDP(epsilon=e, relation=Relation.PRESENCE) for e in (0.1, 0.2)]
     return float(parallel(parts, relation).cap)
 
@@ -213,7 +213,7 @@ def _classic(epsilon: float) -> float:
 
 
 def _fails(sigma: Callable[[float], float]) -> float:
-    """The epsilon from which this much noise is no longer (epsilon, delta)-DP."""
+    """Return the epsilon above which this much noise is not (epsilon, delta)-DP."""
 
     def excess(epsilon: float) -> float:
         return GaussianDP(mu=1 / sigma(epsilon)).profile(epsilon) / DELTA - 1

@@ -1,7 +1,7 @@
 """Slides on Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 
-A number from 0 to 1000 is randomized in three ways; what does a report of 0 tell? Every printed number is
-right; gamma and the distance of each report are added.
+A number from 0 to 1000 is randomized by three operators, and the posteriors after a report of 0 are computed.
+Every printed number is right; gamma and the KL divergence of each report are added.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RHO1, RHO2 = 0.01, 0.5
 
 
 def operators() -> dict[str, Floats]:
-    """Pr[x -> y] of R1 (kept with 20%), R2 (shifted by up to 100) and R3 (R2, or anything)."""
+    """Return Pr[x -> y] of R1 (kept with 20%), R2 (shifted by up to 100) and R3 (half R2, half uniform)."""
     apart = np.abs(VALUES[:, None] - VALUES[None, :])
     near = np.minimum(apart, 1_001 - apart) <= 100
     kept = np.where(apart == 0, 0.2, 0.8 / 1_000)
@@ -45,7 +45,7 @@ def operators() -> dict[str, Floats]:
 
 
 def breaches(bench: Bench) -> Reproduction:
-    """The table of priors and posteriors."""
+    """Reproduce the table of priors and posteriors."""
     del bench
     printed = {"R1": ("71.6%", "83.0%"), "R2": ("4.8%", "100%"), "R3": ("2.9%", "70.8%")}
     lines = [
@@ -73,7 +73,7 @@ def breaches(bench: Bench) -> Reproduction:
 
 
 def amplified(bench: Bench) -> Reproduction:
-    """Gamma of each operator, and the bound on breaches that follows."""
+    """Compute gamma of each operator, and the bound on breaches that follows."""
     del bench
     lines = []
     for name, channel in operators().items():
@@ -107,7 +107,7 @@ def amplified(bench: Bench) -> Reproduction:
 
 
 def information(bench: Bench) -> Reproduction:
-    """Where mutual information fails: a rare report that tells all."""
+    """Reproduce the failure of mutual information: a rare report that reveals almost everything."""
     del bench
     return Reproduction(
         name="slides-information",
@@ -137,7 +137,7 @@ def information(bench: Bench) -> Reproduction:
 
 
 def worst_case(bench: Bench) -> Reproduction:
-    """The bound on upward breaches from worst-case information, beside the one from gamma."""
+    """Compare the bounds on upward breaches from worst-case information and from gamma."""
     del bench
     lines = []
     for name, channel in operators().items():
@@ -167,7 +167,7 @@ def _of_first(channel: Floats) -> float:
 
 
 def _distance(channel: Floats, prior: Floats | list[float], output: int) -> float:
-    """KL of the posterior after `output` from the prior, in bits."""
+    """Return the KL divergence of the posterior after `output` from the prior, in bits."""
     before = np.asarray(prior, dtype=np.float64)
     after = before * channel[:, output] / (before @ channel[:, output])
     seen = after > 0

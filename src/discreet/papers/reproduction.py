@@ -1,7 +1,7 @@
-"""A table or figure of a document: line by line what is printed, what is right, and why they differ.
+"""A table or figure of a document: line by line the printed and recomputed values, and why they differ.
 
-Agrees      A printed number stands for every number that rounds to it: it agrees with one that is at most
-            half a unit of its last digit away. A printed word agrees with the same word.
+Matching    A printed number matches every number that rounds to it: at most half a unit of its last digit
+            away. A printed word matches the same word.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from discreet.papers.adult import Adult
 
 NUMBER = re.compile(r"^(?P<digits>-?\d[\d,]*(?:\.(?P<places>\d+))?)(?:e(?P<power>-?\d+))?(?P<percent>%?)$")
 SLACK = 1e-9
-"""Of the unit: what the rounding of floats may add."""
+"""Tolerance for floating-point rounding, as a fraction of the last digit's unit."""
 
 
 class Verdict(StrEnum):
-    """What comes of holding the printed beside the recomputed."""
+    """Result of comparing the printed with the recomputed value."""
 
     MATCHES = "as printed"
     DIFFERS = "differs"
@@ -34,9 +34,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One printed thing. `printed` is empty where the document gives a picture, or says nothing.
+    """One compared value. `printed` is empty if the document gives only a picture, or nothing.
 
-    `sample` marks what was computed from the made-up census, which no printed number is about.
+    `is_sample` marks a value computed from the synthetic census, to which the printed numbers do not apply.
     """
 
     what: str
@@ -56,7 +56,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A line of a figure."""
+    """One curve of a figure."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -64,7 +64,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure: its curves, and what its axes show."""
+    """A figure: its curves and the labels of its axes."""
 
     x: str
     y: str
@@ -74,7 +74,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """A table or figure; `notes` are sentences about it as a whole."""
+    """A reproduced table or figure; `notes` are sentences about it as a whole."""
 
     name: str
     document: str
@@ -85,7 +85,7 @@ class Reproduction:
 
     @property
     def verdict(self) -> str:
-        """One phrase about the whole."""
+        """Summary of all lines in one phrase."""
         verdicts = [line.verdict for line in self.lines]
         printed = [each for each in verdicts if each in (Verdict.MATCHES, Verdict.DIFFERS)]
         wrong = printed.count(Verdict.DIFFERS)
@@ -96,10 +96,10 @@ class Reproduction:
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """What reproductions are made with.
+    """Inputs of a reproduction.
 
-    `lend` opens an engine over tables by name; `load` counts the Adult survey, once and only if it is asked
-    for.
+    `open_engine` opens an engine over tables by name; `load_adult` counts the Adult survey, once and only if
+    needed.
     """
 
     lend: Callable[[Mapping[str, pa.Table]], AbstractContextManager[Publisher]]
@@ -111,7 +111,8 @@ class Bench:
 
 
 def agrees(printed: str, recomputed: float | str) -> bool:
-    """
+    """Return True if a recomputed value rounds to the printed one.
+
     >>> agrees("0.0238", 0.023843), agrees("71.6%", 0.71633), agrees("8.9e-6", 8.92e-6), agrees("0.32", 0.327)
     (True, True, True, False)
     >>> agrees("Cancer", "Cancer"), agrees("infinity", float("inf"))

@@ -1,22 +1,22 @@
-"""How wrong an answer may be, as far as that follows from the plan; and the least epsilon for an error.
+"""Accuracy of an answer, as far as it follows from the plan; and the least epsilon for an error.
 
-Reach       the most by which the interval of a measure goes beyond its value, with the plan's confidence:
-            COUNT, SUM          the half-width h of the noise, in units, and half a one where rows weigh and
-                                what is shown is whole; for a SUM made of a mean's parts
+Error bound the most by which the interval of a measure extends from its value, at the plan's confidence:
+            COUNT, SUM          the half-width h of the noise, in units, plus 1/2 if rows are weighted and
+                                whole numbers are shown; for a SUM computed from the primitives of a mean
                                 (h + |low + high| k) / 2 steps, with h, k of the centred sum and the count.
             AVG, public n       h / (2 n) steps.
             AVG, at least n     (h + w k) / (2 (n - 2 k)) steps: all holds where the noise of both parts stays
-                                within h and k; then at least n - k rows are counted, and `estimates.mean` has
-                                the rest. At worst the mean lies at an end of its range, width w.
-                                With n <= 2 k it may be that nothing can be told.
+                                within h and k; then at least n - k rows are counted, and
+                                `interval_estimates.estimate_mean` has the rest. At worst the mean lies at
+                                an end of its range, width w. With n <= 2 k the mean may be unknown.
             others              depends on the data.
-Ranks       MEDIAN and its kin miss the wanted rank by at most so many rows, whatever the data: `off`. How far
-            that is in values depends on how dense they are there, so ± a value cannot be promised, and no
-            interval in values follows from the one value that is released. ± a part of the rows can be, if
-            there are at least so many.
-Shown       All of this is about measurements. It holds for an answer only where `sql.error_tracking` says
-            that a measure reaches it as it is; an error of anything else is not promised.
-Least rows  is an assumption of whoever asks. Where it is wrong, the answer's intervals say so by being wider.
+Ranks       MEDIAN, QUANTILE, MIN and MAX miss the requested rank by at most a number of rows that does not
+            depend on the data: `find_rank_error`. How far that is in values depends on how dense they are
+            there, so an error in values cannot be promised, and no interval in values follows from the one
+            released value. An error as a share of the rows can be promised, given a least number of rows.
+Shown       All of this is about measurements. It holds for an answer only if `sql.error_tracking` finds that
+            a measure is shown unchanged; no error is promised for anything else.
+Least rows  is an assumption of the analyst. If it is wrong, the answer's intervals are wider.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from discreet.sql.plan import Plan
 from discreet.sql.primitives import Grid
 from discreet.sql.refusal import refuse, shown
 
-FINEST, COARSEST = Fraction(1, 10_000), 10_000
-LEAST = "Say how many there are at least: --least-rows 100, in Python least_rows=100."
+FINEST, COARSEST = Fraction(1, 10_000), 10_000  # the range of epsilon that is searched
+LEAST = "Give the least number of rows: --least-rows 100, in Python least_rows=100."
 EXTREMES = {"min": "the lowest row", "max": "the highest row", "median": "the middle"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Within:
-    """An error that is allowed: a number in the measure's own units, or a part of the rows, in ranks."""
+    """An allowed error: a number in the measure's units, or a share of the rows, in ranks."""
 
     amount: Fraction
     of_ranks: bool
 
     @classmethod
     def of(cls, value: Real | str) -> Within:
-        """2 is a number, "2%" a part of the rows.
+        """Return the tolerance of a number in the measure's units, or of "2%", a share of the rows.
 
         >>> Within.of("2%")
         Within(amount=Fraction(1, 50), of_ranks=True)
@@ -72,20 +72,20 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Off:
-    """A picked value's rank is at most `rows` from the wanted one; MODE's value is no rarer than by that."""
+    """Error of a selected value: its rank is off by at most `rows`; a MODE is at most `rows` rarer."""
 
     function: str
     probability: Fraction | None
     rows: float
 
     def as_object(self) -> dict[str, object]:
-        """The machine-readable form."""
+        """Return the JSON object."""
         share = None if self.probability is None else float(self.probability)
         return {"probability": share, "rows": float(self.rows), "why": self.sentence}
 
     @property
     def sentence(self) -> str:
-        """Of a value, with the plan's confidence."""
+        """Sentence about the value, at the plan's confidence."""
         most = ceil(self.rows)
         rows = "a row" if most == 1 else f"{most:,} rows"
         if self.probability is None:
@@ -95,7 +95,7 @@ class Off:
 
 
 def reach(plan: Plan, output: Output) -> Fraction | None:
-    """The most by which a measure's interval goes beyond its value; None where that depends on the data."""
+    """Return the most by which a measure's interval extends from its value; None if it depends on data."""
     function, on = output.measure.function, output.on
     if output.by_values:
         return None
@@ -117,7 +117,7 @@ def reach(plan: Plan, output: Output) -> Fraction | None:
 
 
 def _of_mean(h: Fraction, k: Fraction, on: Grid, least_rows: int) -> Fraction:
-    """At most the whole range, which the interval is where nothing can be told."""
+    """Return the error bound of a mean; at most the whole range, which is the interval if it is unknown."""
     counted, whole = least_rows - 2 * k, on.width * on.step
     return whole if counted < 1 else min((h + on.width * k) * on.step / (2 * counted), whole)
 
@@ -127,7 +127,7 @@ def _confidence(plan: Plan, output: Output) -> float:
 
 
 def off(plan: Plan, output: Output) -> Off | None:
-    """By how many rows a measure that is counted by values may be off, with the plan's confidence."""
+    """Return the rank error of a measure that selects a value, at the plan's confidence; else None."""
     found = plan.counted.get(output.column)
     if found is None:
         return None
@@ -140,13 +140,13 @@ def off(plan: Plan, output: Output) -> Off | None:
 
 
 def traced(plan: Plan) -> dict[str, Output]:
-    """The columns of the answer that are measures, renamed at most."""
+    """Return the answer's columns that are measures, possibly renamed, with their decomposition."""
     known = {output.column: output for output in plan.outputs}
     return {name: known[column] for name, column in plan.errors.measures.items()}
 
 
 def least_epsilon(within: Real | str, priced: Callable[[Fraction], Plan]) -> Fraction:
-    """The smallest epsilon with which no measure of the plan goes beyond the error, within a thousandth."""
+    """Return the least epsilon, to a thousandth, at which every measure of the plan is within the error."""
     allowed = Within.of(within)
     _require_shown(priced(FINEST), allowed)
 
@@ -165,7 +165,7 @@ def least_epsilon(within: Real | str, priced: Callable[[Fraction], Plan]) -> Fra
 
 
 def _require_shown(made: Plan, allowed: Within) -> None:
-    """Refuse an error for columns of the answer that are no longer measures, or were selected by noise."""
+    """Refuse an error for columns that are not measures, or whose rows are selected by noisy values."""
     for name, reason in made.errors.missing.items():
         refuse(
             f"{allowed} cannot be promised for {shown(name)}: {reason}.",
@@ -213,8 +213,8 @@ def _refuse_number(output: Output, allowed: Within) -> NoReturn:
         refuse(
             f"how far {name} is off in values depends on how dense they are, so {allowed} cannot be promised "
             "for it.",
-            "Say it in ranks: --within 2% --least-rows 100, in Python within='2%', least_rows=100; or ask "
-            "with epsilon.",
+            "Give the error in ranks: --within 2% --least-rows 100, in Python within='2%', least_rows=100; "
+            "or ask with epsilon.",
         )
     refuse(
         f"the error of {name} depends on the data, so {allowed} cannot be promised for it.",

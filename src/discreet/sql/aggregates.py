@@ -1,4 +1,4 @@
-"""The aggregates that can be answered, from sqlglot's nodes to measures."""
+"""Supported aggregates: translate sqlglot's aggregate nodes into measures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SHOWN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One aggregate of a question: `function` of `argument` over the rows of which `condition` holds."""
+    """One aggregate of a query: `function` of `argument` over the rows that satisfy `condition`."""
 
     function: str
     argument: Expression | None = None
@@ -67,7 +67,7 @@ def is_aggregate(node: exp.Expression) -> bool:
 
 
 def measure(node: exp.Expression, scope: RowScope) -> Measure:
-    """The measure that an aggregate call is, or a refusal."""
+    """Return the measure of an aggregate call, or raise a refusal."""
     only, written = None, node
     if isinstance(node, exp.Filter):
         only = condition(node.expression.this, scope, "FILTER")
@@ -96,7 +96,7 @@ def measure(node: exp.Expression, scope: RowScope) -> Measure:
 
 
 def counted_if(node: exp.CountIf, scope: RowScope, only: Expression | None) -> Expression:
-    """The condition of the rows that COUNT_IF counts."""
+    """Return the condition that COUNT_IF counts, combined with a FILTER condition."""
     found = condition(node.this, scope, "COUNT_IF")
     return found if only is None else call("and", [only, found], node)
 
@@ -109,7 +109,7 @@ def _distinct(
     written: exp.Expression,
 ) -> Measure:
     if function != "count" or len(distinct.expressions) != 1:
-        refuse(f"«{shown(written)}» is not answered.", "DISTINCT stands in COUNT(DISTINCT x) alone.")
+        refuse(f"«{shown(written)}» is not answered.", "Use DISTINCT only in COUNT(DISTINCT x).")
     if scope.person_of(distinct.expressions[0]) is not None:
         return Measure(function="count_distinct", condition=only, of_people=True)
     argument = scalar(distinct.expressions[0], scope)

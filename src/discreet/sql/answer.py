@@ -1,6 +1,7 @@
-"""From a plan to its answer: the engine counts, mechanisms decide, the rest is arithmetic on the released.
+"""Execute a plan: the engine counts, mechanisms release, and the rest is arithmetic on released numbers.
 
-Negative counts stay as they are in that arithmetic. Those shown as themselves are clipped at the end.
+Negative counts keep their sign in that arithmetic. Counts that are shown unchanged are clipped to 0 at the
+end.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ Afterwards = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """The columns that were asked for, and the intervals of those that are measures."""
+    """The requested columns, and the intervals of those that are measures."""
 
     table: pa.Table
     intervals: Mapping[str, tuple[list[float | None], list[float | None]]]
 
 
 def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterwards) -> Release:
-    """Count, release, estimate, and do what the question does with the released table."""
+    """Return the answer: count, release, estimate, and post-process the released table."""
     counts = engine.count(plan.statement)
     places = _shown_groups(plan, counts, random)
     released = {
@@ -65,7 +66,7 @@ def answer(plan: Plan, engine: Engine, random: Randomness, afterwards: Afterward
 
 
 def shape(plan: Plan, afterwards: Afterwards) -> Release:
-    """An answer of no groups: columns, types and which have intervals, all from the plan alone."""
+    """Return an answer without rows, from the plan alone: its columns, types and which have intervals."""
     nothing = np.empty(0, np.int64)
     released = {name: each.released(nothing) for name, each in plan.vectors.items()}
     columns: dict[str, Any] = {key.name: pa.array([], _key_type(key.type)) for key, _ in plan.question.keys}
@@ -81,7 +82,7 @@ def shape(plan: Plan, afterwards: Afterwards) -> Release:
 def estimate(
     output: Output, released: Mapping[str, Released], confidence: float, *, raw: bool = False
 ) -> Estimate:
-    """The measure's value and interval in every group."""
+    """Return the measure's value and interval in every group."""
     parts, function, on = [released[name] for name in output.parts], output.measure.function, output.on
     if on is None:
         return estimates.count(parts[0], confidence, raw=raw)
@@ -97,7 +98,7 @@ def estimate(
 
 
 def _clip_counts(plan: Plan, table: pa.Table) -> pa.Table:
-    """Show no negative count, unless the question is asked `raw`."""
+    """Clip negative counts to 0, unless the plan is `raw`."""
     if plan.raw:
         return table
     counts = {output.column for output in plan.outputs if output.parts and output.on is None}
@@ -122,7 +123,7 @@ def _with_ends(output: Output, found: Estimate) -> dict[str, pa.Array]:
 
 
 def measured(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Values of a measure. NaN, which is "cannot be told", becomes NULL."""
+    """Return the values of a measure as an array; NaN, "unknown", becomes NULL."""
     return pa.array(values, from_pandas=True)
 
 
@@ -132,22 +133,23 @@ def _column(counts: Exact[pa.Table], name: str, places: Integers | None) -> Exac
 
 
 def _shown_groups(plan: Plan, counts: Exact[pa.Table], random: Randomness) -> Integers | None:
-    """Which groups may be shown, where the policy does not declare them: chosen privately."""
+    """Return the indices of privately selected groups; None if the policy declares the groups."""
     if plan.selection is None:
         return None
     people = _column(counts, "people", None).secret
     groups = Exact(Groups(keys=np.arange(people.size), people=people))
+    # back in the order of the statement, which is that of the keys
     return np.sort(plan.selection.release(groups, random).value.keys)
 
 
 def _keys(plan: Plan, counts: Exact[pa.Table], places: Integers | None) -> dict[str, pa.ChunkedArray]:
-    """The groups' keys: declared by the policy, or selected privately just now."""
+    """Return the keys of the released groups: declared by the policy, or selected privately."""
     table = counts.secret if places is None else counts.secret.take(pa.array(places))
     return keys_of(plan, table)
 
 
 def keys_of(plan: Plan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The columns of a counted table that are keys."""
+    """Return the key columns of a table of counts."""
     return {column.name: _plain(table[column.name]) for column, _ in plan.question.keys}
 
 
@@ -158,7 +160,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _picked(
     counted: Counted, plan: Plan, engine: Engine, keys: Mapping[str, pa.ChunkedArray], random: Randomness
 ) -> pa.Array:
-    """One value for each group, by the exponential mechanism over that group's own counts."""
+    """Return one value per group, by the exponential mechanism over that group's counts."""
     table = engine.count(counted.statement).secret
     values, counts = (table[name].to_numpy().astype(np.int64, copy=False) for name in ("v", "n"))
     names = [column.name for column, _ in plan.question.keys]
@@ -175,7 +177,7 @@ def _picked(
 
 
 def shown_values(counted: Counted, picked: list[int]) -> pa.Array:
-    """Picked places as values: of the grid, or of the domain."""
+    """Return selected indices as values of the grid or of the domain."""
     if counted.on is None:
         return pa.array([counted.domain[place] for place in picked], pa.array(counted.domain).type)
     if counted.on.step == 1:
@@ -184,7 +186,7 @@ def shown_values(counted: Counted, picked: list[int]) -> pa.Array:
 
 
 def _split(table: pa.Table) -> Release:
-    """The asked columns apart from the intervals that came along."""
+    """Return the requested columns and, separately, their interval bounds."""
     names = set(table.column_names)
     measured = [name for name in table.column_names if {f"{name}.low", f"{name}.high"} <= names]
     companions = {f"{name}.{end}" for name in measured for end in ("low", "high")}

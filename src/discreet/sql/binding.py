@@ -1,11 +1,11 @@
-"""Bind a part that a form uses several times to a name, so that it is written and computed once.
+"""Let-bindings in SQL: a subexpression that a template repeats is bound to a name and computed once.
 
-Without this a statement grows exponentially with nesting: a form that writes its argument twice doubles the
-text at every level. A short part is repeated instead, which is faster to run and adds a constant length.
+Without this a statement grows exponentially with nesting: a template that repeats its argument doubles the
+text at every level. A short argument is repeated instead, which runs faster and adds a constant length.
 
-DuckDB binds names with a lambda over a list of one item. Its optimizer does not write the item out again,
-as it does with a column of a subquery that a filter names. A lambda names its own values only, never a
-column, so that no column can be mistaken for them.
+DuckDB binds names with a lambda over a list of one item. Its optimizer does not inline the item again, as it
+does with a subquery's column that a filter uses. Inside the lambda only its own names are used, never a
+column name, so the two cannot be confused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SHORT = 120
 
 
 def bind_parts(form: Callable[..., str], *parts: str) -> str:
-    """Return the SQL of `form` over its parts, each of which is written once if one of them is long.
+    """Return the SQL of `form` over its parts; if one is long, each part is written only once.
 
     >>> bind_parts(lambda x: f"{x} * {x}", "a")
     'a * a'
@@ -27,7 +27,7 @@ def bind_parts(form: Callable[..., str], *parts: str) -> str:
         return form(*parts)
     if len(parts) == 1:
         return f"list_transform([{parts[0]}], lambda v: {form('v')})[1]"
-    # a constant stays where it is, as do names of another lambda: they stand for no column
+    # constants and names of an outer lambda are not bound: they refer to no column
     names = {place: f"p{place}" for place, part in enumerate(parts) if '"' in part}
     fields = ", ".join(f"{name} := {parts[place]}" for place, name in names.items())
     used = [f"v.{names[place]}" if place in names else part for place, part in enumerate(parts)]
@@ -35,5 +35,5 @@ def bind_parts(form: Callable[..., str], *parts: str) -> str:
 
 
 def bind_first(form: str, *parts: str) -> str:
-    """Return a template that uses only its first part several times, filled in."""
+    """Return the SQL of a template that repeats only its first part."""
     return form.format(*parts) if len(parts[0]) <= SHORT else bind_parts(form.format, *parts)

@@ -1,18 +1,19 @@
-"""Bounding contributions: where a person's rows are cut, decided from text and policy alone.
+"""Contribution bounding: how each person's rows are limited, decided from text and policy alone.
 
 by rank      the prepared store ranks each person's rows, so keeping the first R is a filter. One person then
              has at most R rows in all groups together.
-by question  where a filter would waste the ranked rows, or where the policy bounds groups and the promise has
-             a tail: bounding comes after the filter, as `keeping` says. Under tail 0 noise is scaled to L1,
-             in which C groups of R rows and any C R rows are the same, so rank serves. Which rows are kept
-             is the same however they are found, which is what each engine does best. Where nothing is
-             prepared the rows that are asked for are put in order, and no others.
-by weight    all rows that are asked for count, and those of a person who has more than R count for R
-             together, as `weighing` says: what choosing R of them gives on average. It answers what is
-             linear in rows, of declared groups: COUNT, SUM, AVG, VARIANCE and STDDEV. Where the policy says
-             so, and where nothing is prepared, unless it says otherwise. Totals and noise come in 64 bits, of
-             which parts of one take 15: where numbers are so large that the rest may not do, rows are kept.
-             It does for 2**30 rows at the bounds in a group, and noise of 2**13 times what a person moves.
+by question  if a filter would waste the ranked rows, or if the policy bounds groups and the promise has a
+             tail: rows are truncated after the filter; see `row_truncation`. With tail 0 noise is scaled to
+             L1, in which C groups of R rows and any C R rows are the same, so rank suffices. The same rows
+             are kept whichever way the engine finds them. Without a prepared store only the selected rows are
+             sorted.
+by weight    all selected rows count, and the rows of a person who has more than R count for R in total; see
+             `row_weighting`. This is the expectation of choosing R of them at random. It answers aggregates
+             that are linear in rows, over declared groups: COUNT, SUM, AVG, VARIANCE and STDDEV. Used if the
+             policy says so, and by default without a prepared store. Totals and noise are 64-bit numbers, of
+             which the weights take 15 bits: if numbers are so large that the rest may not suffice, rows are
+             truncated instead. It suffices for 2**30 rows at the bounds in a group, and for noise of 2**13
+             times one person's contribution.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ LARGEST, FEWEST = 1 << 34, 1 << 18
 
 @dataclass(frozen=True, kw_only=True)
 class Bounding:
-    """A question whose rows are bounded, what one person can then contribute, and how it is done.
+    """A query with bounded rows, the most that one person can then contribute, and the bounding rule.
 
-    Rows are counted in `parts` of one.
+    With row weights, counts are in units of 1 / `weight_denominator`.
     """
 
     question: Question
@@ -46,27 +47,29 @@ class Bounding:
 
     @property
     def bounds_itself(self) -> bool:
-        """Whether people are bounded in the question's own statement, not by what was prepared."""
+        """True if the query's own statement bounds contributions, rather than the prepared store."""
         return isinstance(self.question.rows, Bounded | Weighted)
 
     @property
     def sentence(self) -> str:
-        """The rule, and what it lets one person's rows count for."""
+        """Sentence with the rule and the most that one person's rows count for."""
         rows, groups = self.contribution.rows, self.contribution.groups
         most = f"{rows:,} row{'s' if rows > 1 else ''}"
         if self.question.rows.people is not People.COLUMN:
             return self.rule
         if self.parts > 1:
-            return f"{self.rule}: all rows count, those of one person for {most} at most"
-        return f"{self.rule}: of one person {most} at most" + (f" in {groups:,} groups" if groups > 1 else "")
+            return f"{self.rule}: all rows count, those of one person for at most {most} in total"
+        return f"{self.rule}: at most {most} per person" + (
+            f" in each of {groups:,} groups" if groups > 1 else ""
+        )
 
 
 def bound(
     question: Question, policy: Policy, relation: Relation, *, by_groups: bool = True, declared: bool = False
 ) -> Bounding:
-    """The same question with every person's rows bounded; in each group too where that makes a difference.
+    """Return the query with every person's rows bounded; also in each group if that reduces noise.
 
-    Groups that are not `declared` have to be found, for which rows are kept.
+    Without declared groups partition selection counts people, so rows are truncated, not weighted.
     """
     scan = _chain(question.rows)
     if scan is None or scan.people is not People.COLUMN:
@@ -105,7 +108,7 @@ def _weighs(question: Question, scan: Scan, policy: Policy) -> bool:
 
 
 def _largest(measure: Measure) -> int:
-    """The most that one row can add to anything that the measure is made of."""
+    """Return the most that one row can add to any primitive of the measure."""
     if measure.function == "count" or measure.argument is None:
         return 1
     on = grid(measure.argument)
@@ -132,7 +135,7 @@ def _order(policy: Policy, ranked: bool) -> Order:
 
 
 def _chain(node: Rows) -> Scan | None:
-    """The one table under filters and projections alone."""
+    """Return the scan below filters and projections only; None if there is a join or a subquery total."""
     while isinstance(node, Filter | Project):
         node = node.source
     return node if isinstance(node, Scan) else None
@@ -154,7 +157,7 @@ def _unbounded(node: Rows, order: Order) -> Rows:
 
 
 def _unranked(node: Scan, order: Order) -> Scan:
-    """Without the keys of links, which no question about one table needs, and which are found by rank."""
+    """Return the scan without link columns: a query of one table needs none, and they depend on ranks."""
     pairs = zip(node.stored, node.columns, strict=True)
     shown = [(name, column) for name, column in pairs if not name.startswith((KEY, LINK))]
     stored, columns = (tuple(each) for each in zip(*shown, strict=True)) if shown else ((), ())

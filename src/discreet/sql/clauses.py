@@ -1,4 +1,4 @@
-"""The clauses of a SELECT over a released table: its columns, GROUP BY, HAVING, ORDER BY, LIMIT."""
+"""Clauses of a SELECT over a released table: its columns, GROUP BY, HAVING, ORDER BY, LIMIT."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from discreet.sql.refusal import refuse, shown
 from discreet.sql.scalars import condition, scalar
 
 MOST_ROWS = 10**9
+# Interval bounds travel through post-processing as columns name.low and name.high.
 OWN_NAME = re.compile(r".*\.(low|high)", re.IGNORECASE | re.DOTALL)
 
 
 class Scope(Protocol):
-    """What SELECT, HAVING and ORDER BY look names up in."""
+    """Names that SELECT, HAVING and ORDER BY can refer to."""
 
     aliases: dict[str, Expression]
 
@@ -30,11 +31,14 @@ class Scope(Protocol):
     def other(self, node: exp.Expression) -> Expression | None: ...
 
     def everything(self, star: exp.Expression) -> list[tuple[str, Expression]]:
-        """What * stands for."""
+        """Return the columns that * expands to."""
 
 
 def group_keys(select: exp.Select, has: Callable[[str], bool]) -> list[exp.Expression]:
-    """The expressions of GROUP BY; places, and aliases that no column has, stand for what SELECT says."""
+    """Return the expressions of GROUP BY; positions and aliases are replaced by their SELECT expressions.
+
+    A column takes precedence over an alias of the same name.
+    """
     group = select.args.get("group")
     if group is None:
         return []
@@ -59,6 +63,7 @@ def group_keys(select: exp.Select, has: Callable[[str], bool]) -> list[exp.Expre
 
 
 def clauses(select: exp.Select, scope: Scope) -> After:
+    """Return the columns, filter, order and limit of a SELECT, with names resolved in `scope`."""
     outputs = _outputs(select, scope)
     for name, expression in outputs:
         scope.aliases.setdefault(folded(name), expression)
@@ -72,7 +77,7 @@ def clauses(select: exp.Select, scope: Scope) -> After:
 
 
 def _outputs(select: exp.Select, scope: Scope) -> list[tuple[str, Expression]]:
-    """The columns of the answer, each under a name of its own."""
+    """Return the columns of the answer under unique names."""
     outputs: list[tuple[str, Expression]] = []
     for projection in select.expressions:
         star = isinstance(projection, exp.Star) or isinstance(projection.this, exp.Star)
@@ -81,7 +86,7 @@ def _outputs(select: exp.Select, scope: Scope) -> list[tuple[str, Expression]]:
             continue
         name, inner = named(projection)
         if OWN_NAME.fullmatch(name):
-            refuse(f"the name {shown(name)} is kept for the ends of intervals.", "Choose another.")
+            refuse(f"the name {shown(name)} is reserved for interval bounds.", "Choose another.")
         outputs.append((name, scalar(inner, scope)))
     return [(_unused(name, outputs[:place]), each) for place, (name, each) in enumerate(outputs)]
 
@@ -116,9 +121,10 @@ def _order(
 
 
 def _require_unshadowed(by: Expression, outputs: list[tuple[str, Expression]]) -> None:
-    """In ORDER BY an engine takes a name for the output of that name before it takes it for a column.
+    """Refuse an ORDER BY in which a column name would be read as an output of the same name.
 
-    What is an output itself is ordered by as such, whatever its columns are called.
+    An engine looks names in ORDER BY up among the outputs first. An expression that is itself an output is
+    ordered by its position, so its column names do not matter.
     """
     if by in [expression for _, expression in outputs]:
         return

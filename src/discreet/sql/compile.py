@@ -1,8 +1,8 @@
-"""From a question to the SQL that an engine runs on the prepared store, and on the released table.
+"""SQL compiler: the statements that an engine runs on the prepared store, and on the released table.
 
-What the engine returns is small and whole: for every group the keys and one integer per primitive, in the
-order of the keys. Groups of declared domains are all there, empty ones too, because the domain is written
-out from the policy and the counts are joined to it.
+The engine returns small integer tables: for every group the keys and one integer per primitive, ordered by
+the keys. All groups of declared domains are included, empty ones too, because the domain is written out from
+the policy and the counts are joined to it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from discreet.sql.tree import (
 )
 from discreet.sql.types import MOST_STEPS, grid_ends, grid_step
 
-WIDEST = 1 << 53
+WIDEST = 1 << 53  # beyond this a double no longer represents every whole number
 
 
 # -- Rows -------------------------------------------------------------------------------------------------
 
 
 def rows(node: Rows) -> str:
-    """The rows of a tree as a subquery's text."""
+    """Return the SQL of a subquery that produces the rows of a node."""
     _require_different_names(node)
     if isinstance(node, Scan):
         return _scan(node)
@@ -65,12 +65,13 @@ def rows(node: Rows) -> str:
 
 
 def _require_different_names(node: Rows) -> None:
-    """Of two columns of one name, in an engine that does not tell cases apart, one would stand for the other,
-    without the bounds that were proven for it.
+    """Refuse two columns whose names differ only in case.
+
+    A case-insensitive engine could read one for the other, without the bounds that were proven for it.
     """
     names = [column.name.lower() for column in node.columns]
     if len(set(names)) < len(names):
-        refuse("two columns come together under one name.", "Give tables and columns other aliases.")
+        refuse("two columns have the same name.", "Give tables and columns other aliases.")
 
 
 def _bounded(node: Bounded) -> str:
@@ -83,13 +84,13 @@ def _bounded(node: Bounded) -> str:
 
 
 def _told_apart(node: Rows) -> list[str]:
-    """What orders rows whose hashes are equal: all that is known of them; ranks are never equal."""
+    """Return the columns that order rows with equal hashes: all of them; ranks are never equal."""
     ranked = all(scan.order is Order.RANKED for scan in scans(node))
     return [] if ranked else [quoted(column.name) for column in node.columns]
 
 
 def _per_person(node: PerPerson) -> str:
-    """A person's groups rank as the first of their rows do."""
+    """Return the SQL of totals per person; a group gets the lowest rank of its rows."""
     keys = [f"{_passed(key)} AS {quoted(column.name)}" for column, key in node.keys]
     totals = [f"{_total(*total, node.source.rows)} AS {quoted(column.name)}" for column, total in node.totals]
     rank = f"min({quoted(RANK)})" if keys else "1"
@@ -117,7 +118,7 @@ def _hidden(node: Rows) -> list[str]:
 
 
 def _passed(expression: Expression) -> str:
-    """What a subquery passes on: exact numbers in steps."""
+    """Return the SQL of a column that a subquery passes on: exact numbers in steps."""
     return emit.operand(expression)
 
 
@@ -131,10 +132,10 @@ def _total(function: str, argument: Expression | None, condition: Expression | N
 
 
 def _summed(function: str, argument: Expression, condition: str, most: int) -> str:
-    """A person's sum or mean, which must not depend on the order of rows, as a sum of rounded numbers does.
+    """Return the SQL of a person's sum or mean, which must not depend on the order of rows.
 
-    So whole steps are summed; those of a DOUBLE without bounds are none, so it is summed in the order of
-    ranks, which the person's own rows decide.
+    A floating-point sum would depend on it, so whole steps are summed. A DOUBLE without bounds has no steps:
+    it is summed in the order of ranks, which depend on the person's own rows alone.
     """
     kind = argument.type
     step = grid_step(kind)
@@ -143,7 +144,7 @@ def _summed(function: str, argument: Expression, condition: str, most: int) -> s
     if not exactly and max(-low, high) >= WIDEST:
         inner = exact.in_double(emit.operand(argument), kind)
         return finite(f"{function}({inner} ORDER BY {quoted(RANK)}){condition}")
-    # steps are of 64 bits, which an exact number may pass that 38 digits hold
+    # steps have 64 bits, but an exact number of up to 38 digits may need more
     narrow = kind.bounded and max(-low, high) < exact.MOST_INTEGER
     inner = steps(argument, step, low, high) if narrow else emit.operand(argument)
     total = f"sum({inner}){condition}"
@@ -159,8 +160,9 @@ def _filter(condition: Expression | None) -> str:
 
 
 def _join(node: Join) -> str:
-    """By person, and key where there is one: ranks multiply. To a public table: a key that it has twice
-    counts once, the same row of it for everybody and every time.
+    """Return the SQL of a join, by person and by key if there is one; ranks are combined.
+
+    Of rows with the same key in a public table only the first is used, the same one for everybody every time.
     """
     word = "LEFT JOIN" if node.outer else "JOIN"
     names = [
@@ -184,17 +186,19 @@ def _join(node: Join) -> str:
 
 
 def _compared(here: Expression, there: Expression) -> tuple[str, str]:
-    """The keys of a link to a public table as they are compared, and as that table has each once: an engine
-    that rounded whole numbers to compare them with others would let a row meet several.
+    """Return the SQL of both keys of a link to a public table, in the form in which they are compared.
+
+    Each key is unique in that form: an engine that rounded whole numbers to compare them would let a row
+    match several.
     """
-    if here.type.family is not there.type.family:  # any other cast may err
+    if here.type.family is not there.type.family:  # any other cast may raise an error
         return f"CAST({emit.value(here)} AS VARCHAR)", f"CAST({emit.value(there)} AS VARCHAR)"
     left, right = comparable((emit.operand(here), emit.operand(there)), (here.type, there.type))
     return left, right
 
 
 def _place(node: Join) -> str:
-    """A rank for each pair of rows, its own among the person's; ranks lie within as many as `rows`."""
+    """Return the SQL of a rank for each joined pair, unique for a person and at most `rows`."""
     left, right = (f"{side}.{quoted(RANK)}" for side in "lr")
     if node.once:
         return left
@@ -207,9 +211,9 @@ def _place(node: Join) -> str:
 
 
 def grouped(question: Question, aggregates: dict[str, str], groups: Groups | None) -> str:
-    """One row for each group: its keys k0, k1 … and the aggregates under their names.
+    """Return the SQL of one row per group: its keys k0, k1 … and the aggregates by name.
 
-    Where the groups are known all of them are there, empty ones too.
+    If the domain of the groups is known, all groups are included, empty ones too.
     """
     names = [quoted(column.name) for column, _ in question.keys]
     counts = _counts(question, aggregates)
@@ -228,7 +232,7 @@ def grouped(question: Question, aggregates: dict[str, str], groups: Groups | Non
 
 
 def _counts(question: Question, aggregates: dict[str, str]) -> str:
-    """The groups that there are; weights are groups of their own first, and then summed up."""
+    """Return the SQL of the nonempty groups; with row weights, rows are summed per weight first."""
     keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
     totals = [f"{text} AS {quoted(name)}" for name, text in aggregates.items()]
     weighted = isinstance(question.rows, Weighted)
@@ -243,7 +247,7 @@ def _counts(question: Question, aggregates: dict[str, str]) -> str:
 
 
 def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
-    """A bounded expression as a whole number of steps; outside of its bounds it moves to the nearer one."""
+    """Return the SQL of a bounded expression as a whole number of steps, clamped to its bounds."""
     kind = argument.type
     if isinstance(argument, Column) and argument.clamped and kind.step == step:
         return quoted(argument.name)
@@ -252,7 +256,7 @@ def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
         value = f"round({exact.in_double(value, kind)} * {step.denominator} / {step.numerator})"
 
     def nearer(x: str) -> str:
-        # greatest and least would turn NULL into a bound
+        # not greatest and least: they would turn NULL into a bound
         return f"CASE WHEN {x} < {low} THEN {low} WHEN {x} > {high} THEN {high} ELSE {x} END"
 
     return f"CAST({bind_parts(nearer, value)} AS BIGINT)"
@@ -262,9 +266,9 @@ def steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
 
 
 def after(stages: tuple[After, ...], kept: Mapping[str, str]) -> str:
-    """The SELECTs over the released table, one within the other.
+    """Return the SQL of the nested post-processing SELECTs over the released table.
 
-    A measure whose interval holds for what is shown, `kept`, brings it along as name.low and name.high.
+    Measures whose intervals still hold carry them along as name.low and name.high.
     """
     source, measured = "released", set(kept.values())
     for stage in stages:
@@ -292,13 +296,13 @@ def after(stages: tuple[After, ...], kept: Mapping[str, str]) -> str:
 
 
 def _of_released(column: Column, function: str, argument: Expression | None) -> str:
-    """A total over an answer; a sum of whole numbers is one of 64 bits, not of 128."""
+    """Return the SQL of a total over an answer; a sum of whole numbers is cast from 128 to 64 bits."""
     text = f"{function}({'*' if argument is None else emit.value(argument)})"
     return f"TRY_CAST({text} AS BIGINT)" if function == "sum" and column.type.step == 1 else text
 
 
 def _ordered_by(by: Expression, stage: After) -> str:
-    """What to order by; an output is called by its place where its column's name means another output."""
+    """Return the SQL to order by: the position of an output if its column name would mean another output."""
     own = {name.casefold(): expression for name, expression in stage.outputs}
     shadowed = any(own.get(column.name.casefold(), column) != column for column in columns(by))
     places = [place for place, (_, expression) in enumerate(stage.outputs, 1) if expression == by]
@@ -310,7 +314,7 @@ def _renamed(stage: After, measured: set[str]) -> dict[str, str]:
 
 
 def _released(expression: Expression, stage: After) -> str:
-    """Group keys of an outer query are columns of its inner one."""
+    """Return the SQL of an expression, in which the group keys of the stage are columns g0, g1 …."""
     if expression in stage.keys:
         return quoted(f"g{stage.keys.index(expression)}")
     return emit.value(expression)

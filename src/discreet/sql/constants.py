@@ -1,4 +1,4 @@
-"""Constants of a question: numbers exactly as they are written, dates that are days, text that is text."""
+"""Literals of a query: exact numbers as written, dates, timestamps and text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING = Literal(value=None, type=NULL)
 
 
 def constant(node: exp.Expression) -> Literal | None:
-    """The constant that a node is, if it is one."""
+    """Return the constant of a literal node; None for other nodes."""
     if isinstance(node, exp.Null):
         return NOTHING
     if isinstance(node, exp.Boolean):
@@ -48,7 +48,7 @@ def _moment(node: exp.Cast, written: exp.Literal) -> Literal | None:
 
 
 def numeral(text: str) -> Literal:
-    """A number as written, exactly, of the type that DuckDB gives it.
+    """Return a number exactly as written, with the type that DuckDB gives it.
 
     >>> [numeral(text).type.numeric.value for text in ("2", "2.0", "2e0")]
     ['integer', 'decimal', 'double']
@@ -61,7 +61,7 @@ def numeral(text: str) -> Literal:
 
 
 def _type_of_numeral(text: str, value: Fraction) -> Type:
-    """With an exponent, or with more digits than DECIMAL has, it is a DOUBLE; every zero written counts."""
+    """Return DOUBLE for an exponent or too many digits, else INTEGER or DECIMAL; trailing zeros count."""
     before, point, behind = text.replace("_", "").partition(".")
     if "e" in text.lower() or len(before) + len(behind) > EXACT_DIGITS:
         return double(value, value, Fraction(1) if value.denominator == 1 else None)
@@ -70,7 +70,7 @@ def _type_of_numeral(text: str, value: Fraction) -> Type:
 
 
 def whole_number(node: exp.Expression | None, *, most: int) -> int | None:
-    """The whole number from 0 to `most` that a node is, if it is one."""
+    """Return the whole number from 0 to `max_value` of a literal node; None for other nodes."""
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
     text = str(node.this)
@@ -80,7 +80,7 @@ def whole_number(node: exp.Expression | None, *, most: int) -> int | None:
 
 
 def fraction(node: exp.Expression | None) -> Fraction | None:
-    """The number that a node is, exactly, if it is one and reasonably short."""
+    """Return the exact number of a literal node; None for other nodes."""
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
     value = _decimal(str(node.this))
@@ -88,7 +88,7 @@ def fraction(node: exp.Expression | None) -> Fraction | None:
 
 
 def _decimal(text: str) -> Decimal | None:
-    """What is written so briefly that arithmetic on it stays brief; None for a number that is not."""
+    """Return the number; None if not finite or too large; refuse one with too many digits to compute with."""
     try:
         value = Decimal(text)
     except InvalidOperation:
@@ -101,7 +101,7 @@ def _decimal(text: str) -> Decimal | None:
 
 
 def dated(text: str, family: Family) -> Literal | None:
-    """The day or moment that a text names."""
+    """Return the date or timestamp in a text without time zone; None if it is not one."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -113,7 +113,7 @@ def dated(text: str, family: Family) -> Literal | None:
 
 
 def beside(side: Expression, other: Expression) -> Expression:
-    """Text beside a date is one, where it can be read so; a day beside a moment is its midnight."""
+    """Convert a literal that is compared with a date: text to a date, a date to a timestamp at midnight."""
     if other.type.family not in (Family.DATE, Family.TIMESTAMP) or not isinstance(side, Literal):
         return side
     if isinstance(side.value, str):

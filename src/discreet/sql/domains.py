@@ -1,13 +1,13 @@
-"""Domains of group keys: every group that there can be, from the policy and the question alone.
+"""Domains of group keys: all possible groups, derived from the policy and the query alone.
 
-From columns  a key is computed on all combinations of values that its columns can have. A stored column has
-              those that the policy declares, a total per person those between its bounds.
-From the key  where a column has too many values or none declared, a key may still have few: a condition, a
-              CASE of constants, a whole number between bounds, the months of a span of time.
-Neither       the groups are selected privately, or the question is refused.
+From columns  a key is computed on all combinations of the values of its columns. A stored column has the
+              values that the policy declares, a total per person those between its bounds.
+From the key  if a column has too many values or declares none, a key may still have few: a condition, a CASE
+              of constants, a whole number between bounds, the months of a declared time span.
+Neither       partition selection chooses the groups privately, or the query is refused.
 
-A row whose key is in none of these groups counts in none. NULL is a group where a key can be NULL although
-the columns hold what is declared of them: nulls, nobody to the right of a LEFT JOIN, a division by zero.
+A row whose key is outside the domain is not counted. NULL is a group if a key can be NULL although the data
+satisfies the policy: declared nulls, no match in a LEFT JOIN, a division by zero.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from discreet.sql.question import Question
 from discreet.sql.tree import Join, PerPerson, Project, Rows, Scan
 from discreet.sql.types import Family, Type
 
-LARGEST = 1 << 20
+LARGEST = 1 << 20  # groups that are written out and returned at most
 MOST_CONSTANTS = 1_000
+# Shortest length of each unit, so that the size of a domain is never underestimated.
 DAYS = {"hour": 1, "day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """So many values, as the SQL of a list, and whether NULL is one more."""
+    """A finite set of values: their number, the SQL of a list of them, and whether NULL is included."""
 
     size: int
     values: str
@@ -58,9 +59,7 @@ TRUTH = Domain(size=2, values="[FALSE, TRUE]", nulls=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """Every combination of keys: `sources` are the domains by the names of their columns, and `keys` are
-    computed on these.
-    """
+    """All combinations of group keys: `sources` are column domains by name, `keys` are computed on them."""
 
     sources: Mapping[str, Domain]
     keys: tuple[tuple[str, Expression], ...]
@@ -71,7 +70,7 @@ class Groups:
 
     @property
     def statement(self) -> str:
-        """Each combination once."""
+        """SQL of every combination, each once."""
         lists = [
             f"(SELECT unnest({domain.text}) AS {quoted(name)}) AS d{place}"
             for place, (name, domain) in enumerate(self.sources.items())
@@ -82,7 +81,7 @@ class Groups:
 
 
 def groups(question: Question, policy: Policy) -> Groups | None:
-    """The groups that there can be; None where those of a key are not known."""
+    """Return the domain of the groups; None if the values of some key are not declared."""
     bases = _bases(question.rows, policy)
     keys = [(column.name, _expanded(key, question.rows)) for column, key in question.keys]
     found = _groups(keys, bases, narrow=False)
@@ -92,14 +91,14 @@ def groups(question: Question, policy: Policy) -> Groups | None:
 
 
 def declared_column(column: Column, rows: Rows, policy: Policy) -> Declared | None:
-    """What the policy says of the stored column that a column is, possibly renamed."""
+    """Return the policy's declaration of the stored column behind a column, possibly renamed."""
     origin = _expanded(column, rows)
     base = _bases(rows, policy).get(origin.name) if isinstance(origin, Column) else None
     return None if base is None else base.declared
 
 
 def _groups(keys: list[tuple[str, Expression]], bases: Mapping[str, _Base], *, narrow: bool) -> Groups | None:
-    """By the columns of each key where that can be; with `narrow`, by the key itself where that can be."""
+    """Derive domains from the columns of each key if possible; with `narrow`, from the key itself."""
     sources: dict[str, Domain] = {}
     shown: list[tuple[str, Expression]] = []
     for name, key in keys:
@@ -123,9 +122,7 @@ def _groups(keys: list[tuple[str, Expression]], bases: Mapping[str, _Base], *, n
 
 @dataclass(frozen=True, kw_only=True)
 class _Base:
-    """A column that is not computed from others on its row: a stored one, a total per person, or one that a
-    LEFT JOIN may leave out.
-    """
+    """A column not computed from others of its row: stored, a total per person, or optional in LEFT JOIN."""
 
     declared: Declared | None
     domain: Domain | None
@@ -158,7 +155,7 @@ def _stored(declared: Declared | None) -> _Base:
 def _total(
     column: Column, function: str, of: Expression | None, node: Rows, bases: Mapping[str, _Base]
 ) -> _Base:
-    """The smallest and the largest value of a column are values of it."""
+    """Return the base column of a total; MIN and MAX of a column have the values of that column."""
     nulls = function not in ("count", "count_distinct")
     origin = None if of is None else _expanded(of, node)
     if function in ("min", "max") and isinstance(origin, Column):
@@ -170,7 +167,7 @@ def _total(
 
 
 def _absent(column: Column, node: Rows, bases: Mapping[str, _Base]) -> _Base:
-    """The same where nobody need be."""
+    """Return the base column of a column on the right of a LEFT JOIN, where it may be NULL."""
     inside = _expanded(column, node)
     if isinstance(inside, Column):
         base = bases[inside.name]
@@ -182,7 +179,7 @@ def _absent(column: Column, node: Rows, bases: Mapping[str, _Base]) -> _Base:
 
 
 def _expanded(expression: Expression, node: Rows) -> Expression:
-    """What a subquery's column stands for, down to the columns that are not computed from others."""
+    """Replace the columns of subqueries by their definitions, down to base columns."""
     if isinstance(node, Scan):
         return expression
     if isinstance(node, PerPerson):
@@ -210,7 +207,7 @@ def _replaced(expression: Expression, made: Mapping[str, Expression]) -> Express
 
 
 def _declared(declared: Declared) -> Domain | None:
-    """All values of a declared column, as the store holds them."""
+    """Return all values of a declared column, as the prepared store holds them."""
     if declared.values is not None:
         texts = ", ".join(emit.literal(value) for value in declared.values)
         values = f"CAST([{texts}] AS ENUM ({texts})[])"
@@ -223,7 +220,7 @@ def _declared(declared: Declared) -> Domain | None:
 
 
 def _own_domain(key: Expression, bases: Mapping[str, _Base]) -> Domain | None:
-    """The values of a key, whatever its columns hold."""
+    """Return the values that a key can have, whatever its columns hold; None if not finite."""
     constants = _constants(key)
     if constants is not None:
         values = [each for each in constants if each is not None]
@@ -234,14 +231,14 @@ def _own_domain(key: Expression, bases: Mapping[str, _Base]) -> Domain | None:
 
 
 def _unit(key: Expression) -> str:
-    """What the moments of a key are the starts of; empty where they may be any."""
+    """Return the date unit to which a key is truncated; empty if it may be any moment."""
     truncated = isinstance(key, Call) and key.function == "truncate"
     unit = key.options[0] if isinstance(key, Call) and truncated else ""
     return unit if key.type.family is Family.TIMESTAMP or unit not in ("", "hour") else "day"
 
 
 def _constants(key: Expression) -> tuple[Scalar, ...] | None:
-    """The constants of which a key is one, if it is."""
+    """Return the constants among which a key chooses (a CASE of constants); None for other keys."""
     if isinstance(key, Literal):
         return (key.value,)
     if not isinstance(key, Call) or key.function not in (*CHOSEN, "coalesce", "negate"):
@@ -262,7 +259,7 @@ def _constants(key: Expression) -> tuple[Scalar, ...] | None:
 
 
 def _typed(kind: Type, *, unit: str = "") -> Domain | None:
-    """The values of a type: whole numbers, or the steps of exact ones; days and months."""
+    """Return the values of a type: whole numbers, steps of exact numbers, dates; None if too many."""
     if kind.family is Family.BOOLEAN:
         return TRUTH
     if kind.family is Family.NUMBER and (kind.integral or (kind.exact and kind.bounded)):
@@ -280,7 +277,7 @@ def _range(low: int, high: int) -> Domain:
 
 
 def _moments(first: date, last: date, unit: str, kind: str) -> Domain:
-    """From a unit's start to the last one that begins in time."""
+    """Return the starts of all units from `first` to `last`."""
     end = f"{emit.literal(last)} + INTERVAL 1 SECOND"
     step = f"INTERVAL {3 if unit == 'quarter' else 1} {'MONTH' if unit == 'quarter' else unit.upper()}"
     values = f"list_transform(range({emit.literal(first)}, {end}, {step}), lambda d: CAST(d AS {kind}))"
@@ -290,7 +287,7 @@ def _moments(first: date, last: date, unit: str, kind: str) -> Domain:
 
 
 def _may_be_null(key: Expression, bases: Mapping[str, _Base]) -> bool:
-    """Whether an expression can be NULL although its columns hold what is declared of them."""
+    """Return True if an expression can be NULL although its columns satisfy the policy."""
     if isinstance(key, Column):
         return bases[key.name].nulls if key.name in bases else True
     if isinstance(key, Literal):
@@ -304,7 +301,7 @@ def _may_be_null(key: Expression, bases: Mapping[str, _Base]) -> bool:
 
 
 def _may_be_too_long(cast: Call) -> bool:
-    """Whether a number may have more digits than the DECIMAL that it is cast to."""
+    """Return True if a number may have more digits than the DECIMAL that it is cast to."""
     if cast.options[0] != "decimal":
         return False
     digits, places, reach = *map(int, cast.options[1:]), cast.arguments[0].type.reach
@@ -312,7 +309,7 @@ def _may_be_too_long(cast: Call) -> bool:
 
 
 def _may_give_null(call: Call) -> bool:
-    """Whether a function can be NULL although none of its arguments is."""
+    """Return True if a function can be NULL although none of its arguments is."""
     if call.function in ("divide", "modulo"):
         divisor = call.arguments[1].type
         return divisor.low is None or divisor.high is None or divisor.low <= 0 <= divisor.high

@@ -1,13 +1,13 @@
-"""How a function is written for the engine: total, whatever the data.
+"""SQL of the allowed functions, as total functions: they raise no errors, whatever the data.
 
-No function errs and none gives an infinity or NaN: what has no value is NULL. Whole numbers are computed as
-such, in 64 bits, only where the interval proves that these hold them (remainders, in 128 bits, always);
-everything else is computed in floating point, where nothing overflows into an error, and infinities are
-turned into NULL before anything is compared, grouped or summed. No function gives -0.0: it equals 0.0, so
-which of the two a group shows would depend on the rows' order.
+No function raises an error or returns an infinity or NaN: a missing result is NULL. Whole numbers are
+computed in 64 bits only if the interval proves that they fit (remainders always, in 128 bits); everything
+else is computed in floating point, where overflow raises no error, and infinities become NULL before anything
+is compared, grouped or summed. No function returns -0.0: it equals 0.0, so which of the two a group shows
+would depend on the order of rows.
 
-One template per engine; {0}, {1} … are the arguments' own SQL. A form that uses an argument more than once
-binds it to a name (`binding`), so that a statement is linear in the question.
+In templates {0}, {1} … are the SQL of the arguments. A template that uses an argument more than once binds it
+to a name (`let_bindings`), so that a statement is linear in the size of the query.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def template(form: str) -> Emit:
 
 
 def finite(sql: str) -> str:
-    """NULL for what a computation in floating point may overflow to."""
+    """Return SQL that replaces infinities and NaN by NULL."""
     return bind_parts(lambda x: f"CASE WHEN isfinite({x}) THEN {x} END", sql)
 
 
@@ -39,7 +39,7 @@ def called(name: str) -> Emit:
 
 
 def dated(form: str) -> Emit:
-    """A date function; its name does not tell the engine which kind of date a NULL is."""
+    """Return the emitter of a date function; an untyped NULL argument is cast to DATE."""
 
     def emit(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
         argument = "CAST(NULL AS DATE)" if types[0].family is Family.NULL else args[0]

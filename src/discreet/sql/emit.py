@@ -1,4 +1,4 @@
-"""From a plan's expressions to an engine's SQL; a question's text is never passed on."""
+"""SQL of a plan's expressions, literals and identifiers; the query's text is never passed on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MOST = 1 << 61
 
 
 def quoted(name: str) -> str:
-    """An identifier, whatever it is called."""
+    """Return a quoted identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: object) -> str:
-    """A constant; text can hold anything."""
+    """Return the SQL of a constant; text is escaped."""
     if value is None or isinstance(value, bool):
         return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
     if isinstance(value, int):
@@ -35,14 +35,14 @@ def literal(value: object) -> str:
 
 
 def value(expression: Expression) -> str:
-    """The SQL of an expression's value, as it is shown: a number that is not whole is a DOUBLE."""
+    """Return the SQL of an expression's value as answers show it: numbers that are not whole are DOUBLE."""
     if isinstance(expression, Column) and not expression.scaled:
         return quoted(expression.name)
     return exact.shown(operand(expression), expression.type)
 
 
 def operand(expression: Expression) -> str:
-    """The SQL of an expression as functions take it and subqueries pass it on: exact numbers in steps."""
+    """Return the SQL of an expression for functions and subqueries: exact numbers are in steps."""
     if isinstance(expression, Literal):
         return held(expression.value, expression.type)
     if isinstance(expression, Column):
@@ -56,29 +56,35 @@ def operand(expression: Expression) -> str:
 
 
 def held(value: object, kind: Type) -> str:
-    """A constant as an operand of a type."""
+    """Return the SQL of a constant as an operand of a type: exact numbers are in steps."""
     if kind.exact and kind.step is not None and isinstance(value, int | Decimal):
         return str(int(Fraction(value) / kind.step))
     return literal(value)
 
 
 def places(count: int) -> str:
-    """The first columns, to group by; GROUP BY ALL would leave constants out, and give a group of no rows."""
+    """Return the positions of the first `count` columns for GROUP BY, or () for none.
+
+    GROUP BY ALL would ignore constants, and return a group for no rows.
+    """
     return ", ".join(str(place + 1) for place in range(count)) or "()"
 
 
 def total(sum_of: str) -> str:
-    """A sum in 128 bits, cut off at 2**61: cutting moves two sums no further apart, and nothing overflows."""
+    """Return the SQL of a 128-bit sum clamped to ±2**61.
+
+    Clamping moves two sums no further apart, and nothing overflows.
+    """
     return f"CAST({cut_off(f'coalesce({sum_of}, 0)', MOST)} AS BIGINT)"
 
 
 def cut_off(number: str, most: int) -> str:
-    """The number, or the nearer of two bounds."""
+    """Return the SQL of a number clamped to ±`limit`."""
     return f"greatest(-{most}, least({most}, {number}))"
 
 
 def _column(column: Column) -> str:
-    """A column of a released table shows a number, whose steps are found by rounding."""
+    """Return the SQL of a column; numbers of a released table are rounded to steps."""
     name, step = quoted(column.name), column.type.step
     if column.scaled or not column.type.exact or step is None or step == 1:
         return name

@@ -1,16 +1,16 @@
-"""Which columns of an answer keep an error bar, from the question alone.
+"""Error tracking: which columns of an answer keep an error bar, from the query alone.
 
-A measurement has an interval: it covers the group's true value with the stated confidence. What a question
-does with the released table decides whether it still holds for what is shown:
+A measurement has an interval that covers the group's true value with the stated confidence. Post-processing
+of the released table decides whether it still holds for the answer:
 
-Kept        a measure that is only renamed, in rows that are all shown, in any order, or that are selected by
+Kept        a measure that is at most renamed, in rows that are all shown, in any order, or are selected by
             their keys (WHERE, HAVING or LIMIT that read keys alone).
 Selected    rows that HAVING, WHERE or LIMIT select by noisy values are those whose noise was large. Of the
-            top 3 of 656 groups none was covered by its ± 60. So no column of such an answer has one.
-Aggregated  a total over the groups of an answer has the errors of all of them.
-Derived     arithmetic, CASE and functions carry errors over in a way that is not computed.
+            top 3 of 656 groups none was covered by its ± 60. So no column of such an answer has an error bar.
+Aggregated  a total over the groups of an answer adds up the errors of all of them.
+Derived     the errors of arithmetic, CASE and functions of measures are not computed.
 
-A rank error (MEDIAN and the others that pick a value) is lost in the same places.
+A rank error (of MEDIAN and other selected values) is lost in the same cases.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ UNSHOWN = "the answer does not show it"
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnErrors:
-    """The columns of an answer that hold noise.
+    """The noisy columns of an answer.
 
-    `measures` are those that are a measure, renamed at most, each with the measure's column; `missing` says
-    why a column has no error bar.
+    `measures` maps columns that are measures, possibly renamed, to the measure's column; `missing_reasons`
+    says why a column has no error bar.
     """
 
     measures: Mapping[str, str]
@@ -40,7 +40,7 @@ class ColumnErrors:
 
     @property
     def kept(self) -> dict[str, str]:
-        """The measures whose error bar holds for what is shown."""
+        """Measures whose error bar holds in the answer."""
         return {name: column for name, column in self.measures.items() if name not in self.missing}
 
     def explain_missing(self, column: str) -> str | None:
@@ -52,7 +52,7 @@ class ColumnErrors:
 
 @dataclass(frozen=True, kw_only=True)
 class _Noise:
-    """What a noisy column is: a measure as it was released, or something else and why it has no error bar."""
+    """A noisy column: a measure as released, or another value and the reason why it has no error bar."""
 
     measure: str | None = None
     reason: str = ""
@@ -66,7 +66,7 @@ def track_errors(question: Question) -> ColumnErrors:
         before = _aggregate(stage, noisy) if stage.totals or stage.keys else noisy
         if stage.having is not None and _reads(stage.having, before):
             selected = selected or SELECTED.format(clause="HAVING" if place == 0 else "WHERE or HAVING")
-        # an outer LIMIT cuts rows in the order that an inner query has left them in
+        # an outer LIMIT keeps the order of an inner ORDER BY
         in_noisy_order |= any(_reads(by, before) for by, _ in stage.order)
         if stage.limit is not None and in_noisy_order:
             selected = selected or SELECTED.format(clause="ORDER BY … LIMIT")
@@ -78,9 +78,9 @@ def track_errors(question: Question) -> ColumnErrors:
 
 
 def _aggregate(stage: After, noisy: Mapping[str, _Noise]) -> dict[str, _Noise]:
-    """The columns that an outer aggregate works on: totals t0, t1 …, and the keys g0, g1 … that hold noise.
+    """Return the noisy columns of an outer aggregate: totals t0, t1 …, and noisy keys among g0, g1 ….
 
-    Every total holds some: even the number of rows, where groups were selected privately.
+    Every total is noisy, even the number of rows: partition selection may have chosen the groups.
     """
     keys = {f"g{place}" for place, key in enumerate(stage.keys) if _reads(key, noisy)}
     return dict.fromkeys(keys | {total[0].name for total in stage.totals}, _Noise(reason=AGGREGATED))

@@ -1,18 +1,18 @@
-"""From released primitives to the numbers that were asked for, with intervals.
+"""Estimates with confidence intervals: from released primitives to the values of measures.
 
-An interval covers the clamped and bounded quantity with at least the stated confidence, for each group by
-itself; it does not hold what clamping and bounding changed. Where a number is made of several primitives, the
-allowed misses are shared among them, and the interval holds every value that primitives within their own
-intervals could give.
+An interval covers the clamped and bounded quantity with at least the stated confidence, for each group
+separately; it does not cover the bias from clamping and bounding. If a number is computed from several
+primitives, the allowed error probability is divided among them, and the interval contains every value that
+primitives within their own intervals could give.
 
-Weights     Where rows weigh, counts and sums come in parts of one. They are shown as what they are of, whole
-            if that is whole, and so up to a half from the middle of their interval.
-Negative    A noisy count may be negative, and stays so in whatever is computed from it: the sum of counts
-            that were clipped is too high by all that was clipped. `sql.answer` clips what is shown, last of
-            all. Its interval is that of the count as it is shown, and so at least as wide on the upper side
-            as the noise: cut off on both sides, a count far below 0 would be shown as 0 ± 0.
-Few rows    A mean needs a row, a variance two. Where the count's interval does not leave out that there are
-            fewer, the value cannot be told: it is NaN, and its interval all that the range allows.
+Weights     With row weights, counts and sums are multiples of 1 / weight_denominator. They are shown rounded
+            to whole numbers if they count whole units, so up to a half from the middle of their interval.
+Negative    A noisy count may be negative, and stays so in everything computed from it: a sum of clipped
+            counts would be biased upwards. `sql.plan_execution` clips displayed counts as the last step. The
+            interval is that of the count as displayed, and so at least as wide on the upper side as the
+            noise: clipped on both sides, a count far below 0 would be shown as 0 ± 0.
+Few rows    A mean needs one row, a variance two. If the count's interval includes fewer, the value is
+            unknown: it is NaN, and its interval the whole range.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Noise = DiscreteLaplace | DiscreteGaussian
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Values and intervals of one measure over all groups; NaN is "cannot be told"."""
+    """Values and intervals of one measure over all groups; NaN means unknown."""
 
     values: NDArray[Any]
     low: NDArray[np.floating[Any]]
@@ -43,14 +43,14 @@ class Estimate:
 
 
 class Uncertain(Protocol):
-    """How far numbers may be off."""
+    """A noise law with a confidence half-width."""
 
     def half_width(self, confidence: float) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """One primitive as it left: its numbers, in parts of one, and the noise that is in them."""
+    """One released primitive: noisy numbers in units of 1 / `weight_denominator`, and their noise law."""
 
     numbers: Integers
     noise: Uncertain
@@ -58,14 +58,14 @@ class Released:
 
     @property
     def values(self) -> Floats:
-        """In floating point: wide noise goes beyond 64 bits."""
+        """Values in floating point: wide noise may exceed 64 bits."""
         return self.numbers.astype(np.float64) / self.parts
 
     @property
     def nearest(self) -> Integers:
-        """The whole numbers next to them; of numbers at the end of 64 bits, twice as much would not fit.
+        """Values rounded to whole numbers, halves to even: always rounding up would bias sums of many groups.
 
-        A half goes to the even one: always upwards, many of them would add up.
+        Quotient and remainder are used because doubling numbers near the limits of 64 bits would overflow.
         """
         whole, rest = self.numbers // self.parts, 2 * (self.numbers % self.parts)
         return np.asarray(whole + ((rest > self.parts) | ((rest == self.parts) & (whole % 2 == 1))))
@@ -76,12 +76,12 @@ class Released:
 
 
 def each(confidence: float, parts: int) -> float:
-    """What each of several intervals must hold with, so that all hold together with `confidence`."""
+    """Return the confidence each of `parts` intervals needs for all to hold jointly with `confidence`."""
     return 1 - (1 - confidence) / parts
 
 
 def count(primitive: Released, confidence: float, *, raw: bool = False) -> Estimate:
-    """A count: whole; its interval is not negative unless asked `raw`."""
+    """Return the estimate of a count, a whole number; its interval is nonnegative unless `raw`."""
     low, high = primitive.within(confidence)
     if not raw:
         low, high = np.maximum(low, 0), high + np.maximum(-primitive.values, 0)
@@ -89,7 +89,7 @@ def count(primitive: Released, confidence: float, *, raw: bool = False) -> Estim
 
 
 def total(primitive: Released, unit: Fraction, confidence: float) -> Estimate:
-    """A sum of whole steps."""
+    """Return the estimate of a sum of whole steps."""
     low, high = primitive.within(confidence)
     scale = float(unit)
     values = primitive.nearest if unit == 1 else primitive.values * scale
@@ -97,7 +97,7 @@ def total(primitive: Released, unit: Fraction, confidence: float) -> Estimate:
 
 
 def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float) -> Estimate:
-    """A sum from the centred sum and the count: (S + (low + high) N) / 2 steps; linear, so unbiased."""
+    """Return a sum from the centred sum S and the count N: (S + (low + high) N) / 2 steps; unbiased."""
     half, middle = float(on.step) / 2, float(on.low + on.high)
     s_low, s_high = centred.within(each(confidence, 2))
     n_low, n_high = rows.within(each(confidence, 2))
@@ -110,7 +110,7 @@ def total_of_mean(centred: Released, rows: Released, on: Grid, confidence: float
 
 
 def mean(centred: Released, rows: Released | int, on: Grid, confidence: float) -> Estimate:
-    """A mean, (low + high) / 2 + S / (2 N) steps; where there may be no rows, it cannot be told.
+    """Return a mean, (low + high) / 2 + S / (2 N) steps; unknown if there may be no rows.
 
     With S within h, N within k, N > k, and range w of S / N, the interval reaches no further from the value
     than (h + w k) / (N - k) in half steps. For |S / N| <= w its upper end is at most max(
@@ -140,7 +140,7 @@ def mean(centred: Released, rows: Released | int, on: Grid, confidence: float) -
 def variance(
     parts: tuple[Released, ...], on: Grid, confidence: float, *, sample: bool, root: bool
 ) -> Estimate:
-    """E[y**2] - E[y]**2 for centred y in half steps, from three primitives."""
+    """Return the variance E[y**2] - E[y]**2, or its root, of centred y in half steps."""
     centred, rows, squares = parts
     w2 = float(on.width) ** 2
     n_low, n_high = (np.maximum(end, 0) for end in rows.within(each(confidence, 3)))
@@ -176,7 +176,7 @@ def _spread(s: Floats, q: Floats, n: Floats, w2: float) -> Floats:
 
 
 def _most(on: Grid, sample: bool, root: bool) -> float:
-    """The largest variance that values in the range can have: half of them at each end."""
+    """Return the largest variance (or its root) of values in the range: half of them at each end."""
     width = float(on.width * on.step)
     largest = width**2 / 4 * (2 if sample else 1)
     return float(np.sqrt(largest)) if root else largest
@@ -197,6 +197,6 @@ def _clipped(values: Floats, low: float, high: float) -> Floats:
 
 
 def _on_range(above_middle: Floats, on: Grid) -> Floats:
-    """From centred half steps to values, within the declared range."""
+    """Convert centred half steps to values, clamped to the declared range."""
     values = (above_middle + (on.low + on.high)) / 2 * float(on.step)
     return np.clip(values, float(on.low * on.step), float(on.high * on.step))

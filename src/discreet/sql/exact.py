@@ -1,11 +1,11 @@
 """SQL of exact numbers: whole numbers of steps, converted from one grid to another without rounding.
 
-An INTEGER or a DECIMAL is held as the number of its steps: 3.3 on a grid of 0.1 is 33. Sums, differences,
-products and remainders of such numbers are those of whole numbers, which every engine computes alike. Types
-(`sql.types`) prove that they fit: in 64 bits (BIGINT) or in 38 digits (HUGEINT).
+An INTEGER or a DECIMAL is represented by its number of steps: 3.3 on a grid of 0.1 is 33. Sums, differences,
+products and remainders of such numbers are integer operations, which every engine computes alike. Types
+(`sql.expression_types`) prove that they fit into 64 bits (BIGINT) or 38 digits (HUGEINT).
 
-Rounding    a quotient of numbers below 2**52 in floating point is on the same side of every whole number and
-            of every half as the exact one: its error is less than half of what they differ by. Larger numbers
+Rounding    a floating-point quotient of numbers below 2**52 is on the same side of every whole number and of
+            every half as the exact quotient: its error is less than half of their distance. Larger numbers
             are rounded by remainders, and stay on their grid.
 """
 
@@ -22,12 +22,12 @@ MOST_INTEGER = 1 << 62
 
 
 def integer_type(*steps: Fraction) -> str:
-    """The type that holds numbers of at most so many steps, with room to spare."""
+    """Return the SQL integer type that holds the given numbers of steps, with a margin."""
     return "BIGINT" if max(steps) < MOST_INTEGER else "HUGEINT"
 
 
 def on_grid(sql: str, kind: Type, step: Fraction, cast: str = "") -> str:
-    """A number in steps of a grid on which all numbers of its type stand; `cast` is its type there.
+    """Return the SQL of a number in steps of a finer grid; `cast` is the SQL type of the result.
 
     >>> from discreet.sql.types import whole
     >>> on_grid('"age"', whole(0, 9), Fraction(1, 10))
@@ -48,13 +48,13 @@ def on_grid(sql: str, kind: Type, step: Fraction, cast: str = "") -> str:
 
 
 def on_common_grid(args: Sequence[str], types: Sequence[Type], cast: str = "") -> list[str]:
-    """Exact numbers in steps of the widest grid on which all of them stand."""
+    """Return the SQL of exact numbers in steps of their coarsest common grid."""
     step = common_step(types)
     return [on_grid(arg, kind, step, cast) for arg, kind in zip(args, types, strict=True)]
 
 
 def in_double(sql: str, kind: Type) -> str:
-    """A number in floating point, the nearest one to it.
+    """Return the SQL of a number converted to the nearest double.
 
     >>> from discreet.sql.types import Numeric, number
     >>> in_double('"x"', number(Fraction(0), Fraction(9), Fraction(1, 10), numeric=Numeric.DECIMAL))
@@ -70,14 +70,14 @@ def in_double(sql: str, kind: Type) -> str:
 
 
 def decimal_text(value: Fraction) -> str:
-    """The digits of a number that can be written with them."""
+    """Return the decimal digits of a number that has finitely many."""
     places = decimal_places(value)
     units = int(abs(value) * 10**places)
     return f"{Decimal((int(value < 0), tuple(map(int, str(units))), -places)):f}"
 
 
 def shown(sql: str, kind: Type) -> str:
-    """A number as answers show it: a BIGINT if it is whole, and else a DOUBLE."""
+    """Return the SQL of a number as answers show it: a BIGINT if it is whole, else a DOUBLE."""
     if not kind.exact or (kind.step == 1 and kind.shows_integer):
         return sql
     if kind.shows_integer:
@@ -86,7 +86,10 @@ def shown(sql: str, kind: Type) -> str:
 
 
 def rounded(name: str, sql: str, kind: Type, to: Fraction, result: Type) -> str:
-    """Exact numbers rounded to multiples of `to`, in the steps of the result; halves go away from 0."""
+    """Return the SQL of exact numbers rounded to multiples of `to`, in steps of the result.
+
+    `name` is round, floor or ceil; round takes halves away from 0.
+    """
     assert kind.step is not None
     assert result.step is not None
     ratio = kind.step / to
@@ -107,7 +110,7 @@ def rounded(name: str, sql: str, kind: Type, to: Fraction, result: Type) -> str:
 
 
 def digits_text(sql: str, kind: Type) -> str:
-    """The text of an exact number, with all of its places."""
+    """Return the SQL that converts an exact number to text, with all of its decimal places."""
     places = kind.scale
     if not places:
         return f"CAST({shown(sql, kind)} AS VARCHAR)"

@@ -1,4 +1,4 @@
-"""Expressions of a plan: our own small tree. The analyst's text ends where these begin."""
+"""Expression tree of a plan: columns, literals and calls. No text of the analyst's query is kept in it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Scalar = int | Decimal | str | bool | date | datetime | None
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of what the expression is computed over, by its name there.
+    """A column of the rows that the expression is computed over.
 
-    A `scaled` one holds a number of steps of its type's grid, as the prepared store does of exact numbers and
-    every subquery; a column of a released table holds the number itself. Of a `clamped` one every number is
-    surely within the bounds of its type; one that was computed may leave them by rounding.
+    A `scaled` column holds whole steps of its type's grid, as exact numbers do in the prepared store and in
+    subqueries; a column of a released table holds the number itself. Every number of a `clamped` column lies
+    within the bounds of its type; a computed column may leave them by rounding.
     """
 
     name: str
@@ -27,13 +27,13 @@ class Column:
     clamped: bool = False
 
     def __post_init__(self) -> None:
-        """A constant is known in its subquery; its column is not, where a join or a filter leaves it out."""
+        """Clear `known`: a constant of a subquery may be missing outside of it, after a join or a filter."""
         object.__setattr__(self, "type", replace(self.type, known=False))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Literal:
-    """A constant of the question."""
+    """A constant of the query."""
 
     value: Scalar
     type: Type
@@ -41,7 +41,7 @@ class Literal:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A function of the allow-list, applied; `options` are constants that belong to it (a date part)."""
+    """A call of an allowed function; `options` are constants that belong to it (a date part)."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -53,7 +53,7 @@ Expression = Column | Literal | Call
 
 
 def columns(expression: Expression) -> Iterator[Column]:
-    """Every column that the expression reads."""
+    """Yield every column that the expression reads."""
     if isinstance(expression, Column):
         yield expression
     elif isinstance(expression, Call):

@@ -1,6 +1,6 @@
-"""The allow-list: every function that a question may use on rows, its interval, and its total form.
+"""Allow-list of the functions that a query may apply to rows, each with its type rule and its SQL.
 
-`intervals` has what is known of a result without data, `emission` how it is computed without errors.
+`type_inference` derives the type of a result without data; `function_sql` writes SQL that raises no errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Types = tuple[Type, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Function:
-    """One entry of the allow-list."""
+    """One allowed function: its documented syntax, its type rule and its SQL."""
 
     name: str
     shown: str
@@ -27,7 +27,7 @@ class Function:
     written: emission.Emit
 
     def duckdb(self, args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-        """The call as SQL; NULL for what is never known."""
+        """Return the SQL of a call; NULL if its type is always NULL."""
         text = "NULL" if result.family is Family.NULL else self.written(args, types, result, options)
         if len(text) > LONGEST:
             refuse(
@@ -187,7 +187,7 @@ FUNCTIONS: dict[str, Function] = {
         Function(name="and", shown="p AND q", typed=intervals.logical, written=emission.joined("AND")),
         Function(name="or", shown="p OR q", typed=intervals.logical, written=emission.joined("OR")),
         Function(name="not", shown="NOT p", typed=intervals.logical, written=emission.template("(NOT {0})")),
-        # LIKE itself is rewritten by the engine, which errs where its statistics make a side NULL
+        # DuckDB rewrites LIKE itself, and raises an error where its statistics make one side NULL
         Function(
             name="like",
             shown="a LIKE pattern",

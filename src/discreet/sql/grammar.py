@@ -1,8 +1,8 @@
-"""The grammar of questions: which of sqlglot's nodes may occur, and which of their parts are read.
+"""SQL validation: allow-lists of sqlglot's nodes and of the parts of each node that later steps read.
 
-What follows reads the parts listed here and no others, so a part that is not listed would be dropped without
-a word (NOT in NOT LIKE, EXCLUDE after a star, SYMMETRIC in BETWEEN). Hence nodes and parts are allow-lists: a
-question that holds anything else is refused before its names are looked up.
+Later steps read only the parts listed here, so a part that is not listed would be dropped silently (NOT in
+NOT LIKE, EXCLUDE after a star, SYMMETRIC in BETWEEN). A query with any other node or part is therefore
+refused before its names are resolved.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ JOIN_INSTEAD = (
     "Join what the subquery counts per person: a JOIN (SELECT person, COUNT(*) AS n FROM b WHERE … "
     "GROUP BY person) AS t ON a.person = t.person; for NOT, LEFT JOIN it WHERE t.n IS NULL"
 )
-# Looked up in this order: a node is what the first of these says it is.
+# The first matching entry wins: subclasses come before their base classes.
 NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.SetOperation,), "Ask one SELECT at a time, and put the answers together outside."),
     ((exp.Exists,), f"{JOIN_INSTEAD}."),
@@ -125,7 +125,7 @@ NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.Array, exp.Struct, exp.Map, exp.ToMap, exp.Bracket, exp.Dot, exp.Lambda), "Use plain columns."),
     ((exp.Fetch,), "Write LIMIT 10."),
     ((exp.Explode,), "Name a table of the policy in FROM."),
-    ((exp.Rand, exp.Uuid), "Leave chance to the mechanism."),
+    ((exp.Rand, exp.Uuid), "Leave it out: random functions are not answered."),
     ((exp.Values, exp.Unnest, exp.Lateral), "Name a table of the policy in FROM."),
     ((exp.AnyValue, exp.IgnoreNulls, exp.RespectNulls), "Use MIN or MAX."),
     ((exp.PercentileDisc, exp.ApproxQuantile), "Use QUANTILE_CONT(x, 0.9)."),
@@ -185,14 +185,14 @@ PARTICULAR: dict[tuple[Node, str], tuple[str, str]] = {
 
 
 def refuse_statement(statement: exp.Expr) -> NoReturn:
-    """Refuse a statement that is no SELECT."""
+    """Refuse a statement other than SELECT."""
     hint = _nearest(statement) if isinstance(statement, exp.SetOperation) else "Ask with SELECT … FROM …."
     kind = str(statement.this) if isinstance(statement, exp.Command) else _name(statement)
     refuse(f"{shown(kind, 20).upper()} is not a question.", hint)
 
 
 def check(statement: exp.Expr) -> None:
-    """Refuse what is not in the grammar, the outermost first."""
+    """Raise a refusal for the outermost node or part that is not on the allow-lists."""
     for node in statement.bfs():
         parts = PARTS.get(type(node))
         if parts is None:
@@ -210,7 +210,7 @@ def _plain(part: str) -> str:
 
 
 def _name(node: exp.Expr) -> str:
-    """What SQL calls it, as far as can be told from its class.
+    """Return the SQL name of a node, derived from its class.
 
     >>> _name(exp.AtTimeZone())
     'AT TIME ZONE'

@@ -1,8 +1,8 @@
-"""What a function's result can be: its kind and interval, for all data within the declared bounds.
+"""Type inference: the kind and interval of a function's result, for all data within the declared bounds.
 
-The interval gives a sum of the expression its sensitivity. What loses its bounds can be filtered and grouped
-by, but not summed. In floating point it holds for the rounded values, on which further steps rely (64 bits,
-nothing that overflows); whoever sums them clamps them besides.
+The sensitivity of a sum follows from the interval of its expression. An expression without bounds can be
+filtered and grouped by, but not summed. In floating point the interval holds for the rounded values, because
+later steps rely on it (64 bits, no overflow); sums also clamp their values.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from discreet.sql.types import (
 Types = tuple[Type, ...]
 
 HELD_DIGITS = 18
-"""The digits that 64 bits hold: a DECIMAL of more, made from a DOUBLE, stays a DOUBLE."""
+"""Digits that 64 bits hold: a DOUBLE that is cast to a DECIMAL with more digits stays a DOUBLE."""
 
 
-class Mistyped(Exception):  # noqa: N818  (told to the analyst as a refusal by whoever knows the place)
-    """The arguments do not fit; the text says what would."""
+class Mistyped(Exception):  # noqa: N818  (callers turn it into a refusal that quotes the expression)
+    """Arguments of the wrong type; the message says which types are expected."""
 
 
 def _expect(types: Types, *families: Family) -> None:
@@ -70,10 +70,10 @@ def _whole_step(types: Types) -> Bound:
 
 
 def arithmetic(bound: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Types, tuple[str, ...]], Type]:
-    """The interval of a sum, a difference or a product, whose extremes are at the corners.
+    """Return the type rule of a sum, difference or product, whose extremes are at the corners.
 
-    Exact numbers have an exact result where 38 digits hold it. A sum or a difference stands on the grid of
-    both, a product on that of DuckDB's DECIMAL, which has the places of both behind the point.
+    Exact numbers have an exact result if 38 digits hold it. A sum or difference lies on the common grid, a
+    product on the grid of DuckDB's DECIMAL, which has the decimal places of both factors.
     """
     multiplies = bound(Fraction(2), Fraction(3)) == 6
 
@@ -102,7 +102,7 @@ def _corners(
 
 
 def _product_step(a: Type, b: Type) -> Fraction:
-    """The product of the steps, or a finer one if that has fewer places than the product of DECIMALs."""
+    """Return the product of the steps, or a finer step if DuckDB's DECIMAL product has more places."""
     assert a.step is not None
     assert b.step is not None
     product, places = a.step * b.step, a.scale + b.scale
@@ -110,7 +110,7 @@ def _product_step(a: Type, b: Type) -> Fraction:
 
 
 def divided(types: Types, _: tuple[str, ...]) -> Type:
-    """DOUBLE, whatever is divided."""
+    """Return the type of a quotient: always DOUBLE."""
     _expect(types, Family.NUMBER)
     a, b = types
     divisors = _nonzero(b)
@@ -121,7 +121,7 @@ def divided(types: Types, _: tuple[str, ...]) -> Type:
 
 
 def _nonzero(kind: Type) -> list[Fraction]:
-    """The ends of what is not 0: by 0 nothing is divided, and on a grid the next are a step away."""
+    """Return the bounds of the nonzero values: division by 0 is NULL, and grid values next to 0 are ±step."""
     low, high = double_ends(kind)
     if low is None or high is None:
         return []
@@ -135,7 +135,7 @@ def _nonzero(kind: Type) -> list[Fraction]:
 
 
 def remainder(types: Types, _: tuple[str, ...]) -> Type:
-    """It has the sign of the first, and exceeds neither in size; on a grid it is less than the second."""
+    """Return the type of a % b: it has the sign of a, and |a % b| <= min(|a|, |b|), < |b| on a grid."""
     _expect(types, Family.NUMBER)
     a, b = types
     exact = share_grid(types)
@@ -158,11 +158,11 @@ def negated(types: Types, _: tuple[str, ...]) -> Type:
     (a,) = types
     low, high = None if a.high is None else -a.high, None if a.low is None else -a.low
     found = number(low, high, a.step, numeric=a.numeric, magnitude=_negative_size(a))
-    return replace(found, known=a.known)  # -3 is a constant, as 3 is
+    return replace(found, known=a.known)  # the negation of a constant is a constant
 
 
 def _negative_size(kind: Type) -> Bound:
-    """The size of what may have been negative: that of the smallest BIGINT is no BIGINT."""
+    """Return the magnitude after a change of sign: the negated smallest BIGINT is not a BIGINT."""
     return None if kind.magnitude is None else kind.magnitude + 1
 
 
@@ -177,7 +177,7 @@ def absolute(types: Types, _: tuple[str, ...]) -> Type:
 
 
 def rounded(types: Types, options: tuple[str, ...]) -> Type:
-    """Of an exact number an exact one, which keeps its places where it has no more than are wanted."""
+    """Return the type of ROUND: exact for exact numbers, unchanged if they have few enough places."""
     _expect(types, Family.NUMBER)
     (a,) = types
     places = int(options[0]) if options else 0
@@ -194,10 +194,10 @@ def rounded(types: Types, options: tuple[str, ...]) -> Type:
 
 
 def _rounded_ends(a: Type, step: Fraction) -> tuple[Bound, Bound]:
-    """The interval on a coarser grid: rounding is monotone.
+    """Return the bounds on a coarser grid; rounding is monotone.
 
-    Halves of exact numbers go away from 0. A number in floating point may stand on either side of one,
-    also if it is only next to it, since it is multiplied before it is rounded.
+    Halves of exact numbers are rounded away from 0. A floating-point number near a half may be rounded either
+    way, since it is multiplied before it is rounded.
     """
     if a.low is None or a.high is None:
         return None, None
@@ -223,7 +223,7 @@ def ceiled(types: Types, _: tuple[str, ...]) -> Type:
 
 
 def _to_whole(types: Types, whole_of: Callable[[Fraction], int]) -> Type:
-    """Of a DECIMAL a DECIMAL without places; of all other numbers, INTEGER too, a DOUBLE."""
+    """Return the type of FLOOR and CEIL: a DECIMAL without places for a DECIMAL, else DOUBLE."""
     _expect(types, Family.NUMBER)
     (a,) = types
     if a.numeric is Numeric.DECIMAL and keeps_places(a, 0):
@@ -241,7 +241,7 @@ def any_of(types: Types, _: tuple[str, ...]) -> Type:
 
 
 def least(types: Types, _: tuple[str, ...]) -> Type:
-    """LEAST ignores NULL, so it may be any of the arguments, but never above one that is always known."""
+    """Return the type of LEAST: it ignores NULL, so only constant arguments bound it from above."""
     joined = _together(types)
     ends = [_held_ends(each, joined)[1] for each in (*types, joined) if each.known or each is joined]
     known = [end for end in ends if end is not None]
@@ -249,7 +249,7 @@ def least(types: Types, _: tuple[str, ...]) -> Type:
 
 
 def _held_ends(kind: Type, result: Type) -> tuple[Bound, Bound]:
-    """The interval of an argument as the result's type holds it."""
+    """Return the bounds of an argument after its conversion to the result's type."""
     return (kind.low, kind.high) if result.exact else double_ends(kind)
 
 
@@ -280,13 +280,13 @@ def any_to_boolean(types: Types, _: tuple[str, ...]) -> Type:
 
 
 def chosen(types: Types, _: tuple[str, ...]) -> Type:
-    """CASE: condition, value, condition, value, …, otherwise."""
+    """Return the type of CASE; arguments are condition, value, condition, value, …, ELSE value."""
     _expect(types[:-1:2], Family.BOOLEAN)
     return _together((*types[1::2], types[-1]))
 
 
 def switched(types: Types, options: tuple[str, ...]) -> Type:
-    """CASE of a value: the value, what it is compared with, a value, …, otherwise."""
+    """Return the type of CASE x; arguments are x, compared value, value, …, ELSE value."""
     for each in types[1:-1:2]:
         _together((types[0], each))
     return _together((*types[2:-1:2], types[-1]))
@@ -344,7 +344,7 @@ def _day(moment: date | datetime | None) -> date | None:
 
 
 def _start(moment: date | datetime, unit: str) -> date | datetime:
-    """The start of the unit in which a moment lies."""
+    """Return the start of the year, quarter, month, week, day or hour that contains a moment."""
     day = date(moment.year, moment.month, moment.day)
     if unit == "week":
         day -= timedelta(days=day.weekday())
@@ -373,7 +373,7 @@ def converted(types: Types, options: tuple[str, ...]) -> Type:
 
 
 def _to_integer(types: Types) -> Type:
-    """An INTEGER of 64 bits; what these do not hold is NULL."""
+    """Return the type of a cast to a 64-bit INTEGER; larger numbers become NULL."""
     (a,) = types
     if a.family is Family.BOOLEAN:
         return whole(0, 1)
@@ -387,7 +387,7 @@ def _to_integer(types: Types) -> Type:
 
 
 def _to_decimal(types: Types, digits: int, places: int) -> Type:
-    """A DECIMAL of so many digits, as many behind the point; a number that has more is NULL."""
+    """Return the type of a cast to DECIMAL(digits, places); numbers with more digits become NULL."""
     _expect(types, Family.NUMBER, Family.TEXT, Family.BOOLEAN)
     (a,) = types
     step = Fraction(1, 10**places)
@@ -409,7 +409,7 @@ def _to_decimal(types: Types, digits: int, places: int) -> Type:
 
 
 def _decimal_in_double(kind: Type, digits: int, places: int) -> Type:
-    """A DECIMAL of more digits than are held exactly; what has more than these is NULL here, too."""
+    """Return the type of a cast to a DECIMAL too long to be exact: a rounded DOUBLE; larger is NULL."""
     step, most = Fraction(1, 10**places), Fraction(10**digits, 10**places)
     low, high = _rounded_ends(as_double(kind), step)
     if low is None or high is None:

@@ -1,13 +1,13 @@
 """Joins: by the person column of both sides, or by a foreign key that the policy declares.
 
-Anything else would let one person's row meet any number of others, so it is refused.
+Any other join would let one person's row match any number of others, so it is refused.
 
-By person   both sides' rows of a person multiply.
-By a link   between tables that know people: rows of the same person alone, of which the store lets a row find
-            one at most at the end that the link leads to. Written the other way round, a row that is linked
-            to meets as many as the policy allows.
-            To the key of a public table, which the plan reads as having each key once: a row stays one row.
-And more    what an inner join says beside that equality is a filter.
+By person   the rows that a person has on both sides multiply.
+By a link   between tables of people: only rows of the same person match, and the store lets each row match at
+            most one row at the end that the link points to. Written the other way round, a row that is
+            pointed to matches as many as the policy allows.
+            To the key of a public table, which is read as having each key once: a row stays one row.
+Filters     further conditions of an inner join are filters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_outer(join: exp.Join) -> bool:
 
 
 def joined(left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[str, Named]) -> Rows:
-    """`node`, made of the sources in `left`, joined with one more."""
+    """Return `node`, which is built from the sources in `left`, joined with one more source."""
     side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
     if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
         refuse(f"{' '.join(filter(None, (side, kind)))} JOIN is not answered.", "Use JOIN or LEFT JOIN … ON.")
@@ -58,7 +58,7 @@ def joined(left: Mapping[str, Named], node: Rows, join: exp.Join, right: tuple[s
 
 
 def _conditions(left: Mapping[str, Named], join: exp.Join, alias: str) -> list[exp.Expression]:
-    """The conditions of a join, one of which must be the equality that it is by."""
+    """Return the conditions of a join; one of them must be the equality to join by."""
     using, on = join.args.get("using") or [], join.args.get("on")
     if len(using) == 1 and on is None:
         name = using[0].name
@@ -90,7 +90,7 @@ def _filtered(node: Rows, conditions: list[exp.Expression], scope: RowScope) -> 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two sides that are to be joined."""
+    """The two sides of a join."""
 
     left: Mapping[str, Named]
     node: Rows
@@ -98,7 +98,7 @@ class _Pair:
     join: exp.Join
 
     def by(self, equality: exp.EQ) -> Join | None:
-        """The join by an equality, if it is one that is answered."""
+        """Return the join by an equality; None if it is not an allowed join."""
         sides = equality.this, equality.expression
         if self._same_person(sides):
             return self._joined(None, once=False)
@@ -119,7 +119,7 @@ class _Pair:
         return all(people) and {id(source)} < {id(each) for each in people}
 
     def _by_own_link(self, here: exp.Expression, there: exp.Expression) -> Join | None:
-        """Between tables that know people, by their hidden keys."""
+        """Return the join of two tables of people by their hidden link keys; None if no link matches."""
         one, other = RowScope(self.left).source_of(here), RowScope(dict([self.right])).source_of(there)
         if one is None or other is None:
             return None
@@ -132,7 +132,10 @@ class _Pair:
         return None
 
     def _by_public_link(self, here: exp.Expression, there: exp.Expression) -> Join | None:
-        """From a column of the left to a key of the right; or the other way round, if that alone is left."""
+        """Return the join from a column of the left to a key of the right table, or the other way round.
+
+        The other way round only if the left side is a single public table.
+        """
         alias, source = self.right
         keys = _link(self.left, here, source, alias, there)
         if keys is not None:
@@ -152,13 +155,13 @@ class _Pair:
         if source.node.people is not People.NOBODY:
             refuse(
                 f"«{shown(self.join)}» links to {shown(alias)}, whose rows are about other people.",
-                "Only public tables (person: none) and tables that name the same people can be linked: as "
-                "person of both, the policy declares the column that names the person.",
+                "Link to a public table (person: none), or declare in the policy the person column of both "
+                "tables.",
             )
 
 
 def _own_link(one: Named, name: str, other: Named, key: str) -> tuple[Expression | None, Expression | None]:
-    """The hidden columns of a link that leads from a column of one to a key of the other, if it does."""
+    """Return the hidden columns of a link from a column of `one` to a key of `other`; None if undeclared."""
     column = among(name, one.links)
     link = None if column is None or one.table is None else one.table.links[column]
     if column is None or link is None or folded(link.column) != folded(key):
@@ -170,7 +173,7 @@ def _own_link(one: Named, name: str, other: Named, key: str) -> tuple[Expression
 def _link(
     left: Mapping[str, Named], here: exp.Expression, source: Named, alias: str, there: exp.Expression
 ) -> Keys | None:
-    """The visible columns of a declared link from a source of the left."""
+    """Return the visible columns of a declared link from a source of the left; None if there is none."""
     if not (isinstance(here, exp.Column) and isinstance(there, exp.Column)):
         return None
     before, after = RowScope(left), RowScope({alias: source})

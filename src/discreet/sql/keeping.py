@@ -1,20 +1,20 @@
-"""Bounding as SQL: of the rows that a question asks for, the first ones of each person by rank.
+"""Row truncation in SQL (contribution bounding): keep each person's first rows by rank.
 
-Each function takes rows as a subquery's text, with person and rank of every row, and gives the text of those
-that are kept. Ranks of one person are different, so what is kept is a function of that person's rows alone.
+Each function takes the SQL of a subquery with a person and a rank for every row, and returns the SQL of the
+truncated rows. One person's ranks are distinct, so which rows are kept depends on that person's rows alone.
 
-Rows        a person's first R of what is asked for, mostly without sorting. A row of rank R or less is kept,
+Rows        each person's first R selected rows, mostly without sorting. A row of rank R or less is kept,
             since at most R - 1 come before it. People who have fewer than R of these are *short*: they keep
             further rows, in the order of rank, until they have R. Which of the next 63 ranks a short person
-            has is one integer, so whether a row is kept is a count of its bits. Only rows of higher rank are
-            sorted, of people who lost more than 63 of their first R + 63 rows to the filter. This reads the
-            rows four times, which a columnar engine at hand does faster than it sorts; one that would fetch,
-            rank or shuffle them each time sorts.
-Groups      the groups that a person's first rows are in, and the first rows in each of them. Rows that are
-            too many for their group go first, which never empties a group nor moves its first rank.
-Total       shifts stay between 0 and 62 for every rank, wherever the engine evaluates them.
-Memory      what is kept of a person while grouping has a fixed size, so it goes to disk if need be. Lists
-            of the least ranks, the other way without sorting, have to fit in memory: a fault for large data.
+            has is stored as bits of one integer, so whether a row is kept is a bit count. Only rows of higher
+            rank are sorted, for people who lost more than 63 of their first R + 63 rows to the filter. This
+            reads the rows four times, which an embedded columnar engine does faster than sorting them; an
+            engine that would fetch, rank or shuffle them each time sorts instead.
+Groups      the groups of a person's first rows, and the first rows in each of them. Rows beyond the limit of
+            their group are dropped first, which never empties a group nor changes its first rank.
+No errors   shifts stay between 0 and 62 for every rank, wherever the engine evaluates them.
+Memory      the state kept for a person while grouping has a fixed size, so it can spill to disk. Lists of the
+            smallest ranks, the alternative without sorting, have to fit in memory, and fail on large data.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PEOPLE, ORDER = quoted(PERSON), quoted(RANK)
 
 
 def first_rows(source: str, most: int) -> str:
-    """Of each person at most so many rows."""
+    """Return the SQL of each person's first `max_rows` rows by rank."""
     last = most + BITS
     return (
-        # the rows are read again, which costs less than keeping them; short people are found once
+        # rows are read again, which is cheaper than materializing them; short people are computed once
         f"WITH {ASKED} AS NOT MATERIALIZED ({source}), {SHORT} AS MATERIALIZED ({_short(most)}) "
         f"SELECT * FROM {ASKED} WHERE {ORDER} <= {most} "
         f"UNION ALL {_further(f'a.{ORDER} > {most} AND a.{ORDER} <= {last}')} "
@@ -45,13 +45,13 @@ def first_rows(source: str, most: int) -> str:
 
 
 def first_rows_in_order(source: str, most: int, then: Sequence[str] = ()) -> str:
-    """The same rows, by sorting; where ranks may be equal, `then` by columns that tell rows apart."""
+    """Return the SQL of the same rows by sorting; `tie_breakers` order rows whose ranks may be equal."""
     place = f"row_number() OVER (PARTITION BY {PEOPLE} ORDER BY {', '.join([ORDER, *then])})"
     return f"SELECT * FROM ({source}) AS s QUALIFY {place} <= {most}"
 
 
 def first_groups(source: str, keys: Sequence[str], most: int, groups: int) -> str:
-    """Of each person at most so many groups, and so many rows in each of them."""
+    """Return the SQL of each person's first `max_groups` groups and first `max_rows` rows in each."""
     cell = f"(PARTITION BY {', '.join([PEOPLE, *keys])} ORDER BY {ORDER})"
     rows = (
         f"SELECT *, first_value({ORDER}) OVER cell AS {FIRST} FROM ({source}) AS s "
@@ -62,7 +62,7 @@ def first_groups(source: str, keys: Sequence[str], most: int, groups: int) -> st
 
 
 def _short(most: int) -> str:
-    """People with rows left over and places to fill: how many they had, and their further ranks as bits."""
+    """Return the SQL of short people with further rows: rows they have, and their next ranks as bits."""
     last = most + BITS
     had = f"count(*) FILTER (WHERE {ORDER} <= {most})"
     bit = f"CAST(1 AS BIGINT) << {_place(ORDER, last)}"
@@ -78,5 +78,5 @@ def _further(condition: str) -> str:
 
 
 def _place(rank: str, last: int) -> str:
-    """The bit of a rank: the higher, the earlier, so that shifting right leaves what comes no later."""
+    """Return the bit position of a rank; lower ranks have higher bits, so a right shift drops later ranks."""
     return f"least({BITS - 1}, greatest(0, {last} - {rank}))"

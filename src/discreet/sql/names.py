@@ -1,4 +1,4 @@
-"""Names in a question: how they are compared, and what a column of SELECT is called."""
+"""SQL names: case-insensitive comparison, and the output name of a SELECT column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discreet.sql.refusal import shown
 
 
 def folded(name: str) -> str:
-    """SQL does not tell cases apart; beyond ASCII every letter is its own.
+    """Return a name with ASCII letters in lower case, for comparison; other letters are unchanged.
 
     >>> folded("AGE") == folded("age"), folded("\u212a") == folded("k")
     (True, False)
@@ -19,12 +19,12 @@ def folded(name: str) -> str:
 
 
 def among(name: str, names: Iterable[str]) -> str | None:
-    """The names' own spelling of one of them."""
+    """Return the candidate that equals `name` up to case, in its own spelling; None if there is none."""
     return next((each for each in names if folded(each) == folded(name)), None)
 
 
 def named(projection: exp.Expression) -> tuple[str, exp.Expression]:
-    """What SELECT calls a column, and what it says: an alias, the column's own name, or its text."""
+    """Return the output name of a SELECT column (alias, column name or its text) and its expression."""
     inner = projection.this if isinstance(projection, exp.Alias) else projection
     own = inner.name if isinstance(inner, exp.Column) else shown(inner, 40).lower()
     return projection.alias or own, inner

@@ -1,8 +1,8 @@
-"""What each measure of a question is made of: primitives, each asked for once, or counted values.
+"""Decompose the measures of a query into primitives, each computed and charged once.
 
-Parts       `sql.primitives` has the list. A measure that is counted by values (MEDIAN and its kin) has none.
-Public      a mean needs no count where the policy declares the number of rows and nothing changes it.
-Shared      SUM(x) beside AVG(x) is made of the mean's parts; equal primitives are one.
+Primitives  `sql.primitives` lists them. A measure that selects a value (MEDIAN, MODE …) has none.
+Public      a mean needs no count if the policy declares the number of rows and the query does not change it.
+Shared      SUM(x) beside AVG(x) is computed from the primitives of the mean; equal primitives are merged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BY_VALUES = ("median", "quantile", "min", "max", "mode")
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """One measure: what it is computed from."""
+    """One measure and the primitives that it is computed from."""
 
     column: str
     measure: Measure
@@ -36,12 +36,12 @@ class Output:
 
     @property
     def paid(self) -> tuple[str, ...]:
-        """The names under which its parts, or its counted values, are paid for."""
+        """Names under which its primitives, or its selected value, are charged."""
         return self.parts or (self.column,)
 
 
 def read(question: Question, reader: Reader, policy: Policy) -> tuple[dict[str, Primitive], list[Output]]:
-    """Which primitives the measures need, each once."""
+    """Return the distinct primitives of a query by name, and its measures in terms of them."""
     primitives: dict[str, Primitive] = {}
 
     def use(primitive: Primitive) -> str:
@@ -54,7 +54,7 @@ def read(question: Question, reader: Reader, policy: Policy) -> tuple[dict[str, 
 
     needs = _Needs(reader=reader, use=use, public=_public_rows(question, policy))
     outputs: dict[str, Output] = {}
-    # sums last: one whose mean is asked too is made of the mean's parts
+    # sums come last, so that a sum can reuse the primitives of a mean of the same column
     for column, measure in sorted(question.measures, key=lambda each: each[1].function == "sum"):
         outputs[column.name] = needs.of(column.name, measure, outputs.values())
     return primitives, [outputs[column.name] for column, _ in question.measures]
@@ -62,7 +62,7 @@ def read(question: Question, reader: Reader, policy: Policy) -> tuple[dict[str, 
 
 @dataclass(frozen=True, kw_only=True)
 class _Needs:
-    """What a measure is made of; `use` makes sure that a primitive is asked for."""
+    """Decomposes single measures; `add_primitive` registers a primitive and returns its name."""
 
     reader: Reader
     use: Callable[[Primitive], str]
@@ -96,7 +96,7 @@ class _Needs:
 
 
 def _parts_of_mean(measure: Measure, known: Iterable[Output]) -> tuple[str, ...]:
-    """The parts of AVG(x), where it is asked beside SUM(x)."""
+    """Return the primitives of AVG(x) if the query has one for the same x and condition."""
     for each in known:
         same = (each.measure.argument, each.measure.condition) == (measure.argument, measure.condition)
         if same and each.measure.function == "avg" and each.known_rows is None:
@@ -105,7 +105,7 @@ def _parts_of_mean(measure: Measure, known: Iterable[Output]) -> tuple[str, ...]
 
 
 def _public_rows(question: Question, policy: Policy) -> int | None:
-    """The number of rows where it is public: a person is a row, nothing is filtered, joined or grouped."""
+    """Return the declared number of rows if each person is one row and nothing filters, joins or groups."""
     rows = question.rows
     scan = scans(rows)[0]
     table = policy.tables[scan.table]

@@ -1,15 +1,15 @@
-"""Which expressions may be NULL, in data that keep to the policy.
+"""Nullability: which expressions may be NULL in data that satisfies the policy.
 
-COUNT(x) of what is never NULL is COUNT(*), and the two are then released, and paid for, once; so is the count
-of a mean. What the policy says of NULL is taken as it is, so nothing but accuracy rests on it: a row that
-lacks a value against the policy's word counts as one in the middle of the declared range, and moves no sum
-further than any other row.
+If x is never NULL, COUNT(x) is COUNT(*): the two are released and charged once, and so is the count of a
+mean. The policy's declaration of nulls is trusted, so only accuracy relies on it: a row that lacks a value
+against the policy counts as one in the middle of the declared range, and moves no sum further than any other
+row.
 
-Whole       NULL just where an argument is, and then only where it is exact or its interval is known: a
-            computation in floating point that may overflow turns infinities into NULL.
-First       NULL only where all arguments are.
-Chosen      NULL where a value that CASE may choose is; it has an ELSE, written or NULL.
-Else        may be NULL: division, casts, NULLIF, and whatever is not listed here.
+WHOLE       NULL if an argument is NULL, provided that the result is exact or bounded: a floating-point
+            computation that may overflow turns infinities into NULL.
+FIRST       NULL only if all arguments are NULL.
+CHOSEN      NULL if a value that CASE may choose is NULL; a missing ELSE is NULL.
+Others      may be NULL: division, casts, NULLIF, and every function that is not listed here.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ WHOLE = (
 )
 TEXTUAL = ("length", "part")
 CHOSEN = {"case": 1, "switch": 2}
-"""Where the first value stands that may be chosen; every other one behind it may be, and the last."""
+"""Index of the first value that may be chosen; every second argument after it and the last are the others."""
 
 
 def may_be_null(function: str, arguments: Sequence[Type], result: Type) -> bool:
-    """Whether a call of the allow-list's function may be NULL, by what its arguments are."""
+    """Return True if a call of an allowed function may be NULL, given the types of its arguments."""
     if result.family is Family.NULL:
         return True
     if function in NEVER:
@@ -49,7 +49,7 @@ def may_be_null(function: str, arguments: Sequence[Type], result: Type) -> bool:
 
 
 def total_may_be_null(function: str, argument: Expression | None, *, filtered: bool) -> bool:
-    """Whether a person's total may be NULL; each person has a row, of which the total is taken."""
+    """Return True if a total per person may be NULL; every person has at least one row."""
     if function in ("count", "count_distinct") or argument is None:
         return False
     kind = argument.type

@@ -1,9 +1,10 @@
-"""How functions of numbers are written for the engine, as DuckDB computes them: total, whatever the data.
+"""SQL of numeric functions with DuckDB's semantics, as total functions: they raise no errors, whatever the
+data.
 
-INTEGER and DECIMAL arguments are whole numbers of steps (`exact`), and so is their result where its type says
-so. Everything else is computed in floating point, where nothing overflows into an error, and infinities are
-turned into NULL before anything is compared, grouped or summed. A DOUBLE that is surely a whole number below
-2**53 is held as a BIGINT: both have the same sums, differences and products.
+INTEGER and DECIMAL arguments are whole numbers of steps (`exact_numbers`), and so is the result if its type
+is exact. Everything else is computed in floating point, where overflow raises no error, and infinities become
+NULL before anything is compared, grouped or summed. A DOUBLE that is provably a whole number below 2**53 is
+stored as a BIGINT: both have the same sums, differences and products.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Types = tuple[Type, ...]
 
 
 def _is_moderate(kind: Type) -> bool:
-    """Whether its numbers are surely far from what floating point cannot hold."""
+    """Return True if all values are far below the overflow of floating point."""
     return kind.exact or (kind.bounded and kind.reach is not None and kind.reach < LARGEST)
 
 
@@ -36,10 +37,10 @@ def _in_double(args: Sequence[str], types: Sequence[Type]) -> list[str]:
 
 
 def computed(form: str, rounded: str = "", *, always: bool = True) -> Emit:
-    """Exact on exact numbers; else `rounded`, in floating point.
+    """Return the emitter of an arithmetic template: exact on exact numbers, else `double_form` in DOUBLE.
 
-    Whole literals would be 32 bits, whose products err. `always` is for what is finite where its arguments
-    and its interval are.
+    Arguments are cast, because integer literals have 32 bits, whose products would overflow.
+    `is_always_finite` means that the result is finite if its arguments and its interval are.
     """
 
     def emit(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
@@ -61,7 +62,7 @@ def _floating(
 
 
 def multiply(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-    """Steps of a product are the products of steps, or parts of them."""
+    """Return the SQL of a product; its steps are products of steps, possibly subdivided."""
     if not result.exact:
         return _floating("({0} * {1})", "({0} * {1} + 0e0)", args, types, result, always=True)
     a, b = types
@@ -76,12 +77,12 @@ def multiply(args: tuple[str, ...], types: Types, result: Type, options: tuple[s
     parts = a.step * b.step / result.step
     for text, kind in ((left, b), (right, a)):
         if kind.known and kind.low == kind.step and parts == 1:
-            return text  # one step of the other: only the grid is another
+            return text  # a factor of one step changes only the grid
     return f"({left} * {right})" if parts == 1 else f"({left} * {right} * {parts})"
 
 
 def remainder(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-    """Of whole numbers a whole one, also where no interval proves that they fit: 128 bits hold them all."""
+    """Return the SQL of a remainder; of whole numbers in 128 bits, which need no proof that they fit."""
     if result.exact:
         steps = [each.reach / common_step(types) for each in types if each.reach is not None]
         a, b = exact.on_common_grid(args, types, exact.integer_type(*steps))
@@ -94,12 +95,12 @@ def remainder(args: tuple[str, ...], types: Types, result: Type, options: tuple[
 
 
 def _nonzero(sql: str) -> str:
-    """NULL for 0; nullif is a macro that writes its argument twice."""
+    """Return SQL that replaces 0 by NULL; the argument is bound, because nullif repeats it."""
     return bind_parts(lambda x: f"nullif({x}, 0)", sql)
 
 
 def to_whole(name: str) -> Emit:
-    """Rounding in some direction, to digits if there is an option; what is finite stays so."""
+    """Return the emitter of ROUND, FLOOR or CEIL, to the digits in the options; finite stays finite."""
 
     def emit(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
         (arg,), (kind,) = args, types
@@ -120,7 +121,7 @@ def to_whole(name: str) -> Emit:
 
 
 def comparable(args: Sequence[str], types: Sequence[Type]) -> list[str]:
-    """Arguments as they are compared with each other: exact numbers exactly, others in floating point."""
+    """Return the SQL of arguments for comparison: exact numbers on a common grid, others in DOUBLE."""
     numbers = [each for each in types if each.family is Family.NUMBER]
     if not numbers or all(each.integral for each in numbers):
         return list(args)
@@ -156,7 +157,7 @@ def between(args: tuple[str, ...], types: Types, result: Type, options: tuple[st
 
 
 def _as_result(arg: str, kind: Type, result: Type) -> str:
-    """An argument that may be the result, as the result's type holds it."""
+    """Return the SQL of an argument converted to the result's type."""
     if result.family is not Family.NUMBER or kind.family is Family.NULL:
         return arg
     if result.exact:
@@ -166,7 +167,7 @@ def _as_result(arg: str, kind: Type, result: Type) -> str:
 
 
 def choose(name: str) -> Emit:
-    """A function that gives one of its arguments."""
+    """Return the emitter of a function that returns one of its arguments."""
 
     def emit(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
         values = [_as_result(arg, kind, result) for arg, kind in zip(args, types, strict=True)]
@@ -184,7 +185,7 @@ def case(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, 
 
 
 def switch(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-    """CASE of a value, which the engine would write again for each WHEN."""
+    """Return the SQL of CASE x; x is bound, because the engine would repeat it for each WHEN."""
     tested, *whens = comparable((args[0], *args[1:-1:2]), (types[0], *types[1:-1:2]))
     thens = [_as_result(arg, kind, result) for arg, kind in zip(args[2::2], types[2::2], strict=True)]
     last = _as_result(args[-1], types[-1], result)
@@ -205,7 +206,7 @@ def nullif(args: tuple[str, ...], types: Types, result: Type, options: tuple[str
 
 
 def to_integer(arg: str, kind: Type, result: Type) -> str:
-    """A number of 64 bits, or NULL; halves go away from 0, those of a DOUBLE to the even side."""
+    """Return the SQL of a cast to a 64-bit integer, or NULL; halves away from 0, of a DOUBLE to even."""
     if kind.family is Family.TEXT:
         return f"TRY_CAST({numeral(arg)} AS BIGINT)"
     if kind.family is not Family.NUMBER or kind.integral:
@@ -216,7 +217,7 @@ def to_integer(arg: str, kind: Type, result: Type) -> str:
 
 
 def to_decimal(arg: str, kind: Type, result: Type, digits: int, places: int) -> str:
-    """A number rounded to places, in steps of them; NULL where it has more digits."""
+    """Return the SQL of a cast to DECIMAL(digits, places), in steps; NULL if it has more digits."""
     step, most = Fraction(1, 10**places), 10**digits - 1
     if kind.family is Family.TEXT:
         return _read_decimal(arg, digits, places)
@@ -226,16 +227,16 @@ def to_decimal(arg: str, kind: Type, result: Type, digits: int, places: int) -> 
         return _from_double(arg, kind, result, digits, places)
     may_exceed = kind.reach is None or kind.reach > most * step
     if keeps_places(kind, places):
-        # before it is multiplied, so that nothing is too large
+        # checked before the multiplication, so that nothing overflows
         held = _within(arg, kind, most * step) if may_exceed else arg
-        # a constant that has too many digits is NULL, too
+        # not as a constant: one that has too many digits is NULL, too
         return exact.on_grid(held, replace(kind, known=False), result.step or step)
     found = exact.rounded("round", arg, kind, step, result)
     return _within(found, result, most * step) if may_exceed else found
 
 
 def _within(arg: str, kind: Type, most: Fraction) -> str:
-    """NULL for numbers beyond `most`."""
+    """Return SQL that replaces numbers beyond ±`limit` by NULL."""
     assert kind.step is not None
     end = int(most / kind.step)
     return bind_parts(lambda x: f"CASE WHEN {x} BETWEEN -{end} AND {end} THEN {x} END", arg)
@@ -279,7 +280,7 @@ def to_boolean(arg: str, kind: Type) -> str:
 
 
 def to_date(arg: str, kind: Type) -> str:
-    """A day of the calendar that engines share, which overflow outside of it."""
+    """Return the SQL of a cast to a date of the years 1 to 9999, which all engines support; else NULL."""
     cast = f"TRY_CAST({arg} AS DATE)"
     if kind.family is not Family.TEXT:
         return cast
@@ -300,7 +301,7 @@ def casting(args: tuple[str, ...], types: Types, result: Type, options: tuple[st
 
 
 def substring(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
-    """Places beyond 32 bits, which are errors to the engine, are no places."""
+    """Return the SQL of SUBSTR; positions over 32 bits become NULL, because the engine would raise."""
     numbers = [exact.shown(arg, kind) for arg, kind in zip(args[1:], types[1:], strict=True)]
     places = ", ".join(f"TRY_CAST({number} AS INTEGER)" for number in numbers)
     return f"substr({args[0]}, {places})"

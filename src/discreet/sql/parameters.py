@@ -1,7 +1,7 @@
-"""Parameters of a question, $1 to $n: values that are put into the tree that was read, never into text.
+"""Query parameters $1 to $n: their values are inserted into the parsed tree, never into text.
 
-A value arrives typed and becomes one constant of that type, so nothing in it can be taken for SQL. Where the
-sender names no types, they follow from what each parameter is compared with, as the policy declares it.
+A value arrives typed and becomes one literal of that type, so nothing in it can be read as SQL. If the client
+sends no types, they are inferred from the declared columns with which each parameter is compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WHOLE_PARTS = ("decimals", "start", "length")
 
 
 def filled(statement: exp.Expr, values: Sequence[Scalar | float]) -> exp.Expr:
-    """The statement with every $n replaced by its value."""
+    """Return the statement with every $n replaced by its value."""
     count = counted(statement)
     if count != len(values):
         refuse(f"the question has {count} parameters; {len(values)} came.", "Give each a value.")
@@ -46,7 +46,7 @@ def filled(statement: exp.Expr, values: Sequence[Scalar | float]) -> exp.Expr:
 
 
 def counted(statement: exp.Expr) -> int:
-    """How many parameters there are: the highest n of any $n."""
+    """Return the number of parameters: the highest n of any $n."""
     count = max((_place(node) or 0 for node in statement.find_all(exp.Placeholder, exp.Parameter)), default=0)
     if count > MOST:
         refuse(f"the question has {count:,} parameters.", f"Use at most {MOST:,}.")
@@ -54,7 +54,7 @@ def counted(statement: exp.Expr) -> int:
 
 
 def kinds(statement: exp.Expr, policy: Policy) -> tuple[Kind, ...]:
-    """What each parameter is taken to be; text where nothing tells."""
+    """Return the inferred kind of each parameter; text by default."""
     found: dict[int, Kind] = {}
     for node in statement.find_all(exp.Placeholder, exp.Parameter):
         place, kind = _place(node), _beside(node, policy)
@@ -64,7 +64,7 @@ def kinds(statement: exp.Expr, policy: Policy) -> tuple[Kind, ...]:
 
 
 def _place(node: exp.Expr) -> int | None:
-    """n of $n; other placeholders have none, and the grammar refuses them."""
+    """Return n of $n; None for other placeholders, which validation refuses."""
     name = node.name
     return int(name) if name.isascii() and name.isdigit() and 0 < len(name) < 7 and int(name) else None
 
@@ -86,14 +86,14 @@ def _literal(value: Scalar | float, within: exp.Expr | None) -> exp.Expr:
 
 
 def _digits(value: int | float | Decimal) -> str:
-    """The number without its sign, as it would be written in the text."""
+    """Return the digits of a number without its sign."""
     return f"{abs(value):f}" if isinstance(value, Decimal) else str(abs(value))
 
 
 def require_characters(text: str) -> None:
-    """Refuse what no text has, before an engine does."""
+    """Refuse NUL and unpaired surrogates, which engines would reject."""
     if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
-        refuse("the question holds a character that no text has.", "Leave out NUL and halves of characters.")
+        refuse("the question contains NUL or an unpaired surrogate character.", "Leave it out.")
 
 
 def _beside(node: exp.Expr, policy: Policy) -> Kind | None:

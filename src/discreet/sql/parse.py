@@ -1,7 +1,7 @@
-"""From text to one SELECT of the grammar, or a refusal. Nothing of the text is trusted.
+"""Parse untrusted text into one validated SELECT, or refuse it.
 
-Whatever the text is, this ends soon and with nothing worse than a refusal: its length and nesting are bounded
-before and after it is read, and an error of the reader, of whatever kind, means that it cannot be read.
+Parsing any text ends quickly, and the worst outcome is a refusal: length and nesting are bounded before and
+after parsing, and every exception of the parser becomes a refusal.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LONGEST = 20_000
 DEEPEST = 60
 LISTS = 100
 
-# The reader warns of what it cannot read; the refusal says it better.
+# sqlglot logs warnings about text that it cannot parse; the refusal already explains them.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
 def parse(text: str, values: Sequence[Scalar | float] = ()) -> exp.Select:
-    """The one SELECT that the text is, its parameters $1, $2 … replaced by values."""
+    """Return the single SELECT in the text, with its parameters $1, $2 … replaced by values."""
     statement = read(text)
     if values:
         statement = filled(statement, values)
@@ -40,7 +40,7 @@ def parse(text: str, values: Sequence[Scalar | float] = ()) -> exp.Select:
 
 
 def read(text: str) -> exp.Expr:
-    """The one statement that the text is, of whatever kind."""
+    """Return the single statement in the text, of any kind."""
     _require_plain(text)
     statements = _statements(text)
     if len(statements) != 1:
@@ -52,7 +52,7 @@ def read(text: str) -> exp.Expr:
 
 
 def _in_public(statement: exp.Expr) -> exp.Expr:
-    """Tables of the policy are those of the schema that clients call public."""
+    """Remove the schema name `public`, under which clients see the tables of the policy."""
     for node in statement.find_all(exp.Table, exp.Column):
         schema = node.args.get("db")
         if isinstance(schema, exp.Identifier) and folded(schema.name) == "public":
@@ -71,7 +71,7 @@ def _require_plain(text: str) -> None:
     if deepest > DEEPEST:
         _refuse_depth()
     if text.count("[") > LISTS:
-        refuse("the question holds lists.", "Compare with x IN (1, 2, 3).")
+        refuse("the question contains lists.", "Compare with x IN (1, 2, 3).")
 
 
 def _statements(text: str) -> list[exp.Expr]:
@@ -80,7 +80,7 @@ def _statements(text: str) -> list[exp.Expr]:
         found = list(sqlglot.parse(text, read="duckdb"))
     except RecursionError:
         _refuse_depth()
-    except Exception:  # beside its own errors the reader has others, for text that nobody writes
+    except Exception:  # the parser also raises other errors than its own on unusual text
         refuse("the question is not SQL that can be read.", "Check its syntax: SELECT … FROM ….")
     return [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
 
@@ -90,7 +90,7 @@ def _refuse_depth() -> NoReturn:
 
 
 def nested_deeper(node: exp.Expr, most: int) -> bool:
-    """Whether a statement is nested more deeply than this; it is walked without recursion."""
+    """Return True if a statement is nested deeper than `max_depth`; uses no recursion."""
     stack = [(node, 1)]
     while stack:
         here, depth = stack.pop()

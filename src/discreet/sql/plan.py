@@ -1,12 +1,13 @@
-"""The plan: what a question would do and cost, made from text and policy alone.
+"""Query planner: what a query would run and cost, from text and policy alone.
 
-    parse → resolve → bound → primitives → split the budget → choose the noise → compile
+    parse → resolve → bound contributions → decompose into primitives → split the budget → choose noise →
+    compile
 
-Budget      equal shares of epsilon, or as the question's `split` weighs its columns; see `split`.
-Noise       discrete Laplace; where the promise has a tail, discrete Gaussian of the same concentrated cost
-            if its interval is narrower, which many groups make so.
-Groups      declared domains give every group. Where a key's domain is not declared, groups are selected
-            privately, which needs a tail; under tail 0 such a question is refused.
+Budget      equal shares of epsilon, or weighted by the `split` option; see `budget_split`.
+Noise       discrete Laplace; if the promise has a tail, discrete Gaussian of the same zCDP cost where its
+            interval is narrower, as it is with many groups.
+Groups      declared domains give every group. If a key's domain is not declared, partition selection chooses
+            the groups privately, which needs a tail; with tail 0 such a query is refused.
 """
 
 from __future__ import annotations
@@ -47,29 +48,29 @@ __all__ = ["CONFIDENCE", "Output", "Plan", "Vector", "plan", "together"]
 
 CONFIDENCE = 0.95
 SUREST = 1 - 1e-9
-SMALLEST = Fraction(1, 1 << 64)
-SHARE_OF_LEAK = Fraction(1, 100)
+SMALLEST = Fraction(1, 1 << 64)  # a smaller share of epsilon would give noise without any information
+SHARE_OF_LEAK = Fraction(1, 100)  # of the total delta, for the partition selection of one query
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vector:
-    """One primitive over all groups, and the noise that it gets."""
+    """One primitive over all groups, and the noise added to it."""
 
     primitive: Primitive
     noise: Noise
 
     def released(self, numbers: Integers) -> Released:
-        """Its numbers with this noise in them."""
+        """Return noisy numbers together with the law of their noise."""
         return Released(numbers=numbers, noise=self.noise, parts=self.primitive.parts)
 
     def half_width(self, confidence: float) -> Fraction:
-        """Of a number's interval, in steps rather than in the parts of one that are counted."""
+        """Return the half-width of a number's interval in steps, with row weights divided out."""
         return Fraction(self.noise.half_width(confidence), self.primitive.parts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Everything about a question but its answer."""
+    """Everything about a query except its answer: statements, noise, cost and post-processing."""
 
     question: Question
     promise: Promise
@@ -89,7 +90,7 @@ class Plan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What everything that is released for this question costs together."""
+        """Privacy cost of everything that is released for this query."""
         return together(
             [each.noise.guarantee for each in self.vectors.values()]
             + [each.guarantee for each in self.counted.values()]
@@ -99,12 +100,16 @@ class Plan:
 
     @cached_property
     def errors(self) -> ColumnErrors:
-        """Which columns of the answer have an error bar, and why others have none."""
+        """Columns of the answer that have an error bar, and the reasons why others have none."""
         return track_errors(self.question)
 
     @property
     def key(self) -> str:
-        """The same for the same question, epsilon, noise and bounds, however it was written."""
+        """Identity of the release: equal for the same query, epsilon, noise and bounds, however it was
+        written.
+
+        Built from `repr`: renaming a class or field in it would change the keys of stored releases.
+        """
         meaning = (self.question, self.epsilon, self.bounding.rule, self.confidence, self.raw)
         noise = tuple((name, each.noise) for name, each in sorted(self.vectors.items()))
         return hashlib.sha256(repr((meaning, noise, tuple(self.counted.items()))).encode()).hexdigest()
@@ -123,10 +128,11 @@ def plan(
     raw: bool = False,
     values: Sequence[Scalar | float] = (),
 ) -> Plan:
-    """The plan of a question, or a refusal; reads no data. `values` are those of its parameters $1, $2 ….
+    """Return the plan of a query, or raise a refusal; reads no data.
 
-    `leak` is the delta that the ledger allows in all; `raw` leaves negative counts as they are. `least_rows`
-    is what the analyst takes every group to have: what the plan says of errors rests on it, nothing else.
+    `values` are the values of its parameters $1, $2 …. `leak` is the delta that the ledger allows in total.
+    `raw` shows negative counts unchanged. `least_rows` is the analyst's assumption on the size of every
+    group: only the stated errors depend on it.
     """
     require_positive("ask", "epsilon", epsilon)
     require_probability("ask", "confidence", confidence)
@@ -137,7 +143,7 @@ def plan(
     question = resolve(parse(text, values), policy)
     require_moderate_size(question)
     if question.rows.people is People.NOBODY:
-        refuse("the question reads only public tables.", "Read them directly; they are about nobody.")
+        refuse("the question reads only public tables.", "Read them directly; they need no privacy budget.")
     known = domains.groups(question, policy)
     by_groups, declared = promise.tail > 0, known is not None
     bounding = bound(question, policy, promise.secret, by_groups=by_groups, declared=declared)
@@ -175,6 +181,7 @@ def plan(
         outputs=tuple(outputs),
         selection=selection,
         groups=groups,
+        # a query that only selects values has no primitives, but still needs its groups
         statement=compiled.grouped(question, aggregates or {"one": "1"}, known),
         after=compiled.after(question.after, track_errors(question).kept),
         confidence=confidence,
@@ -185,7 +192,7 @@ def plan(
 
 
 def together(guarantees: list[Guarantee], promise: Promise) -> Guarantee:
-    """Several releases as one: their epsilons add up, or their concentrated costs do."""
+    """Return the joint guarantee of several releases: the sum of their epsilons, or of their zCDP costs."""
     if all(isinstance(each, PureDP) for each in guarantees):
         total = sum((Fraction(each.epsilon) for each in guarantees if isinstance(each, PureDP)), Fraction(0))
         return PureDP(epsilon=total, relation=promise.secret)

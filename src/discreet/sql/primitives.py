@@ -1,13 +1,13 @@
-"""What the engine is asked for each measure: integers per group with a known sensitivity, or counted values.
+"""Primitives: the integer aggregates per group, of known sensitivity, from which measures are computed.
 
-    COUNT(*), COUNT(x)      the rows, or those where x is known: all, where the policy says so
-    COUNT(DISTINCT x)       different values, or people; one person adds at most as many as rows
-    SUM(x)                  x in steps of its grid; from the next two where AVG(x) is asked too
+    COUNT(*), COUNT(x)      the rows, or those where x is not NULL: all, if the policy declares no nulls
+    COUNT(DISTINCT x)       distinct values, or people; one person adds at most as many as their rows
+    SUM(x)                  x in steps of its grid; derived from the next two if AVG(x) is requested too
     AVG(x)                  the centred sum, 2x - (low + high) in steps, and the count unless it is public
     VARIANCE, STDDEV        these two and the centred squares
-    MEDIAN, QUANTILE, MIN, MAX, MODE    how often each value occurs
+    MEDIAN, QUANTILE, MIN, MAX, MODE    no primitive: `value_selection` counts how often each value occurs
 
-Primitives that several measures need are asked, and paid for, once.
+A primitive that several measures need is computed and charged once.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from discreet.sql.types import Type, grid_ends, grid_step
 
 WIDEST = 1 << 40
 WIDEST_SQUARED = 1 << 25
-SMALL = 1 << 18  # times fewer than 2**44 rows, hours of reading, stays below 2**62
+SMALL = 1 << 18  # the sum over fewer than 2**44 rows, more than can be read in hours, stays below 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A bounded expression in whole steps: low .. high, `step` each."""
+    """A bounded expression in whole steps of size `step`, from `low` to `high`."""
 
     argument: Expression
     step: Fraction
@@ -50,9 +50,9 @@ class Grid:
 
     @property
     def sum(self) -> str:
-        """The sum of it: in 64 bits where no number of rows that an engine can read passes them, else in 128.
+        """SQL of the sum, in 64 bits if no readable number of rows overflows them, else in 128 bits.
 
-        Without statistics DuckDB would sum in 128 bits throughout, in twice the time.
+        Without statistics DuckDB would always sum in 128 bits, which takes twice the time.
         """
         name = "sum_no_overflow" if max(abs(self.low), abs(self.high)) <= SMALL else "sum"
         return f"{name}({self.text})"
@@ -64,9 +64,9 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Primitive:
-    """One integer for each group: `text` is its aggregate, `sensitivity` what one person moves.
+    """One integer per group: the SQL of its aggregate, and the sensitivity to one person.
 
-    It counts `parts` of a `unit`, as many as weights are in.
+    With row weights it is in units of `unit / weight_denominator`.
     """
 
     text: str
@@ -75,13 +75,13 @@ class Primitive:
     parts: int = 1
 
     def __post_init__(self) -> None:
-        """What nobody moves, a sum of zeros, gets the noise of one step: there is no noise of none."""
+        """Raise a sensitivity of 0 (a sum of zeros) to one step: noise needs a positive scale."""
         if self.sensitivity.l1 == 0:
             object.__setattr__(self, "sensitivity", Sensitivity(l1=1, squared_l2=1))
 
 
 def grid(argument: Expression, *, squared: bool = False) -> Grid:
-    """The grid on which a bounded number is summed or counted, or its squares are."""
+    """Return the grid on which a bounded number, or its square, is summed."""
     kind = argument.type
     if kind.low is None or kind.high is None:
         refuse("an aggregate needs bounds.", "Declare low and high in the policy.")
@@ -98,7 +98,7 @@ def grid(argument: Expression, *, squared: bool = False) -> Grid:
 
 
 def _coarser(step: Fraction, kind: Type, most: int) -> Fraction:
-    """A step below 1 of which an expression's bounds are at most so many; each row is rounded to it."""
+    """Return a step of at most 1 with which the bounds are at most `max_steps`; rows are rounded to it."""
     assert kind.reach is not None
     while step * 10 <= 1 and kind.reach / step > most:
         step *= 10
@@ -107,7 +107,7 @@ def _coarser(step: Fraction, kind: Type, most: int) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Makes the primitives of one question; `one_cell` where nothing is grouped, `parts` as rows weigh."""
+    """Builds the primitives of one query; `is_ungrouped` if it has no GROUP BY."""
 
     contribution: Contribution
     one_cell: bool
@@ -137,8 +137,8 @@ class Reader:
         return self._primitive(text, moved, on.step)
 
     def centred(self, measure: Measure, on: Grid) -> Primitive:
-        # the sum of 2x - c is 2 sum(x) - c count(x), which spares arithmetic on every row; never count(*):
-        # a NULL that the policy rules out would move it by c, which no bound holds
+        # sum(2x - c) is 2 sum(x) - c count(x), which avoids arithmetic on every row. Never count(*): a NULL
+        # that the policy rules out would move it by c, beyond the sensitivity
         where = _where(measure)
         rows = f"CAST(count({on.text}){where} AS HUGEINT)"
         text = emit.total(f"2 * {on.sum}{where} - {on.low + on.high} * {rows}")
@@ -146,7 +146,7 @@ class Reader:
         return self._primitive(text, moved, on.step / 2)
 
     def squares(self, measure: Measure, on: Grid) -> Primitive:
-        """Sum of 2 y**2 - w**2 for centred y in [-w, w]: again centred, in [-w**2, w**2]."""
+        """Return the sum of 2 y**2 - w**2 for centred y in [-w, w]: again centred, in [-w**2, w**2]."""
         if on.width > WIDEST_SQUARED:
             refuse(
                 "a variance of so wide a range does not fit.",
@@ -163,7 +163,7 @@ class Reader:
 
 
 def _known(argument: Expression) -> str:
-    """What is NULL just where the argument is."""
+    """Return SQL that is NULL if and only if the argument is."""
     return emit.operand(argument)
 
 

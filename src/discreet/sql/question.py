@@ -1,4 +1,4 @@
-"""A question: what is asked of the rows, and what is done with the table that is released."""
+"""A resolved query: the private aggregate over rows, and the post-processing of the released table."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Total = tuple[Column, str, Expression | None]
 
 @dataclass(frozen=True, kw_only=True)
 class After:
-    """One SELECT over released rows: outputs, filter, order, limit; aggregates are free there.
+    """One post-processing SELECT over released rows: outputs, filter, order, limit; its aggregates are free.
 
-    With `totals` or `keys` it works on one row for each group, where the keys are columns g0, g1 ….
+    With `totals` or `keys` it groups the rows first; the keys become columns g0, g1 ….
     """
 
     outputs: tuple[tuple[str, Expression], ...]
@@ -28,7 +28,7 @@ class After:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One private aggregate over rows, its keys k0, k1 … and measures m0, m1 …, and the SELECTs around it."""
+    """One private aggregate over rows (keys k0, k1 …, measures m0, m1 …) and its post-processing SELECTs."""
 
     rows: Rows
     keys: tuple[tuple[Column, Expression], ...]

@@ -1,9 +1,9 @@
-"""docs/sql.md, made from the allow-lists, so that it says neither more nor less than what is answered.
+"""Generator of docs/sql.md, the SQL reference, from the allow-lists, so that both always agree.
 
-    python -m discreet.sql.reference > docs/sql.md
+    python -m discreet.sql.sql_reference > docs/sql.md
 
-Errors and refusals in it are those of real plans over the policy below; the two answers are of one run on the
-sample tables, as noise has no second one like it.
+Errors and refusals in it are computed from real plans over the policy below; the two sample answers are of
+one run on the sample tables and are not recomputed, because noise differs each time.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ REFUSED = (
 
 
 def markdown() -> str:
-    """The whole page."""
+    """Return the Markdown of the whole page."""
     sections = (
         _OPENING,
         _functions(),
@@ -185,12 +185,12 @@ def _limits() -> str:
 _OPENING = """
 # What can be asked
 
-<!-- Made by `python -m discreet.sql.reference > docs/sql.md`: change src/discreet/sql/reference.py. -->
+<!-- Made by `python -m discreet.sql.sql_reference > docs/sql.md`: change that module. -->
 
-Ordinary SQL, as DuckDB writes it, that aggregates. The text itself never reaches the data: it is read,
-checked against the lists on this page, and turned into a plan; what the engine runs is written from the
-plan. Whatever is not on this page is refused before anything is read, costs nothing, and says what to
-write instead.
+Aggregate queries in DuckDB's SQL dialect. The text itself is never run on the data: it is parsed, checked
+against the lists on this page, and turned into a plan; the statements that the engine runs are written from
+the plan. A query that uses anything else is refused before data is read, costs nothing, and the refusal says
+what to write instead.
 
 ```sql
 [WITH name AS (SELECT …), …]
@@ -216,8 +216,8 @@ Self-emp-inc       49.37 ± 0.99       1,508 ± 24
 Self-emp-not-inc   44.60 ± 0.47       3,460 ± 24
 ```
 
-Names are the policy's; case does not matter, and names with blanks or reserved words stand in double quotes.
-Text stands in single quotes, `''` for a quote. Comments and a final semicolon are allowed.
+Names are those of the policy, in any case; put names with blanks or reserved words into double quotes, and
+text into single quotes, with `''` for a quote. Comments and a final semicolon are allowed.
 """
 _FUNCTIONS = """
 
@@ -240,7 +240,7 @@ Numbers have the types of DuckDB, and are computed as DuckDB computes them, on e
 | DOUBLE | `1e-1`; a `decimal` column without a resolution; quotients, means, FLOOR and CEIL of an INTEGER |
 
 - INTEGER and DECIMAL are exact: `age * 0.1 = 3.3` holds where age is 33, and `ROUND(33 * 1.005, 2)` is 33.17.
-  A product has the places of both factors; whatever stands beside a DOUBLE becomes one: `age * 1e-1 = 3.3`
+  A product has the places of both factors; a number combined with a DOUBLE becomes DOUBLE: `age * 1e-1 = 3.3`
   does not hold where age is 33.
 - Halves are rounded away from 0; CAST of a DOUBLE to a whole number rounds them to the even side.
 - A file may hold a `decimal` column as DOUBLE: it is rounded to its resolution when it is read, and from then
@@ -261,7 +261,7 @@ Numbers have the types of DuckDB, and are computed as DuckDB computes them, on e
 _AGGREGATES = """
 ## Aggregates
 
-{aggregates}; each may be followed by `FILTER (WHERE …)`. DISTINCT stands in COUNT(DISTINCT x) alone.
+{aggregates}; each may be followed by `FILTER (WHERE …)`. DISTINCT is allowed only in COUNT(DISTINCT x).
 
 - COUNT is a whole number. Where it is shown as itself, a negative one is shown as 0, unless the question is
   asked with `--raw`; in all that is computed from it, and in HAVING and ORDER BY, it keeps its sign, so that
@@ -269,13 +269,14 @@ _AGGREGATES = """
 - AVG, SUM and COUNT of the same column share what they pay for. Of a column that the policy declares with
   `nulls: false`, and of whatever is computed from such columns and cannot be NULL, COUNT(x) is COUNT(*), so
   they share that too. A row that lacks the value all the same counts as one in the middle of the range.
-- AVG of a group that may have no rows cannot be told, nor VARIANCE and STDDEV of one that may have fewer
-  than two: the value is NULL, and its interval is all that the range allows.
+- AVG of a group that may have no rows is unknown, and so are VARIANCE and STDDEV of one that may have fewer
+  than two: the value is NULL, and its interval is the whole range.
 - MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, MIN and MAX choose a value of the declared range, MODE one of the
   declared values. The probability of a quantile is a constant from 0 to 1, of four digits at most.
-- Those have no interval: how far a rank is in values depends on data that are not released. The answer says
-  instead, under `ranks`, by how many rows each may be off, which holds for whatever the data are. To see the
-  spread in values, ask for quantiles beside it: `QUANTILE_CONT(x, 0.45), MEDIAN(x), QUANTILE_CONT(x, 0.55)`.
+- Those have no interval: what an error in ranks means in values depends on data that are not released. The
+  answer states instead, under `ranks`, by how many rows each may be off; this does not depend on the data.
+  To see the spread in values, ask for more quantiles:
+  `QUANTILE_CONT(x, 0.45), MEDIAN(x), QUANTILE_CONT(x, 0.55)`.
 
 ## What an answer costs
 
@@ -288,8 +289,8 @@ _AGGREGATES = """
 | MEDIAN, QUANTILE_CONT, MIN, MAX | `--within 2% --least-rows 1000`: 2% of the rows, in ranks |
 | VARIANCE, STDDEV, MODE | their errors depend on the data: give epsilon |
 
-`--least-rows` is an assumption of whoever asks. Accuracy rests on it, privacy does not; where it is wrong,
-the intervals are wider and still hold. AVG needs none where the number of rows is public. `--within` is
+`--least-rows` is an assumption of the analyst. Accuracy depends on it, privacy does not; if it is wrong, the
+intervals are wider and still hold. AVG needs none where the number of rows is public. `--within` is
 refused, and costs nothing, for columns that have no error bar (next section).
 
 ## Error bars
@@ -307,31 +308,31 @@ stated confidence. It has none, and the answer says why under `no_interval`, whe
 Rows that are ordered by a noisy value and all shown keep their error bars, and so do rows that HAVING, WHERE
 or LIMIT select by their keys alone.
 
-Every count and sum that a question takes, every value that it picks, and the choice of groups where there is
-one get the same part of epsilon. `--split n=1 --split mean=3` weighs the columns of SELECT instead: a
-column's weight is divided evenly over what its measures take; what several columns take gets the largest
-weight of them; what is not weighed has 1 for each part. A column that shares nothing gets epsilon in
-proportion to its weight, one that shares at least as much. The plan shows the shares.
+Every count and sum that a query needs, every value that it selects, and partition selection if there is one
+get the same share of epsilon. `--split n=1 --split mean=3` weights the columns of SELECT instead: a column's
+weight is divided evenly over the counts and sums that its measures need; one that several columns need gets
+the largest of their weights; one that no weighted column needs gets 1. A column that shares nothing gets
+epsilon in proportion to its weight, one that shares gets at least as much. The plan shows the shares.
 """
 _BOUNDS = """
 ## What bounds do
 
-A sum can be answered only if one person can move it by so much and no more. So a number needs `low` and
-`high` in the policy; what lies beyond is moved to the nearer bound. Expressions carry their bounds along:
+A sum can be answered only if the change that one person can cause is bounded. So a number needs `low` and
+`high` in the policy; values outside are clamped to the nearer bound. Bounds of expressions are derived:
 `hours * 2` lies between 2 and 198 if `hours` lies between 1 and 99. A column without bounds can be
 filtered and grouped by; to sum it, write the bounds into the question: `LEAST(GREATEST(income, 0),
-1000)`. Narrower bounds mean less noise, and more values that are moved. With epsilon 1, where `hours` is
+1000)`. Narrower bounds mean less noise, and more values that are clamped. With epsilon 1, where `hours` is
 1 to 99, `cost` 0 to 1,000, and a patient has up to 5 visits and 10 prescriptions:
 """
 _REST = """
 ## People with several rows
 
 Where the policy names a person column, one person counts with at most `rows_per_person` rows. The person
-column itself never leaves, but it can be used in three ways:
+column itself is never released, but it can be used in three ways:
 
 - `COUNT(DISTINCT patient)` counts people;
-- a subquery that groups by it makes one row of each person, with COUNT, COUNT(DISTINCT x), SUM, AVG, MIN and
-  MAX, arithmetic over them, and HAVING; with other keys beside it, one row of each person and key:
+- a subquery that groups by it returns one row per person, with COUNT, COUNT(DISTINCT x), SUM, AVG, MIN and
+  MAX, arithmetic over them, and HAVING; with further keys, one row per person and key:
 
 ```sql
 SELECT AVG(total) AS mean
@@ -343,13 +344,13 @@ One run, with epsilon 0.5: `mean` 16,518, between 15,417 and 17,618 with 95% con
 - tables that have it are joined by it: `visits v JOIN patients p ON v.patient = p.patient`. The rows of both
   sides multiply, and so does the noise: total one side per person first where that serves.
 
-Of a person with more rows than may count, which ones do is drawn by a key that nobody is told, the same ones
-every time. With `bounding: weights` in the policy all of them count, each for less: of ten rows where five
-may count, each counts for half a row. That is what drawing gives on average, without its chance; the noise is
+If a person has more rows than may count, a secret key selects the rows that do, the same ones every time.
+With `bounding: weights` in the policy all of them count, each for less: of ten rows where five may count,
+each counts for half a row. This is the expectation of selecting rows, without its randomness; the noise is
 the same. It serves COUNT, SUM, AVG, VARIANCE and STDDEV of one table, filtered or not, by declared groups, of
 numbers within 65,536 steps of their resolution (256 for the last two), whose sums surely fit in parts of a
-row; for anything else in a question rows are kept, as with `bounding: rows`. Unsaid, rows weigh where an
-engine is asked in place ([scale](scale.md)), and are kept where a prepared table is. `discreet plan` says
+row; everything else uses truncated rows, as with `bounding: rows`. By default rows are weighted where an
+engine is queried in place ([scale](scale.md)), and truncated where a prepared table is. `discreet plan` says
 which.
 
 Beside the person, a foreign key joins that the policy declares under `links`:
@@ -372,29 +373,29 @@ tables:
 ```
 
 - To a public table (`person: none`): `visits v JOIN clinics c ON v.clinic = c.id`. A key counts once.
-- Between tables that know people: `prescriptions p JOIN visits v ON p.visit = v.id`, in either order. It
-  brings together rows of the same person alone. A prescription finds one visit, so a patient has as many
+- Between tables of people: `prescriptions p JOIN visits v ON p.visit = v.id`, in either order. It
+  joins only rows of the same person. A prescription finds one visit, so a patient has as many
   rows as prescriptions count; a LEFT JOIN from visits adds the visits without one.
 - A table without a person column of its own finds its people through a link, over as many tables as it
   takes. A key should be one person's. Where several people have it, what names it belongs to each of them,
   so that nobody's rows change with another's; the custodian's log says how many such keys there are.
 
-Nothing else joins: it would let one person's row meet any number of others. What an inner join's ON says
-beside the one equality (`AND v.cost > 100`) is a filter; with LEFT JOIN it goes into WHERE or a subquery.
+Other joins are refused: they would let one person's row match any number of others. Further conditions of an
+inner join (`AND v.cost > 100`) are filters; with LEFT JOIN put them into WHERE or a subquery.
 
 ## Group keys
 
 A key may be any expression: `GROUP BY FLOOR(age / 10)`. Where the policy declares what its columns hold
-(values, low and high, or boolean), every group is shown, the empty ones too, so that which groups are
-there tells nothing. So it is where the key itself can have few values, whatever its columns hold: a
+(values, low and high, or boolean), every group is shown, the empty ones too, so that the presence of a group
+reveals nothing. The same holds if the key itself can have few values, whatever its columns hold: a
 condition (`income > 50000`), a CASE of constants, a whole number between bounds (`income % 10`, a COUNT
 per person), a date part, or the months of a span of time that the policy declares. Where none of this
-holds, groups are chosen privately, which needs a promise with a small tail; under tail 0 the question is
-refused.
+holds, groups are selected privately (partition selection), which needs a promise with a small tail; with tail
+0 the query is refused.
 
 ## What costs nothing
 
-Whatever is done with numbers that are already released: arithmetic over aggregates (`SUM(a) / COUNT(b)`),
+Post-processing of numbers that are already released: arithmetic over aggregates (`SUM(a) / COUNT(b)`),
 HAVING, ORDER BY, LIMIT, and outer queries over an answer, as many as you like, with WHERE, GROUP BY and
 COUNT, SUM, AVG, MIN, MAX and MEDIAN:
 

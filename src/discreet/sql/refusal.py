@@ -1,4 +1,4 @@
-"""How a question is refused: from text and policy alone, with the reason and the nearest allowed form."""
+"""Refusals of queries: they follow from text and policy alone, and name the reason and an allowed form."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ NAMED = 12
 
 
 class Refusal(RequestError):  # noqa: N818  (an outcome of planning, not a fault of it)
-    """A question that cannot be answered under the promise, or is not SQL that may be asked."""
+    """A query that cannot be answered under the promise, or is outside the supported SQL."""
 
     code = "refused-question"
 
 
 def refuse(message: str, hint: str) -> NoReturn:
+    """Raise a refusal of the query."""
     raise Refusal(f"ask: {message}", hint=hint)
 
 
 def shown(node: exp.Expr | str, limit: int = 60) -> str:
-    """A piece of the question, short enough for a sentence, and harmless on a terminal.
+    """Return a piece of the query, shortened for a sentence and safe to print on a terminal.
 
     >>> shown("a \\n  \\x1b[31m b")
     'a �[31m b'
@@ -36,7 +37,7 @@ def shown(node: exp.Expr | str, limit: int = 60) -> str:
 
 
 def known_names(wanted: str, names: Iterable[str]) -> str:
-    """What there is instead of a name that is not there, the likeliest first.
+    """Return a hint for an unknown name: the closest match, and the names that exist.
 
     >>> known_names("aeg", ["sex", "age"])
     'Did you mean age? There are sex, age.'
@@ -51,5 +52,5 @@ def known_names(wanted: str, names: Iterable[str]) -> str:
 def _written(node: exp.Expr) -> str:
     try:
         return node.sql(dialect="duckdb", comments=False)
-    except Exception:  # a tree that parsed need not print: then its kind must do
+    except Exception:  # sqlglot cannot print every tree that it parses; its class name is shown instead
         return type(node).__name__.upper()

@@ -1,7 +1,8 @@
-"""Over a released table: the SELECT around an aggregate, and outer queries over an answer. It costs nothing.
+"""Post-processing: the SELECT around an aggregate, and outer queries over an answer. It costs nothing.
 
-Nothing here reads rows: an expression is made of group keys, of aggregates that were paid for, and of columns
-of an inner answer. What cannot be made of these is refused, so the engine has no reason to fail afterwards.
+Nothing here reads rows: an expression consists of group keys, of aggregates that are charged, and of columns
+of an inner answer. Anything else is refused during planning, so that the engine does not fail after the
+charge.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ TOTALS: dict[type[exp.Expression], str] = {
 
 @dataclass
 class _Groups:
-    """Group keys and aggregate calls become columns of the released table."""
+    """Scope in which group keys and aggregate calls become columns of the released table."""
 
     rows: RowScope
     keys: list[tuple[Column, Expression]]
@@ -62,7 +63,7 @@ class _Groups:
             return self._measured(measure(node, self.rows))
         try:
             wanted = scalar(node, self.rows) if self.keys else None
-        except Refusal:  # an alias, or made of aggregates: what is wrong, if anything, shows further inside
+        except Refusal:  # an alias, or made of aggregates: its parts are resolved, and refused, one by one
             return None
         return next((column for column, key in self.keys if key == wanted), None)
 
@@ -80,7 +81,7 @@ class _Groups:
 
 
 def _step(found: Measure) -> Bound:
-    """1 for measures whose values are whole; what is computed from these alone is whole too."""
+    """Return step 1 for measures whose values are whole numbers, else None."""
     if found.function in ("count", "count_distinct"):
         return Fraction(1)
     picked = found.argument is not None and found.function in ("sum", "min", "max", "median", "quantile")
@@ -88,13 +89,13 @@ def _step(found: Measure) -> Bound:
 
 
 def _shown(kind: Type) -> Type:
-    """The type of a key in a released table: exact where the number that is shown tells its steps."""
+    """Return the type of a key in a released table: exact if the shown number determines its steps."""
     tells = not kind.exact or kind.step == 1 or kind.most_steps < MOST_SHOWN
     return kind if tells else as_double(kind)
 
 
 def aggregate(select: exp.Select, scope: RowScope, node: Rows, keys: list[exp.Expression]) -> Question:
-    """The private core, and the SELECT around its aggregates."""
+    """Return the query of a SELECT that aggregates over rows: its private core and its post-processing."""
     found: list[tuple[Column, Expression]] = []
     for each in keys:
         key = scalar(each, scope)
@@ -114,7 +115,7 @@ def aggregate(select: exp.Select, scope: RowScope, node: Rows, keys: list[exp.Ex
 
 @dataclass
 class _Answer:
-    """The columns of an inner answer, by name."""
+    """Scope of the columns of an inner answer, by name."""
 
     alias: str
     columns: Mapping[str, Column]
@@ -147,7 +148,7 @@ class _Answer:
 
 @dataclass
 class _Totals:
-    """Over groups of an answer: keys, and free aggregates of its columns."""
+    """Scope of an aggregate over an answer: group keys, and free aggregates of its columns."""
 
     answer: _Answer
     keys: list[Expression]
@@ -171,7 +172,7 @@ class _Totals:
             return self._total(node)
         try:
             wanted = scalar(node, self.answer) if self.keys else None
-        except Refusal:  # as in `_Groups.other`
+        except Refusal:  # as in `_GroupScope.resolve_special`
             return None
         if wanted is None or wanted not in self.keys:
             return None
@@ -202,7 +203,7 @@ class _Totals:
 
 
 def after_release(select: exp.Select, question: Question, alias: str) -> Question:
-    """An outer SELECT over a question."""
+    """Return the query with an outer SELECT appended to its post-processing."""
     inner = {
         folded(name): Column(name=name, type=_shown(expression.type))
         for name, expression in question.after[-1].outputs
@@ -218,7 +219,7 @@ def after_release(select: exp.Select, question: Question, alias: str) -> Questio
     own = [*select.expressions, select.args.get("having"), select.args.get("order")]
     if not keys and not any(each is not None and each.find(exp.AggFunc) for each in own):
         if select.args.get("having") is not None:
-            refuse("HAVING stands over groups.", "Use WHERE.")
+            refuse("HAVING needs GROUP BY or an aggregate.", "Use WHERE.")
         stages.append(clauses(select, answer))
     else:
         groups = _Totals(answer, keys)

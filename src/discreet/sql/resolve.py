@@ -1,7 +1,7 @@
-"""From one SELECT to a question: rows, group keys, measures, and what is done with the released table.
+"""Resolve one SELECT into a query: rows, group keys, measures, and post-processing of the released table.
 
-A question has a private core, one aggregate over rows; everything around it works on what was released, so it
-costs nothing: arithmetic over aggregates, HAVING, ORDER BY, LIMIT, and outer queries over the answer.
+A query has a private core, one aggregate over rows. Everything around it is post-processing of the released
+table and costs nothing: arithmetic over aggregates, HAVING, ORDER BY, LIMIT, and outer queries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNORDERED = ("having", "order", "limit")
 
 @dataclass(frozen=True)
 class _Common:
-    """A SELECT under WITH, and those before it, which are all that it sees."""
+    """A common table expression (WITH), and the ones before it, which it may refer to."""
 
     select: exp.Select
     before: Mapping[str, _Common]
@@ -49,7 +49,7 @@ class _Resolver:
     selects: int = 0
 
     def select(self, select: exp.Select, alias: str, common: Commons) -> Named | Question:
-        """Rows, or a question where it aggregates over people."""
+        """Return rows, or a query if the SELECT aggregates over people."""
         self.selects += 1
         if self.selects > MOST_SELECTS:
             refuse("the question has too many subqueries.", f"Use at most {MOST_SELECTS}.")
@@ -73,7 +73,7 @@ class _Resolver:
                 _refuse_join()
             if folded(other) in map(folded, sources):
                 refuse(
-                    f"{shown(other)} stands twice in FROM.", "Give each an alias: FROM t AS a JOIN t AS b."
+                    f"{shown(other)} appears twice in FROM.", "Give each an alias: FROM t AS a JOIN t AS b."
                 )
             node = joined(sources, node, join, (other, right))
             sources[other] = right.possibly_absent() if is_outer(join) else right
@@ -96,7 +96,7 @@ class _Resolver:
         return alias, scan(self.policy, node.name, self._internal(alias))
 
     def _internal(self, alias: str) -> str:
-        """A name without dots that no other part of the question has, whatever an engine makes of case."""
+        """Return a name without dots that is unique in the query, even if the engine ignores case."""
         plain = "".join(each for each in folded(alias) if each.isascii() and (each.isalnum() or each == "_"))
         name, place = plain or "subquery", 2
         while name in self.aliases:
@@ -106,12 +106,13 @@ class _Resolver:
 
 
 def resolve(select: exp.Select, policy: Policy) -> Question:
-    """The question that a SELECT asks, or a refusal."""
+    """Return the query of a SELECT, or raise a refusal."""
     found = _Resolver(policy).select(select, "question", {})
     if isinstance(found, Named):
         if select.args.get("group") is not None:
             refuse(
-                "the question would show rows.", "What is grouped by person is a subquery to aggregate over."
+                "the question would show rows.",
+                "Put the SELECT that groups by person into FROM, and aggregate over it.",
             )
         refuse("the question would show rows.", "Aggregate: SELECT COUNT(*) …, AVG(x) …, with GROUP BY.")
     return found
@@ -136,16 +137,16 @@ def _over_rows(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> N
     aggregates = any(each is not None and each.find(exp.AggFunc) for each in own)
     if select.args.get("group") is None and not aggregates:
         if any(select.args.get(part) for part in UNORDERED):
-            refuse("rows are neither ordered nor limited: a question aggregates.", "Aggregate first.")
+            refuse("HAVING, ORDER BY and LIMIT need an aggregate.", "Aggregate first.")
         return projected(select, scope, node, alias)
     keys = group_keys(select, scope.has)
     others = [key for key in keys if scope.person_of(key) is None]
     if len(others) < len(keys):
         if any(select.args.get(part) for part in ("order", "limit")):
-            refuse("totals per person are neither ordered nor limited inside.", "Aggregate them first.")
+            refuse("a subquery of totals per person has no ORDER BY or LIMIT.", "Aggregate them first.")
         return per_person(select, scope, node, alias, others)
     return aggregate(select, scope, node, keys)
 
 
 def _refuse_join() -> NoReturn:
-    refuse("an answer cannot be joined with rows.", "Ask it alone, and join outside.")
+    refuse("an answer cannot be joined with rows.", "Ask for both separately, and join the answers outside.")

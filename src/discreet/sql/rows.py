@@ -1,9 +1,9 @@
-"""Tables, WHERE and row-level subqueries: from sqlglot's nodes to a tree of rows.
+"""Row sources: translate tables, WHERE and row-level subqueries into relational algebra.
 
-Subqueries  select and compute on rows, or total them per person, as `totals` says. A subquery that groups by
-            anything else is a question of its own; see `resolve`.
-Names       end here. Inside the plan a column is called by its source's internal name, which has no dot, a
-            dot, and its own name; no two of one source differ in case alone.
+Subqueries  select and compute on rows, or total them per person; see `person_totals`. A subquery that groups
+            by anything else is a query of its own; see `resolver`.
+Names       are resolved here. Inside the plan a column is named by its source's internal name (without dots),
+            a dot, and its own name; no two columns of a source differ only in case.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ WITHOUT_NAME = {"row": People.ROW, "none": People.NOBODY}
 
 @dataclass(frozen=True)
 class Named:
-    """A tree under an alias: visible names to columns, the person column's name, names that never leave.
+    """Rows under an alias: visible columns by name, the name of the person column, names never released.
 
-    `links` and `keys` are the hidden columns of a table by which links lead to other rows of a person.
+    `links` and `keys` are hidden columns by which links join rows of the same person.
     """
 
     node: Rows
@@ -47,7 +47,7 @@ class Named:
         return (*self.names, *self.hidden)
 
     def possibly_absent(self) -> Named:
-        """The same on the right of a LEFT JOIN: there need be no such person, nor any value."""
+        """Return the source as the right side of a LEFT JOIN: person and values may be missing."""
         names = {
             name: replace(column, type=replace(column.type, nullable=True))
             for name, column in self.names.items()
@@ -57,7 +57,7 @@ class Named:
 
 @dataclass(frozen=True)
 class RowScope:
-    """Looks names up in what FROM brought together."""
+    """Resolves names among the sources in FROM."""
 
     sources: Mapping[str, Named]
 
@@ -72,7 +72,7 @@ class RowScope:
         if name is None or name not in found[0][1].names:
             people = self.person_of(node) is not None
             refuse(
-                f"the column {shown(node)} identifies people, so it never leaves.",
+                f"the column {shown(node)} identifies people, so it is never released.",
                 "Count people with COUNT(DISTINCT …), or join and group per person by it."
                 if people
                 else "Leave it out; people are counted by the person column of the first table, or as rows.",
@@ -83,7 +83,7 @@ class RowScope:
         return None
 
     def person_of(self, node: exp.Expression) -> Named | None:
-        """The source whose person column the node names."""
+        """Return the source whose person column the node refers to; None for other nodes."""
         if not isinstance(node, exp.Column):
             return None
         for _, source in self._sources_of(node):
@@ -92,7 +92,7 @@ class RowScope:
         return None
 
     def source_of(self, node: exp.Expression) -> Named | None:
-        """The one source that has a column."""
+        """Return the only source that has a column; None if no source or several have it."""
         found = self._sources_of(node) if isinstance(node, exp.Column) else []
         return found[0][1] if len(found) == 1 else None
 
@@ -117,7 +117,7 @@ class RowScope:
 
 
 def scan(policy: Policy, name: str, alias: str) -> Named:
-    """A declared table, of which each person's first rows by rank are kept."""
+    """Return a declared table, truncated to each person's first rows by rank."""
     table_name = among(name, policy.tables)
     if table_name is None:
         refuse(f"there is no table {shown(name)}.", known_names(name, policy.tables))
@@ -155,7 +155,7 @@ def _hidden(alias: str, stored: str) -> Column:
 
 
 def _timed(kind: Type) -> Type:
-    """A policy may bound times by days, which do not compare with times: they are meant from midnight."""
+    """Convert timestamp bounds that the policy gives as dates to midnight, so that they compare."""
     if kind.family is not Family.TIMESTAMP:
         return kind
     first, last = (_midnight(each) for each in (kind.first, kind.last))
@@ -174,14 +174,14 @@ def filtered(node: Rows, where: exp.Expression | None, scope: RowScope) -> Rows:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The columns that a subquery names, each once; the person column is one of them but has no value."""
+    """Uniquely named columns of a subquery; the person column may be among them but has no value."""
 
     alias: str
     columns: dict[str, Column]
     people: list[str]
 
     def take(self, projection: exp.Expression, scope: RowScope) -> tuple[str, exp.Expression] | None:
-        """The name of a projection and what it says; None where it names the person."""
+        """Return the name and the expression of a projection; None if it is the person column."""
         name, inner = named(projection)
         if name.casefold() in {each.casefold() for each in (*self.columns, *self.people)}:
             refuse(f"the subquery names two columns {shown(name)}.", "Give each a name of its own.")
@@ -202,7 +202,7 @@ class Outputs:
 
 
 def projected(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> Named:
-    """A row-level subquery: its columns under the names that it gives them."""
+    """Return the rows of a row-level subquery, with its columns under their output names."""
     outputs = Outputs(alias, {}, [])
     expressions: list[Expression] = []
     for projection in _spread(select, scope):
@@ -216,7 +216,7 @@ def projected(select: exp.Select, scope: RowScope, node: Rows, alias: str) -> Na
 
 
 def _spread(select: exp.Select, scope: RowScope) -> list[exp.Expression]:
-    """SELECT * and SELECT alias.* written out; whom the rows are about is said once."""
+    """Return the projections with * and alias.* expanded; the person column appears once."""
     spread: list[exp.Expression] = []
     for projection in select.expressions:
         star = isinstance(projection, exp.Star)

@@ -1,9 +1,9 @@
-"""From sqlglot's nodes to our expressions: everything that is computed on a row, typed.
+"""Scalar expressions: translate sqlglot's nodes into our typed expression tree.
 
-A node that is not listed here is refused. What an expression's names mean is the caller's: `Scope.column`.
+A node that is not listed here is refused. The caller resolves column names: `Scope.resolve_column`.
 
-An interval whose ends are longer to write than any number in data is taken as none: subqueries that square
-what the one before them squared would otherwise take longer to plan than to answer.
+An interval whose bounds are longer than BITS bits is dropped: otherwise nested subqueries, each of which
+squares a column of the one before, would take longer to plan than to answer.
 """
 
 from __future__ import annotations
@@ -77,17 +77,17 @@ CASTS = {
 
 
 class Scope(Protocol):
-    """Where names are looked up."""
+    """Resolution of the names in an expression."""
 
     def column(self, node: exp.Column) -> Expression:
-        """What a name stands for, or a refusal."""
+        """Return the expression that a column name refers to, or raise a refusal."""
 
     def other(self, node: exp.Expression) -> Expression | None:
-        """What a node stands for that only this scope understands (a group key, an aggregate)."""
+        """Return the expression of a node with a meaning in this scope only (a group key, an aggregate)."""
 
 
 def scalar(node: exp.Expression, scope: Scope) -> Expression:
-    """The expression that a node is."""
+    """Return the typed expression of a node."""
     known = scope.other(node)
     if known is not None:
         return known
@@ -100,12 +100,12 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
         return found
     build = _builder(node)
     if build is None:
-        refuse(f"{node.key.upper()} in «{shown(node)}» has no place here.", _place(node))
+        refuse(f"{node.key.upper()} in «{shown(node)}» is not allowed here.", _place(node))
     return build(node, scope)
 
 
 def condition(node: exp.Expression, scope: Scope, clause: str) -> Expression:
-    """The expression that a node is, which must be true or false."""
+    """Return the expression of a condition, or refuse one that is not boolean."""
     found = scalar(node, scope)
     if found.type.family not in (Family.BOOLEAN, Family.NULL):
         refuse(f"{clause} needs a condition; «{shown(node)}» is none.", "Compare it with something.")
@@ -115,7 +115,7 @@ def condition(node: exp.Expression, scope: Scope, clause: str) -> Expression:
 def call(
     name: str, arguments: list[Expression], node: exp.Expression, options: tuple[str, ...] = ()
 ) -> Expression:
-    """A typed call, or the refusal of one whose arguments do not fit."""
+    """Return a typed call, or refuse one whose arguments have the wrong types."""
     try:
         kind = FUNCTIONS[name].typed(tuple(each.type for each in arguments), options)
     except Mistyped as mismatch:
@@ -250,7 +250,7 @@ def _date_part(part: str, of: exp.Expression, node: exp.Expression, scope: Scope
 
 
 def _plain_date(node: exp.Expression) -> exp.Expression:
-    """sqlglot wraps the argument of YEAR and its kin in a conversion that the column does not need."""
+    """Return the argument of YEAR, MONTH … without the conversion in which sqlglot wraps it."""
     return node.this if isinstance(node, exp.TsOrDsToDate) else node
 
 
@@ -274,7 +274,7 @@ def _cast(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _decimal(node: exp.Expression, to: exp.Expression, value: Expression) -> Expression:
-    """CAST to DECIMAL, which is DECIMAL(18, 3) where nothing is said; DECIMAL(p) has no places."""
+    """Return a cast to DECIMAL, by default DECIMAL(18, 3); DECIMAL(p) has no decimal places."""
     written = [whole_number(each.this, most=DIGITS) for each in to.expressions] or [18, 3]
     digits, places = (*written, 0)[:2]
     if not digits or places is None or places > digits or len(written) > 2:
@@ -316,7 +316,7 @@ OTHERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]
 
 def _place(node: exp.Expression) -> str:
     if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
-        return "Aggregates stand in SELECT, HAVING and ORDER BY, none within another."
+        return "Use aggregates in SELECT, HAVING or ORDER BY, and none inside another."
     if isinstance(node, exp.Select | exp.Subquery):
         return "Put subqueries into FROM."
     return "docs/sql.md lists what can be asked."

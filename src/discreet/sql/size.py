@@ -1,8 +1,8 @@
-"""The size of a question once every subquery's columns are written out, bounded before anything expands it.
+"""Size of a query after inlining the columns of all subqueries, checked before anything inlines them.
 
-Group keys are computed from the columns that they stand for, and engines write a subquery's expressions into
-the SELECT around it. So a statement of nested subqueries, each of which uses a column of the next one twice,
-doubles at every level: 40 levels would never be planned. Sizes are numbers, found in one walk.
+Group keys are expanded to the columns behind them, and engines inline a subquery's expressions into the outer
+SELECT. With nested subqueries, each of which uses a column of the inner one twice, the size doubles at every
+level: 40 levels would never be planned. The size is computed as a number in one walk, without inlining.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_NODES = 20_000
 
 
 def require_moderate_size(question: Question) -> None:
-    """Refuse a question whose expressions, written out, have more than MOST_NODES nodes together."""
+    """Refuse a query whose expressions have more than MOST_NODES nodes in total after inlining."""
     sizes: dict[str, int] = {}
     total = _count_rows(question.rows, sizes)
     total += sum(_count(each, sizes) for each in asked_expressions(question))
@@ -73,13 +73,13 @@ def _count_rows(node: Rows, sizes: dict[str, int]) -> int:
 
 
 def _count_released(question: Question) -> int:
-    """Return the size of the SELECTs over what is released; their columns are written out alike."""
+    """Return the size of the post-processing SELECTs, whose columns are inlined in the same way."""
     total, sizes = 0, dict[str, int]()
     for stage in question.after:
         totals = [argument for _, _, argument in stage.totals if argument is not None]
         total += sum(_count(each, sizes) for each in (*stage.keys, *totals))
         if stage.keys or stage.totals:
-            sizes = {}  # a total is computed where it is grouped
+            sizes = {}  # a total is computed by its GROUP BY, and not inlined further
         having = () if stage.having is None else (stage.having,)
         outputs = {name: _count(each, sizes) for name, each in stage.outputs}
         total += sum(outputs.values()) + sum(_count(each, sizes) for each in having)

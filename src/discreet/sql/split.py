@@ -1,15 +1,15 @@
-"""How a question's epsilon is split over what it releases.
+"""Split a query's epsilon over its primitives, its selected values and its partition selection.
 
-Rule        every primitive, every measure that is counted by values, and the choice of groups where there is
-            one get the same share. A centred sum's share and the count's then move a mean by the same part of
-            its range when the mean lies at an end of it, which is the worst case, so no other split has a
+Rule        every primitive, every measure that selects a value, and partition selection if there is one get
+            the same share. The noise of a centred sum and of its count then moves a mean by the same part of
+            its range when the mean lies at an end of it, which is the worst case; so no other split has a
             smaller worst error relative to the declared ranges.
-Weights     `split` weighs columns of the SELECT around the aggregates. A column's weight is divided evenly
-            over the primitives of its measures; a primitive that several columns need has the largest of what
-            they give it; one that no weighed column needs has 1. Shares are in proportion. So columns that
-            share nothing get epsilon in the ratio of their weights; one that shares gets at least as much,
-            because the largest weights add up to no more than all of them.
-Groups      The choice of groups keeps the share that the rule gives it.
+Weights     the `split` option weights columns of the SELECT around the aggregates. A column's weight is
+            divided evenly over the primitives of its measures; a primitive that several columns need gets the
+            largest of these weights; one that no weighted column needs gets 1. Shares are proportional to
+            weights. Columns that share no primitive get epsilon in the ratio of their weights; a column that
+            shares one gets at least as much, because the largest weights add up to no more than all of them.
+Groups      partition selection keeps the share that the rule gives it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GROUPS = "groups"
 def shares(
     question: Question, outputs: Sequence[Output], split: Mapping[str, Real], *, selected: bool
 ) -> dict[str, Fraction]:
-    """The part of epsilon of everything that is paid for, by `Output.paid`, and of the choice of groups."""
+    """Return the share of epsilon of each charged name, and of partition selection under GROUPS."""
     weights = _weights(question, outputs, split)
     chosen = Fraction(1, len(weights) + 1) if selected else Fraction(0)
     total = sum(weights.values())
@@ -50,7 +50,7 @@ def _weights(question: Question, outputs: Sequence[Output], split: Mapping[str, 
 
 
 def _asked(question: Question, split: Mapping[str, Real]) -> list[tuple[list[str], Fraction]]:
-    """The measures that each weighed column is made of, and its weight."""
+    """Return, for each weighted column, the measures it is computed from and its weight."""
     measures = {column.name for column, _ in question.measures}
     made_of = {
         name: [each.name for each in columns(expression) if each.name in measures]

@@ -1,7 +1,7 @@
 """Totals per person: a subquery that groups by the person column, alone or with other keys.
 
-It makes one row of each person, or one of each person and key, of which a person has no more than rows. What
-stands in them is exact and stays inside.
+The result has one row per person, or one per person and key, so a person has no more rows than before. Its
+values are exact and are not released.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
 
 @dataclass
 class _Groups:
-    """Keys and aggregates become columns of one row for each person."""
+    """Scope in which keys and aggregates become columns of one row per person."""
 
     rows: RowScope
     most: int
@@ -65,7 +65,7 @@ class _Groups:
             return self._totalled(node)
         try:
             wanted = scalar(node, self.rows) if self.keys else None
-        except Refusal:  # an alias, or made of aggregates: what is wrong, if anything, shows further inside
+        except Refusal:  # an alias, or made of aggregates: its parts are resolved, and refused, one by one
             return None
         return next((column for column, key in self.keys if key == wanted), None)
 
@@ -86,7 +86,7 @@ class _Groups:
 def per_person(
     select: exp.Select, scope: RowScope, node: Rows, alias: str, keys: list[exp.Expression]
 ) -> Named:
-    """The rows of a subquery that groups by the person and `keys`."""
+    """Return the rows of a subquery that groups by the person and `keys`."""
     groups, outputs = _Groups(scope, node.rows, f"{alias}#totals"), Outputs(alias, {}, [])
     for key in keys:
         groups.add_key(key)
@@ -122,7 +122,7 @@ def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Typ
             "Use COUNT, COUNT(DISTINCT x), SUM, AVG, MIN or MAX.",
         )
     if function == "count" and (node.this is None or isinstance(node.this, exp.Star)):
-        return (function, None, only), whole(1 if only is None else 0, most)  # no group is empty
+        return (function, None, only), whole(1 if only is None else 0, most)  # a group has at least one row
     argument = scalar(node.this, scope)
     if function == "count":
         return (function, argument, only), whole(0, most)
@@ -132,7 +132,7 @@ def _total(node: exp.Expression, scope: RowScope, most: int) -> tuple[Total, Typ
 
 
 def _kind(function: str, kind: Type, most: int) -> Type:
-    """The type of a person's total: a sum of exact numbers is exact, a mean is a DOUBLE."""
+    """Return the type of a person's total: a sum of exact numbers is exact, a mean is a DOUBLE."""
     if function not in ("sum", "avg"):
         return kind
     low, high = _summed_ends(kind)
@@ -153,7 +153,7 @@ def _kind(function: str, kind: Type, most: int) -> Type:
 
 
 def _summed_ends(kind: Type) -> tuple[Bound, Bound]:
-    """The interval of what is summed: a DOUBLE is put on a grid first, and may move by a part of a step."""
+    """Return the bounds of the summed values: a DOUBLE is first rounded to a grid, and may move slightly."""
     if kind.low is None or kind.high is None:
         return None, None
     if kind.exact:
@@ -164,7 +164,7 @@ def _summed_ends(kind: Type) -> tuple[Bound, Bound]:
 
 
 def _rounded_often(low: Bound, high: Bound, most: int) -> Type:
-    """A number in floating point that was rounded with each of `most` rows, and when it was converted."""
+    """Return a DOUBLE type with room for one rounding per row, up to `max_rows`, and those of conversions."""
     if low is None or high is None:
         return double()
     slack = max(abs(low), abs(high)) * (most + MORE_ROUNDINGS) * HALF_ULP

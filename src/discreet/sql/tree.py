@@ -1,8 +1,8 @@
-"""Rows on their way to an aggregate: what is read, joined, filtered and computed, and how many a person has.
+"""Relational algebra of a plan: scans, filters, projections and joins below the aggregate.
 
-Every node knows its columns by internal names that are unique in the plan, whether its rows belong to
-people (`people`: the hidden column PERSON names them, or each row is one), and `rows`, the most rows that one
-person can have in it. That number is the whole privacy content of the tree: bounding makes it true, and
+Every node has `columns`, under internal names that are unique in the plan; `people`, the privacy unit of its
+rows (the hidden column PERSON identifies them, or each row is one person); and `rows`, the most rows that one
+person can have in it. Privacy depends on that number alone: contribution bounding enforces it, and
 sensitivity is computed from it.
 """
 
@@ -22,7 +22,7 @@ Total = tuple[str, Expression | None, Expression | None]
 
 
 class People(StrEnum):
-    """Whom the rows of a node are about."""
+    """Privacy unit of a node: each row, the person in a hidden column, or nobody (public data)."""
 
     ROW = "row"
     COLUMN = "column"
@@ -30,7 +30,7 @@ class People(StrEnum):
 
 
 class Order(StrEnum):
-    """What orders a person's rows in a table: their rank; where it is read in place, a hash, or nothing."""
+    """Order of a person's rows in a table: a stored rank; if read in place, a hash, or no order."""
 
     RANKED = "ranked"
     HASHED = "hashed"
@@ -39,7 +39,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """A table of the prepared store: `kept` rows of each person by rank, or all if bounded later."""
+    """A table of the prepared store: each person's first `kept` rows by rank, or all if truncated later."""
 
     table: str
     alias: str
@@ -53,7 +53,7 @@ class Scan:
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """The rows of which the condition is true."""
+    """Rows for which the condition is true."""
 
     source: Rows
     condition: Expression
@@ -73,7 +73,7 @@ class Filter:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """The rows with other columns: each a computed expression, under a new name."""
+    """The source's rows with computed columns under new names."""
 
     source: Rows
     columns: tuple[Column, ...]
@@ -90,9 +90,9 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class Join:
-    """Rows of `left` beside those of `right`: of the same person, of the linked key, or both.
+    """Join of `left` and `right` by person, by a linked key, or by both.
 
-    Where rows of `left` link to `right`, each finds one there at most (`once`).
+    With `once`, each row of `left` matches at most one row of `right`.
     """
 
     left: Rows
@@ -111,7 +111,7 @@ class Join:
 
     @property
     def rows(self) -> int:
-        """Both sides multiply, unless a row of one side finds one of the other at most."""
+        """Product of both sides' rows, unless a row of one side matches at most one row of the other."""
         if self.once:
             return self.left.rows
         product = self.left.rows * self.right.rows
@@ -122,9 +122,9 @@ class Join:
 
 @dataclass(frozen=True, kw_only=True)
 class PerPerson:
-    """One row for each person, or for each person and key: totals over at most `source.rows` rows.
+    """One row for each person, or for each person and key, with totals over at most `source.rows` rows.
 
-    A total is a function, its argument and the condition of the rows that it is over.
+    A total is a function, its argument and a filter condition.
     """
 
     source: Rows
@@ -144,10 +144,10 @@ class PerPerson:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded:
-    """Of each person at most `most` rows, or `most` in each of `groups` groups, the first ones by rank.
+    """The first rows of each person by rank: at most `most`, or at most `most` in each of `groups` groups.
 
-    Ranks come from a keyed hash of the person's own rows, so who else is in the data changes nothing. An
-    engine that `sorts` finds the same rows by sorting them.
+    Ranks come from a keyed hash of the person's own rows, so they do not depend on other people. With
+    `sorts`, the engine finds the same rows by sorting.
     """
 
     source: Rows
@@ -169,9 +169,9 @@ class Bounded:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighted:
-    """All rows, each with a weight in the hidden column WEIGHT: one person's add up to `most` at most.
+    """All rows with a weight in the hidden column WEIGHT; one person's weights add up to at most `most`.
 
-    They are found by one GROUP BY of people, which reads the rows twice, or, where it `sorts`, by sorting.
+    Weights are computed by a GROUP BY person, which reads the rows twice, or, with `sorts`, by a window.
     """
 
     source: Rows
@@ -193,7 +193,7 @@ Rows = Scan | Filter | Project | Join | PerPerson | Bounded | Weighted
 
 
 def scans(node: Rows) -> list[Scan]:
-    """Every table that is read."""
+    """Return every table scan below a node."""
     if isinstance(node, Scan):
         return [node]
     if isinstance(node, Join):

@@ -1,12 +1,12 @@
-"""What a question's measures are without noise: the clamped and bounded quantities themselves.
+"""True values of a query's measures, without noise: the clamped and bounded quantities themselves.
 
-For the custodian's eyes, where the policy lets them see it; nothing of it may be released, kept or logged.
+They are for the custodian only, if the policy allows it, and must not be released, stored or logged.
 
-Beside      Groups are found by their keys, so that a true value stands beside the released one of the same
-            group whatever HAVING, ORDER BY and LIMIT made of the released rows. Where an answer does not show
-            every key, or sums up groups, its rows are no groups, and nothing stands beside them.
-Picked      the true MEDIAN, QUANTILE, MIN and MAX is the row's value nearest to the rank that is asked for,
-            the true MODE the commonest.
+Matching    Groups are matched by their keys, so that each true value is shown next to the released value of
+            the same group, whatever HAVING, ORDER BY and LIMIT do to the released rows. If an answer does not
+            show every key, or aggregates groups, its rows are not groups, and no true values are shown.
+Selected    the true MEDIAN, QUANTILE, MIN and MAX is the row's value nearest to the requested rank, the true
+            MODE the commonest value.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Truth:
-    """True values of the columns of an answer that are measures, by the keys of their groups.
+    """True values of an answer's measure columns, by the keys of their groups.
 
-    Printing one shows nothing.
+    The values are left out of its repr.
     """
 
     keys: tuple[str, ...]
     columns: Mapping[str, Mapping[Key, object]] = field(repr=False)
 
     def beside(self, answer: pa.Table) -> dict[str, list[object]]:
-        """The true value of each row of an answer, by column; None where there is none."""
+        """Return the true value of each row of an answer, by column; None if a row has none."""
         rows = answer.to_pylist()
         return {
             name: [values.get(tuple(row[key] for key in self.keys)) for row in rows]
@@ -52,7 +52,7 @@ class Truth:
 
 
 def truth(plan: Plan, engine: Engine) -> Truth:
-    """Count, and add nothing."""
+    """Return the true values of a plan's measures: count, without adding noise."""
     shown = _shown_keys(plan)
     if shown is None:
         return Truth(keys=(), columns={})
@@ -79,14 +79,14 @@ def truth(plan: Plan, engine: Engine) -> Truth:
 
 @dataclass(frozen=True)
 class _Nothing:
-    """No noise."""
+    """Noise of width zero."""
 
     def half_width(self, confidence: float) -> int:
         return 0
 
 
 def _shown_keys(plan: Plan) -> tuple[str, ...] | None:
-    """How the answer calls the keys of its groups; None where it does not show them all."""
+    """Return the answer's names of the group keys; None if it does not show all of them."""
     found = {column.name: column.name for column, _ in plan.question.keys}
     for stage in plan.question.after:
         if stage.totals or stage.keys:
@@ -119,6 +119,6 @@ def _true(counted: Counted, values: Integers, counts: Integers) -> object:
         return shown_values(counted, [int(values[counts.argmax()])])[0].as_py()
     wanted = replace(counted.mechanism, offset=0)
     starts, _, distances = wanted.runs(Grouped(values, counts))
-    # every second run is a value that a row has; the others lie between two of them
+    # every second run is a value that occurs in a row; the others lie between two such values
     nearest = int(starts[1::2][distances[1::2].argmin()])
     return shown_values(counted, [nearest])[0].as_py()

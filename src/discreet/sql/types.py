@@ -1,16 +1,17 @@
-"""What is known of an expression without data: its kind, and for numbers an interval and a grid.
+"""Types of expressions, derived without data: the kind of value, and for numbers an interval and a grid.
 
-A number stands on the grid of multiples of `step`, or on none (`step` None: computed in floating point, row
-by row, and put on a grid only when it is summed). Bounds are exact fractions; None is "unbounded". They hold
-for what is computed, not for what would be without rounding: see `double`.
+The values of a number type are multiples of `step`, or lie on no grid (`step` None: computed in floating
+point row by row, and rounded to a grid only when summed). Bounds are exact fractions; None means unbounded.
+They hold for the computed value including its rounding errors: see `make_double_type`.
 
 Numbers have the types that DuckDB gives them. INTEGER and DECIMAL are exact: each value is a whole number of
-steps, and `magnitude` proves that 38 digits hold it, also where there are no bounds. Whatever 38 digits might
-not hold is DOUBLE, where nothing overflows into an error.
+steps, and `magnitude` proves that it fits into 38 digits even where there are no bounds. A number that might
+not fit into 38 digits is DOUBLE, where overflow raises no error.
 
-`known` is an argument that is never NULL, a constant; a column is not, whatever it holds, as a join may leave
-it out. Bounds rest on it. `nullable` is whether a value may be missing in data that keep to the policy; the
-policy's word is taken for it, so only accuracy may rest on it, never a bound; see `nulls`.
+`known` marks a constant, which is never NULL. A column is not `known`, whatever it holds, because an outer
+join may leave it out. Bounds may rely on `known`. `nullable` means that a value may be missing in data that
+satisfies the policy. The policy is trusted here, so only accuracy may rely on `nullable`, never a bound; see
+`nullability`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from discreet.core import policy
 
 
 class Family(StrEnum):
-    """Kinds of values that expressions tell apart."""
+    """Kinds of values that expressions distinguish."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -57,15 +58,15 @@ FAMILIES = {
 FINEST = 1_000_000
 DIGITS = 38
 MOST_STEPS = 10**DIGITS
-"""More steps than an exact number may have: what DECIMAL(38) and 128 bits hold on every engine."""
+"""Exclusive limit on the steps of an exact number: DECIMAL(38) and 128 bits hold less on every engine."""
 LONGEST_INTEGER = Fraction(2**63)
-"""The size of the smallest BIGINT; its negative is none."""
+"""Magnitude of the smallest BIGINT; the positive number of that size is not a BIGINT."""
 MOST_ROUNDED = 1 << 52
-LARGEST = 2**1000
+LARGEST = 2**1000  # far below the overflow of a double, so that a bound can be converted safely
 CONVERSION_ULPS = 4
-"""How far a long exact number, whose conversion rounds a few times, may be from the nearest double."""
+"""Error bound, in ulps, of converting a long exact number to DOUBLE, which rounds several times."""
 NEGLIGIBLE = Fraction(1, 1000)
-"""The part of a step by which the interval of a DOUBLE may be cut where its values are put on a grid."""
+"""Fraction of a step by which the interval of a DOUBLE may shrink when its values are rounded to a grid."""
 
 Bound = Fraction | None
 ZERO = Fraction(0)
@@ -92,17 +93,17 @@ class Type:
 
     @property
     def integral(self) -> bool:
-        """Whether its values are whole numbers that 64 bits hold with room to spare."""
+        """True if all values are whole numbers below 2**53 in magnitude."""
         return self.step == 1 and self.bounded and max(abs(self.low or ZERO), abs(self.high or ZERO)) < 2**53
 
     @property
     def exact(self) -> bool:
-        """Whether each value is a whole number of steps, of which 38 digits hold the number."""
+        """True if each value is a whole number of steps that fits into 38 digits."""
         return self.family is Family.NUMBER and self.numeric is not Numeric.DOUBLE
 
     @property
     def scale(self) -> int:
-        """How many digits an exact number has behind the point.
+        """Number of digits that an exact number has after the decimal point.
 
         >>> number(step=Fraction(1, 4), numeric=Numeric.DECIMAL, magnitude=Fraction(9)).scale
         2
@@ -111,21 +112,21 @@ class Type:
 
     @property
     def reach(self) -> Bound:
-        """The most that a value can be, whatever its sign; None where nothing is known."""
+        """Largest absolute value that is possible; None if unknown."""
         if self.low is not None and self.high is not None:
             return max(abs(self.low), abs(self.high))
         return self.magnitude
 
     @property
     def shows_integer(self) -> bool:
-        """Whether its values are shown as whole numbers of 64 bits; all other numbers are shown as DOUBLE."""
+        """True if answers show the values as 64-bit integers; all other numbers are shown as DOUBLE."""
         if self.step is None or self.step.denominator != 1 or self.reach is None:
             return False
         return self.reach <= LONGEST_INTEGER if self.exact else self.integral
 
     @property
     def most_steps(self) -> Fraction:
-        """The most steps of its grid that a value of an exact number can be."""
+        """Largest number of grid steps that a value of an exact type can have."""
         assert self.reach is not None
         assert self.step is not None
         return self.reach / self.step
@@ -144,9 +145,9 @@ def number(
     numeric: Numeric | None = None,
     magnitude: Bound = None,
 ) -> Type:
-    """A number; where nothing else is said, whole ones are INTEGER, of 64 bits, and all others DOUBLE.
+    """Return a number type: by default a 64-bit INTEGER if the step is 1, else DOUBLE.
 
-    A number that is to be exact and might need more than 38 digits is DOUBLE.
+    An exact type that might need more than 38 digits becomes DOUBLE.
     """
     if numeric is None:
         numeric = Numeric.INTEGER if step == 1 else Numeric.DOUBLE
@@ -162,24 +163,25 @@ def _fits(reach: Bound, step: Fraction) -> bool:
 
 
 def as_double(kind: Type) -> Type:
-    """The same number in floating point, where only whole numbers surely stay on their grid."""
+    """Return the DOUBLE type of the same numbers; only whole numbers are sure to stay on their grid."""
     step = kind.step if kind.step == 1 else None
     low, high = double_ends(kind)
     return replace(kind, low=low, high=high, numeric=Numeric.DOUBLE, step=step, magnitude=None)
 
 
 def double(low: Bound = None, high: Bound = None, step: Bound = None) -> Type:
-    """A number in floating point; a step says that its values stand on a grid all the same.
+    """Return a floating-point type; with a step, its values still lie on that grid.
 
-    Its ends are those of the exact result of arguments that keep to theirs (`double_ends`). Rounding is
-    monotone, so the rounded result lies between the rounded ends. Without this a difference of large numbers
-    would leave its interval by any factor, and what relies on it (64 bits, no overflow) would err.
+    The bounds are those of the exact result over arguments within their bounds (`get_double_bounds`).
+    Rounding is monotone, so the rounded result lies between the rounded bounds. Without this, a difference of
+    large numbers could leave its interval by any factor, and code that relies on it (64 bits, no overflow)
+    would fail.
     """
     return number(nearest_double(low), nearest_double(high), step, numeric=Numeric.DOUBLE)
 
 
 def nearest_double(end: Bound, ulps: int = 0) -> Bound:
-    """The number in floating point that is nearest to an end, moved by so many places, up if positive.
+    """Return the double nearest to a bound, moved by `ulps` representable numbers (upwards if positive).
 
     >>> nearest_double(Fraction(1, 4)), nearest_double(Fraction(1, 10)) == Fraction(0.1)
     (Fraction(1, 4), True)
@@ -193,9 +195,9 @@ def nearest_double(end: Bound, ulps: int = 0) -> Bound:
 
 
 def double_ends(kind: Type) -> tuple[Bound, Bound]:
-    """The interval of a number as arithmetic in floating point takes it.
+    """Return the bounds of a number after its conversion to floating point.
 
-    A number of steps below 2**53 is converted by one rounding, a larger one by some more.
+    A number of fewer than 2**53 steps is converted with one rounding, a larger one with several.
     """
     sure = not kind.exact or kind.step is None or kind.reach is None
     if sure or kind.most_steps * kind.step.numerator < 2**53:  # type: ignore[union-attr]
@@ -204,7 +206,7 @@ def double_ends(kind: Type) -> tuple[Bound, Bound]:
 
 
 def decimal_places(step: Fraction) -> int:
-    """The fewest digits behind the point with which a step can be written.
+    """Return the fewest digits after the decimal point that write a step exactly.
 
     >>> decimal_places(Fraction(1, 4)), decimal_places(Fraction(10))
     (2, 0)
@@ -216,13 +218,13 @@ def decimal_places(step: Fraction) -> int:
 
 
 def common_step(types: Iterable[Type]) -> Fraction:
-    """The widest grid on which the values of all exact types stand."""
+    """Return the step of the coarsest grid that contains the values of all exact types."""
     steps = [each.step for each in types if each.step is not None]
     return Fraction(gcd(*(each.numerator for each in steps)), lcm(*(each.denominator for each in steps)))
 
 
 def share_grid(types: Iterable[Type]) -> bool:
-    """Whether all are exact, and 38 digits hold the values of each on the grid of all."""
+    """Return True if all types are exact and their values fit into 38 digits on the common grid."""
     numbers = list(types)
     if not all(each.exact for each in numbers):
         return False
@@ -231,41 +233,41 @@ def share_grid(types: Iterable[Type]) -> bool:
 
 
 def rounds_in_double(kind: Type, step: Fraction) -> bool:
-    """Whether the quotient of any of its numbers and a step is on the right side of every half as a DOUBLE.
+    """Return True if dividing any value by the step in DOUBLE rounds to the correct whole number.
 
-    It differs from a half that it is not by 1 / 2q where the numbers are multiples of 1 / q of the step, and
-    rounding moves it by less, as long as the numerator stays below 2**52.
+    Where the values are multiples of 1 / q of the step, a quotient that is not a half differs from every half
+    by at least 1 / 2q. Rounding moves it by less as long as the numerator stays below 2**52.
     """
     assert kind.step is not None
     return kind.most_steps * (kind.step / step).numerator < MOST_ROUNDED
 
 
 def keeps_places(kind: Type, places: int) -> bool:
-    """Whether rounding to so many places leaves every value of an exact type as it is."""
+    """Return True if rounding to `places` leaves every value of an exact type unchanged."""
     step = Fraction(10) ** -places
     return kind.scale <= places or (kind.step is not None and (kind.step / step).denominator == 1)
 
 
 def rounded_step(kind: Type, step: Fraction) -> Fraction:
-    """The grid of exact numbers that are rounded to a step: a finer one where they are too large for it."""
+    """Return the grid of exact numbers rounded to a step: a finer grid if they are too large for it."""
     if rounds_in_double(kind, step):
         return step
     return common_step([kind, Type(family=Family.NUMBER, step=step)])
 
 
 def widest_numeric(types: Iterable[Type]) -> Numeric:
-    """The type to which DuckDB converts numbers of several types."""
+    """Return the type to which DuckDB converts numbers of several types."""
     order = list(Numeric)
     return max((each.numeric for each in types), key=order.index)
 
 
 def whole(low: int, high: int) -> Type:
-    """Whole numbers from `low` to `high`."""
+    """Return the type of whole numbers from `low` to `high`."""
     return number(Fraction(low), Fraction(high), Fraction(1))
 
 
 def of_column(column: policy.Column) -> Type:
-    """What the policy declares of a column."""
+    """Return the type that the policy declares for a column."""
     return replace(_of_kind(column), nullable=column.nulls is not False)
 
 
@@ -283,7 +285,7 @@ def _of_kind(column: policy.Column) -> Type:
 
 
 def grid_step(kind: Type) -> Fraction:
-    """The step of a bounded number; one that has none gets a millionth of its range, in round decimals."""
+    """Return the step of a bounded number; without one, about a millionth of its range, a power of ten."""
     low, high = kind.low or ZERO, kind.high or ZERO
     step, span = Fraction(1), max(high - low, abs(low), abs(high), Fraction(1, 10**9))
     if kind.step is not None:
@@ -296,9 +298,9 @@ def grid_step(kind: Type) -> Fraction:
 
 
 def grid_ends(kind: Type, step: Fraction) -> tuple[int, int]:
-    """The bounds in whole steps; whoever uses them moves what is beyond to the nearer one.
+    """Return the bounds in whole steps; callers clamp values to them.
 
-    The ends of a DOUBLE are rounded numbers: one that is a little beyond a step does not count as the next.
+    The bounds of a DOUBLE are rounded numbers: one slightly beyond a step does not extend to the next step.
     """
     slack = ZERO if kind.exact else NEGLIGIBLE
     low, high = (kind.low or ZERO) / step, (kind.high or ZERO) / step
@@ -306,7 +308,7 @@ def grid_ends(kind: Type, step: Fraction) -> tuple[int, int]:
 
 
 def union(types: list[Type]) -> Type | None:
-    """The narrowest type that holds values of all; None where the kinds do not go together."""
+    """Return the narrowest type that contains the values of all types; None if the kinds differ."""
     known = [each for each in types if each.family is not Family.NULL]
     if not known:
         return NULL

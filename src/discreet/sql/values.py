@@ -1,8 +1,9 @@
-"""Measures that need to know how often each value occurs: MEDIAN, QUANTILE, MIN, MAX and MODE.
+"""Private selection of values: MEDIAN, QUANTILE, MIN, MAX and MODE, from how often each value occurs.
 
-Each group's value is drawn by the exponential mechanism. Over all groups together one person moves the scores
-by R rows in all under presence; under value R rows leave and R arrive, possibly elsewhere, so where there are
-groups a quantile b / a is charged for 2 max(b, a - b) R, its sensitivity when the rows move between groups.
+The exponential mechanism selects each group's value. Over all groups together one person moves the scores by
+R rows in total under presence. Under value, R rows leave and R rows arrive, possibly in another group; so
+with groups a quantile b / a is charged for 2 max(b, a - b) R, its sensitivity when the rows move between
+groups.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from discreet.sql.refusal import refuse
 from discreet.sql.resolve import Question
 
 PROBABILITIES = {"median": Fraction(1, 2), "min": Fraction(0), "max": Fraction(1)}
-INSIDE = 0.95
+INSIDE = 0.95  # probability with which a released MIN or MAX lies within the range of the data
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """A statement that counts values per group, and the mechanism that picks one for each."""
+    """A statement that counts values per group, and the mechanism that selects one value for each group."""
 
     statement: str
     mechanism: Quantile | Exponential
@@ -47,7 +48,7 @@ class Counted:
     domain: tuple[str, ...]
 
     def pick(self, values: Integers, counts: Integers, random: Randomness) -> int:
-        """A value of the grid (in steps), or the place of one in the domain."""
+        """Return the selected value in grid steps, or its index in the domain."""
         if isinstance(self.mechanism, Quantile):
             picked = self.mechanism.release(Exact(Grouped(values, counts)), random).value
             return picked if self.on is None else min(picked, self.on.high)
@@ -64,7 +65,7 @@ def counted(
     question: Question,
     policy: Policy,
 ) -> Counted:
-    """How one such measure is read and released."""
+    """Return the statement and the mechanism for one measure that selects a value."""
     rows = bounding.contribution.rows * bounding.contribution.groups
     relation = bounding.contribution.relation
     guarantee = PureDP(epsilon=epsilon, relation=relation)
@@ -96,7 +97,7 @@ def counted(
 
 
 def _statement(text: str, measure: Measure, question: Question) -> str:
-    """Keys, value and how many rows hold it; rows without a value are left out."""
+    """Return the SQL of group keys, value and its number of rows; rows without a value are left out."""
     keys = [f"{emit.value(key)} AS {quoted(column.name)}" for column, key in question.keys]
     outputs = ", ".join([*keys, f"{text} AS v", "count(*) AS n"])
     condition = "" if measure.condition is None else f" AND {emit.value(measure.condition)}"

@@ -1,21 +1,20 @@
-"""The worst-case work of one person, and of everybody, from text and policy alone.
+"""Worst-case work of one person's rows, and of all rows, from text and policy alone.
 
-A person's rows are bounded, and so must be the time and memory that they take: else a deadline or a memory
-limit tells whether the person is there, without noise (Haeberlen, Pierce & Narayan, *Differential Privacy
-Under Fire*, 2011). The tree of rows is walked once. At every node stand
+A person's rows are bounded, and so must be the time and memory that they take: otherwise a timeout or a
+memory limit reveals, without noise, whether the person is in the data (Haeberlen, Pierce & Narayan,
+*Differential Privacy Under Fire*, 2011). One walk over the tree computes for every node
 
-rows        the most rows that one person can have there. Joins multiply them, and the rows inside of a join
-            count, not only those that come out of it. Filters are taken to keep every row.
-people      the most people that the declared tables can hold with so many rows each.
-expressions that are evaluated on these rows: calls, weighted by what they cost, and characters of text. A
-            subquery's column counts in full wherever it is used, since engines write a subquery's
-            expressions into what is around it.
+rows        the most rows that one person can have there. Joins multiply them, and the rows inside a join
+            count, not only its result. Filters are assumed to keep every row.
+people      the most people that the declared tables can hold with that many rows each.
+expressions evaluated on these rows: calls, weighted by their cost, and characters of text. A subquery's
+            column counts in full wherever it is used, since engines inline a subquery's expressions.
 
-Text        is at most as long as the policy lets it be: every store cuts it there. Changing case may make
-            three characters of one (Unicode's SpecialCasing; DuckDB maps one to one), and does so once; no
-            function puts texts together, so nothing else makes them longer.
-Memory      what a join, a total, a rank or a group holds of one person's rows at once: rows by the width of
-            the columns that the question reads.
+Text        has at most the length that the policy declares: every store cuts it there. Changing case may turn
+            one character into three (Unicode's SpecialCasing; DuckDB maps one to one), but only once; no
+            function concatenates texts, so nothing else makes them longer.
+Memory      that a join, a total, a rank or a group holds for one person's rows at once: rows times the width
+            of the columns that the query reads.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from discreet.sql.tree import Bounded, Join, People, PerPerson, Project, Rows, S
 from discreet.sql.types import Family
 
 COPIES = 3
-"""How often a measure's argument may be evaluated on a row: clamped below, clamped above, and squared."""
+"""Evaluations of a measure's argument per row: to clamp below, to clamp above, and to square."""
 BYTES_PER_CHARACTER = 4
 WIDTH = 16
 NUMERAL, DAY = 50, 32
@@ -47,7 +46,7 @@ CONVERSION = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What is done: rows that pass a node, calls on them, characters they read; `memory` in bytes."""
+    """Amount of work: rows that pass a node, calls on them, characters read; `memory` in bytes."""
 
     rows: int = 0
     calls: int = 0
@@ -63,7 +62,7 @@ class Work:
         )
 
     def __mul__(self, times: int) -> Work:
-        """The same so many times one after the other, in the same memory."""
+        """Return the work of `times` sequential runs, which reuse the same memory."""
         return Work(
             rows=self.rows * times,
             calls=self.calls * times,
@@ -74,7 +73,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class _Value:
-    """What one value costs: calls and characters to compute it, and its length where it is text."""
+    """Cost of one value: calls and characters to compute it, and its length if it is text."""
 
     calls: int = 0
     characters: int = 0
@@ -85,7 +84,7 @@ class _Value:
 def measure_person(plan: Plan, policy: Policy, *, case_growth: int) -> Work:
     """Return the most work that the rows of one person can cause in the engine.
 
-    `case_growth` is how many characters another case may make of one there.
+    `case_growth` is the number of characters into which changing case may turn one there.
     """
     meter = _Meter(policy=policy, longest=None, case_growth=case_growth)
     return meter.measure(plan, people=False)
@@ -94,7 +93,8 @@ def measure_person(plan: Plan, policy: Policy, *, case_growth: int) -> Work:
 def measure_everybody(plan: Plan, policy: Policy, *, text: int) -> Work:
     """Return the work of all rows that the declared tables can hold, with texts of usual length.
 
-    Reading the tables and bounding their rows are left out: an engine's pace for a row has them.
+    Reading the tables and bounding their rows are not included: an engine's measured time per row covers
+    them.
     """
     return _Meter(policy=policy, longest=text).measure(plan, people=True)
 
@@ -109,7 +109,7 @@ class _Meter:
     people: bool = False
 
     def measure(self, plan: Plan, *, people: bool) -> Work:
-        """A statement for the measures that are summed, and one for each whose values are counted."""
+        """Return the work of all statements: one for the primitives, and one for each selected value."""
         self.people, question = people, plan.question
         self.read = frozenset(column.name for each in _expressions(question) for column in columns(each))
         inside, rows, crowd = self._walk(question.rows)
@@ -128,7 +128,7 @@ class _Meter:
     # -- Rows -----------------------------------------------------------------------------------------------
 
     def _walk(self, node: Rows) -> tuple[Work, int, int]:
-        """The work of a node and what is below it, the rows that one person has in it, and how many have."""
+        """Return the work up to a node, the rows that one person has in it, and the number of people."""
         if isinstance(node, Scan):
             return self._scan(node)
         if isinstance(node, Join):
@@ -183,7 +183,7 @@ class _Meter:
         parts = [each for _, total in node.totals for each in (*([total[1]] * COPIES), total[2])]
         used = [each for each in parts if each is not None]
         work += self._evaluated([*keys, *used], rows, people) + self._passed(rows, people)
-        # a total of different or ordered values keeps them all
+        # a total of distinct or ordered values keeps all of them in memory
         work += self._held(rows, [column for each in (*keys, *used) for column in columns(each)])
         for column, key in node.keys:
             self.values[column.name] = _Value(length=self._value(key).length)
@@ -223,7 +223,7 @@ class _Meter:
         )
 
     def _call(self, call: Call, parts: list[_Value]) -> _Value:
-        """What the call itself costs, and how long its text may be."""
+        """Return the cost of the call itself, and the length of its text."""
         weight = WEIGHTS.get(call.function, 1) * max(1, len(parts) - 1)
         lengths = [each.length for each in parts]
         longest, cased = max(lengths, default=0), any(each.cased for each in parts)
@@ -249,7 +249,10 @@ class _Meter:
 
 
 def _reads(node: Bounded | Weighted) -> int:
-    """How often the rows below are computed: see `keeping.first_rows` and `weighing.joined`."""
+    """Return how often the rows below are computed.
+
+    See `row_truncation.truncate_rows` and `row_weighting.weight_rows_by_join`.
+    """
     if isinstance(node, Weighted):
         return 1 if node.sorts else 2
     return 1 if node.sorts or node.groups is not None else 4
