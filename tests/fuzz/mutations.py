@@ -124,26 +124,34 @@ class Mutations:
                 found[place] = self.below(256)
         return bytes(found)
 
-    def mutate_words(self, words: Sequence[str], options: Sequence[str]) -> list[str]:
-        """The words of a command line, of which the first, the verb, mostly stays."""
-        found = list(words)
-        for _ in range(1 + self.below(3)):
+    def mutate_words(
+        self, words: Sequence[str], options: Sequence[tuple[str, bool]], likely: Sequence[str]
+    ) -> list[str]:
+        """Change one to three words of a command line; the first, the verb, mostly stays.
+
+        `options` are names, and whether each takes a value. Every second line gets only words of `likely`,
+        which are right somewhere: a line of odd texts alone is mostly refused at its first word.
+        """
+        found, odd = list(words), self.below(2) == 0
+        for _ in range(1 + (self.below(3) if odd else self.below(2))):
             place, way = self.below(len(found)) if found else 0, self.below(6)
             place = place or (0 if self.below(20) == 0 else min(1, len(found)))
             if way == 0 and place < len(found):
                 del found[place]
             elif way == 1 and place < len(found):
                 found.insert(place, found[place])
-            elif way == 2 and options:
-                found[place:place] = [self.one(options), self.odd_text(bytes_too=True)]
-            elif way == 3 and options:
-                found.insert(place, self.one(options))
+            elif way in (2, 3) and options:
+                name, takes_value = self.one(options)
+                found += [name, self._word(likely, odd=odd)] if takes_value or way == 3 and odd else [name]
             elif place < len(found):
-                found[place] = self.odd_text(bytes_too=True)
+                found[place] = self._word(likely, odd=odd)
             else:
-                found.append(self.odd_text(bytes_too=True))
+                found.append(self._word(likely, odd=odd))
         # no word of a command line holds this character: the system ends a word there
         return [word.replace("\0", "") for word in found]
+
+    def _word(self, likely: Sequence[str], *, odd: bool) -> str:
+        return self.odd_text(bytes_too=True) if odd else str(self.one(likely))
 
 
 def _places(tree: Any) -> Iterator[tuple[Any, Any]]:

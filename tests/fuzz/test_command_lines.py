@@ -119,6 +119,42 @@ SLOW: tuple[tuple[str, ...], ...] = (
     ("collect", "survey", "survey.yaml", "--port", "0", "--name", "survey.example"),
 )
 """The same of commands that take seconds, or serve until they are stopped."""
+LIKELY = tuple(
+    sorted(
+        {
+            *(word for line in (*QUICK, *SLOW) for word in line[1:] if not word.startswith("-")),
+            *(
+                "0",
+                "1",
+                "3",
+                "7",
+                "1000",
+                "0.5",
+                "1e-300",
+                "1e308",
+                "0.999999",
+                "1/3",
+                "age=20",
+                "x",
+                "a,b,c",
+            ),
+            *(
+                "id",
+                "age",
+                "sex",
+                "zipcode",
+                "disease",
+                "stays",
+                "age,age",
+                "alice",
+                "disease:2",
+                "disease:0.3",
+            ),
+            *("patients.parquet", "ledger.db", "lost", "out.duckdb#t", "out.json", "out.html", "duckdb"),
+        }
+    )
+)
+"""Words that are right at some place of some command line; in an order that repeats."""
 LINES = [pytest.param(QUICK, id="quick"), pytest.param(SLOW, id="slow", marks=pytest.mark.night)]
 
 
@@ -216,12 +252,12 @@ def fresh(begin: Callable[[int], Path]) -> Path:
     return begin(0)
 
 
-def options_of(verb: str) -> list[str]:
-    """The options of a verb, of all its own verbs where it has some."""
-    group = typer.main.get_command(command_line([verb]))
-    commands = [group.commands.get(verb)] if hasattr(group, "commands") else [group]
-    inner = [each for command in commands for each in getattr(command, "commands", {}).values()]
-    return [name for each in (*commands, *inner) if each for item in each.params for name in item.opts]
+def list_options(words: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """List the options of a verb, or of the inner verb of a family, and whether each takes a value."""
+    command = typer.main.get_command(command_line(words))
+    for word in words[:2]:
+        command = getattr(command, "commands", {}).get(word, command)
+    return [(name, not getattr(item, "is_flag", False)) for item in command.params for name in item.opts]
 
 
 def find_failure(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -247,7 +283,7 @@ def find_failures(
             begin(count)
         draw = Mutations(seed)
         words = lines[seed % len(lines)]
-        failure = find_failure(draw.mutate_words(words, options_of(words[0])), capsys)
+        failure = find_failure(draw.mutate_words(words, list_options(words), LIKELY), capsys)
         failures += [f"seed {seed}: {failure}"] if failure else []
     return failures
 
