@@ -142,7 +142,7 @@ class Mutations:
                 found.insert(place, found[place])
             elif way in (2, 3) and options:
                 name, takes_value = self.one(options)
-                found += [name, self._word(likely, odd=odd)] if takes_value or way == 3 and odd else [name]
+                found += [name, self._word(likely, odd=odd)] if takes_value or (way == 3 and odd) else [name]
             elif place < len(found):
                 found[place] = self._word(likely, odd=odd)
             else:

@@ -257,7 +257,12 @@ def list_options(words: tuple[str, ...]) -> list[tuple[str, bool]]:
     command = typer.main.get_command(command_line(words))
     for word in words[:2]:
         command = getattr(command, "commands", {}).get(word, command)
-    return [(name, not getattr(item, "is_flag", False)) for item in command.params for name in item.opts]
+    return [
+        (name, not getattr(item, "is_flag", False))
+        for item in command.params
+        for name in item.opts
+        if name.startswith("-")
+    ]
 
 
 def find_failure(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
