@@ -119,42 +119,61 @@ SLOW: tuple[tuple[str, ...], ...] = (
     ("collect", "survey", "survey.yaml", "--port", "0", "--name", "survey.example"),
 )
 """The same of commands that take seconds, or serve until they are stopped."""
-LIKELY = tuple(
-    sorted(
-        {
-            *(word for line in (*QUICK, *SLOW) for word in line[1:] if not word.startswith("-")),
-            *(
-                "0",
-                "1",
-                "3",
-                "7",
-                "1000",
-                "0.5",
-                "1e-300",
-                "1e308",
-                "0.999999",
-                "1/3",
-                "age=20",
-                "x",
-                "a,b,c",
-            ),
-            *(
-                "id",
-                "age",
-                "sex",
-                "zipcode",
-                "disease",
-                "stays",
-                "age,age",
-                "alice",
-                "disease:2",
-                "disease:0.3",
-            ),
-            *("patients.parquet", "ledger.db", "lost", "out.duckdb#t", "out.json", "out.html", "duckdb"),
-        }
-    )
+FILES = (
+    "patients.parquet",
+    "privacy.yaml",
+    "ledger.db",
+    "kept.db",
+    "lost",
+    "rel.csv",
+    "voters.csv",
+    "others.csv",
 )
-"""Words that are right at some place of some command line; in an order that repeats."""
+OUTPUTS = ("out.csv", "out.parquet", "out.duckdb#t", "out.json", "out.html", "out.svg", "out.md", "out")
+NAMES = (
+    "id",
+    "age",
+    "sex",
+    "zipcode",
+    "disease",
+    "stays",
+    "sex,age",
+    "age,age",
+    "patients",
+    "answers",
+    "alice",
+)
+FORMS = (
+    "age=20",
+    "sex=m",
+    "age:2",
+    "disease:2:distinct",
+    "disease:0.3",
+    "n=3",
+    "1%:5%",
+    "0..9",
+    "duckdb",
+    "all",
+)
+NUMBERS = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "100",
+    "0.5",
+    "-1",
+    "1e-300",
+    "1e308",
+    "0.999999",
+    "1/3",
+    "10%",
+    "99%",
+    "0%",
+)
+LIKELY = {"file": (*FILES, *OUTPUTS), "number": NUMBERS, "text": (*NAMES, *NAMES, *FORMS, *NUMBERS)}
+"""Values that are right for some option, by their kind."""
 LINES = [pytest.param(QUICK, id="quick"), pytest.param(SLOW, id="slow", marks=pytest.mark.night)]
 
 
@@ -252,17 +271,25 @@ def fresh(begin: Callable[[int], Path]) -> Path:
     return begin(0)
 
 
-def list_options(words: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """List the options of a verb, or of the inner verb of a family, and whether each takes a value."""
+def list_options(words: tuple[str, ...]) -> dict[str, str]:
+    """List the options of a verb, or of the inner verb of a family, and the kind of value each takes."""
     command = typer.main.get_command(command_line(words))
     for word in words[:2]:
         command = getattr(command, "commands", {}).get(word, command)
-    return [
-        (name, not getattr(item, "is_flag", False))
+    kinds = {"int": "number", "float": "number", "path": "file"}
+    return {
+        name: "flag" if getattr(item, "is_flag", False) else kinds.get(item.type.name.split()[0], "text")
         for item in command.params
         for name in item.opts
-        if name.startswith("-")
-    ]
+        if name.startswith("-") and name != "--help"
+    }
+
+
+def mutate_line(seed: int, lines: tuple[tuple[str, ...], ...]) -> list[str]:
+    """Return one of the lines with odd words, or with other values that may be right."""
+    draw, words = Mutations(seed), lines[seed % len(lines)]
+    options = list_options(words)
+    return draw.mutate_words(words, options) if draw.below(2) else draw.vary_words(words, options, LIKELY)
 
 
 def find_failure(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -286,9 +313,7 @@ def find_failures(
     for count, seed in enumerate(seeds):
         if count % BATCH == 0:
             begin(count)
-        draw = Mutations(seed)
-        words = lines[seed % len(lines)]
-        failure = find_failure(draw.mutate_words(words, list_options(words), LIKELY), capsys)
+        failure = find_failure(mutate_line(seed, lines), capsys)
         failures += [f"seed {seed}: {failure}"] if failure else []
     return failures
 
