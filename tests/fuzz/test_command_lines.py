@@ -120,59 +120,14 @@ SLOW: tuple[tuple[str, ...], ...] = (
 )
 """The same of commands that take seconds, or serve until they are stopped."""
 FILES = (
-    "patients.parquet",
-    "privacy.yaml",
-    "ledger.db",
-    "kept.db",
-    "lost",
-    "rel.csv",
-    "voters.csv",
-    "others.csv",
+    *("patients.parquet", "privacy.yaml", "ledger.db", "kept.db", "lost", "release.csv", "voters.csv"),
+    *("out.csv", "out.parquet", "out.duckdb#t", "out.json", "out.html", "out.svg", "out.md", "out"),
 )
-OUTPUTS = ("out.csv", "out.parquet", "out.duckdb#t", "out.json", "out.html", "out.svg", "out.md", "out")
-NAMES = (
-    "id",
-    "age",
-    "sex",
-    "zipcode",
-    "disease",
-    "stays",
-    "sex,age",
-    "age,age",
-    "patients",
-    "answers",
-    "alice",
-)
-FORMS = (
-    "age=20",
-    "sex=m",
-    "age:2",
-    "disease:2:distinct",
-    "disease:0.3",
-    "n=3",
-    "1%:5%",
-    "0..9",
-    "duckdb",
-    "all",
-)
-NUMBERS = (
-    "0",
-    "1",
-    "2",
-    "3",
-    "7",
-    "100",
-    "0.5",
-    "-1",
-    "1e-300",
-    "1e308",
-    "0.999999",
-    "1/3",
-    "10%",
-    "99%",
-    "0%",
-)
-LIKELY = {"file": (*FILES, *OUTPUTS), "number": NUMBERS, "text": (*NAMES, *NAMES, *FORMS, *NUMBERS)}
+NAMES = ("id", "age", "sex", "zipcode", "disease", "stays", "sex,age", "age,age", "patients", "alice")
+FORMS = ("age=20", "sex=m", "age:2", "disease:2:distinct", "disease:0.3", "n=3", "1%:5%", "0..9", "all")
+NUMBERS = ("0", "1", "2", "3", "7", "100", "0.5", "-1", "1e-300", "1e308", "0.999999", "1/3", "10%", "99%")
+KINDS = {int: "number", float: "number", Path: "file"}
+LIKELY = {"file": FILES, "number": NUMBERS, "text": (*NAMES, *NAMES, *FORMS, *NUMBERS)}
 """Values that are right for some option, by their kind."""
 LINES = [pytest.param(QUICK, id="quick"), pytest.param(SLOW, id="slow", marks=pytest.mark.night)]
 
@@ -276,12 +231,13 @@ def list_options(words: tuple[str, ...]) -> dict[str, str]:
     command = typer.main.get_command(command_line(words))
     for word in words[:2]:
         command = getattr(command, "commands", {}).get(word, command)
-    kinds = {"int": "number", "float": "number", "path": "file"}
     return {
-        name: "flag" if getattr(item, "is_flag", False) else kinds.get(item.type.name.split()[0], "text")
+        name: "flag"
+        if getattr(item, "is_flag", False)
+        else KINDS.get(item.type_descriptor.annotation, "text")
         for item in command.params
         for name in item.opts
-        if name.startswith("-") and name != "--help"
+        if name.startswith("-") and name != "--help" and hasattr(item, "type_descriptor")
     }
 
 
