@@ -158,7 +158,7 @@ class Mutations:
         """
         found = list(words)
         for _ in range(1 + self.below(2)):
-            places = [place for place, word in enumerate(found) if place and not word.startswith("--")]
+            places = [place for place, word in enumerate(found) if not word.startswith("-")]
             if places and self.below(2):
                 place = self.one(places)
                 found[place] = self.one(likely[_kind(found[place])])

@@ -244,8 +244,10 @@ def list_options(words: tuple[str, ...]) -> dict[str, str]:
 def mutate_line(seed: int, lines: tuple[tuple[str, ...], ...]) -> list[str]:
     """Return one of the lines with odd words, or with other values that may be right."""
     draw, words = Mutations(seed), lines[seed % len(lines)]
-    options = list_options(words)
-    return draw.mutate_words(words, options) if draw.below(2) else draw.vary_words(words, options, LIKELY)
+    options, verbs = list_options(words), words[: 2 if words[0] in FAMILIES else 1]
+    if draw.below(2):
+        return draw.mutate_words(words, options)
+    return [*verbs, *draw.vary_words(words[len(verbs) :], options, LIKELY)]
 
 
 def find_failure(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
