@@ -1,4 +1,6 @@
-"""A crowd of clients at once, 64 by night and 24 by day, over both doors: the ledger holds, and nobody meets anything but a refusal.
+"""A crowd of clients at once, over both doors: the ledger holds, and nobody meets anything but a refusal.
+
+By night it is 64 clients, by day 24.
 
 Where answers leave at their time, who cannot begin in time is told when to ask again, for nothing; nobody
 overruns, and nobody is suspended.
