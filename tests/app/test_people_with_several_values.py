@@ -45,6 +45,19 @@ def test_probabilistic_diversity_counts_people(folder: Path, capsys: pytest.Capt
     assert discreet(*words, "--unit", "row", "-o", "release.csv") == 0
 
 
+def test_a_release_that_counts_rows_of_people_claims_nothing_of_a_person(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The two rows of one person are a class of two: whose they are is certain, and not at most 50%."""
+    words = ("anonymize", "visits", "-k", "2", "--unit", "row", "-o", "release.csv", "--json")
+    assert discreet(*words) == 0
+    told = capsys.readouterr()
+    assert "no model bounds what is believed of a person" in " ".join(told.err.split())
+    certified = json.loads((folder / "release.certificate.json").read_text())["models"]
+    for model in (*json.loads(told.out)["models"], *certified):
+        assert "Rows were counted" in model["belief"]
+
+
 def test_a_model_of_values_says_that_it_bounds_no_belief_about_people(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

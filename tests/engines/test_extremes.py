@@ -195,6 +195,13 @@ OF_PEOPLE = "SELECT COUNT(*) AS n, SUM(s) AS s FROM (SELECT who, SUM(steps) AS s
 BY_DAY = {"VARCHAR", "STRING", "DECIMAL(38,10)", "DATE", "text", "numeric", "date", "numeric(1000,0)"}
 
 
+PERSONS = [
+    pytest.param(person, marks=() if person == "" else pytest.mark.night)
+    for person in ("", "integer", "text")
+]
+"""Who a person is, on Spark: without a column by day, by each kind of column by night."""
+
+
 def by_day(types: Mapping[str, object]) -> list[Any]:
     """Few types by day, all of them by night."""
     return [pytest.param(name, marks=() if name in BY_DAY else pytest.mark.night) for name in types]
@@ -276,16 +283,16 @@ def test_no_value_of_postgresql_raises(kind: str, postgres: PostgresServer) -> N
 
 
 @pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("person", PERSONS)
 @pytest.mark.parametrize("kind", by_day(SPARK))
-def test_no_value_of_spark_raises(kind: str, spark: SparkServer, tmp_path: Path) -> None:
+def test_no_value_of_spark_raises(kind: str, person: str, spark: SparkServer, tmp_path: Path) -> None:
     from pyspark.sql import SparkSession
 
     source = str(tmp_path / "t.parquet")
     session: Any = SparkSession.active()
     session.sql(selected(SPARK[kind], kind)).write.parquet(source)
-    for person in ("", "integer", "text"):
-        terms = policy(source, person=person, engine=ADDRESS)
-        with refused_or_open(lambda terms=terms: Spark.open(terms, ADDRESS, KEY)) as engine:
-            if engine is not None:
-                for question in (OF_PEOPLE,) if person else QUESTIONS:
-                    assert_counts(engine, terms, question)
+    terms = policy(source, person=person, engine=ADDRESS)
+    with refused_or_open(lambda: Spark.open(terms, ADDRESS, KEY)) as engine:
+        if engine is not None:
+            for question in (OF_PEOPLE,) if person else QUESTIONS:
+                assert_counts(engine, terms, question)

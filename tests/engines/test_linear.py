@@ -181,10 +181,12 @@ def bind_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @spark_by_night
+@pytest.mark.parametrize("of_each", [2, pytest.param(1000, marks=pytest.mark.night)])
 def test_what_is_bound_to_a_name_has_the_same_value(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, of_each: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_each = 1000 if server.name == "postgresql" else 2
+    """A few cases of each function by day; by night all, which Spark is spared."""
+    of_each = of_each if server.name == "postgresql" else 2
     plain = expressions(of_each)
     with Both(hostile.shuffled(7), server, tmp_path) as both:
         wanted = {case: each for some in together(plain) for case, each in values(both.measure, some).items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,8 +124,11 @@ class Mutations:
                 found[place] = self.below(256)
         return bytes(found)
 
-    def mutate_words(self, words: Sequence[str], options: Sequence[str]) -> list[str]:
-        """The words of a command line, of which the first, the verb, mostly stays."""
+    def mutate_words(self, words: Sequence[str], options: Mapping[str, str]) -> list[str]:
+        """Change one to three words of a command line to odd ones; the first, the verb, mostly stays.
+
+        `options` names the kind of value that each option takes: "flag", "number", "file" or "text".
+        """
         found = list(words)
         for _ in range(1 + self.below(3)):
             place, way = self.below(len(found)) if found else 0, self.below(6)
@@ -135,15 +138,41 @@ class Mutations:
             elif way == 1 and place < len(found):
                 found.insert(place, found[place])
             elif way == 2 and options:
-                found[place:place] = [self.one(options), self.odd_text(bytes_too=True)]
+                found[place:place] = [self.one(list(options)), self.odd_text(bytes_too=True)]
             elif way == 3 and options:
-                found.insert(place, self.one(options))
+                found.insert(place, self.one(list(options)))
             elif place < len(found):
                 found[place] = self.odd_text(bytes_too=True)
             else:
                 found.append(self.odd_text(bytes_too=True))
         # no word of a command line holds this character: the system ends a word there
         return [word.replace("\0", "") for word in found]
+
+    def vary_words(
+        self, words: Sequence[str], options: Mapping[str, str], likely: Mapping[str, Sequence[str]]
+    ) -> list[str]:
+        """Change one or two values of a command line to others of their kind, or add an option.
+
+        `likely` has values of each kind. Such a line is mostly read to its end, and gets further than one of
+        odd words.
+        """
+        found = list(words)
+        for _ in range(1 + self.below(2)):
+            places = [place for place, word in enumerate(found) if not word.startswith("-")]
+            if places and self.below(2):
+                place = self.one(places)
+                found[place] = self.one(likely[_kind(found[place])])
+            else:
+                name = self.one(list(options))
+                kind = options[name]
+                found += [name] if kind == "flag" else [name, self.one(likely[kind])]
+        return found
+
+
+def _kind(word: str) -> str:
+    if word.rstrip("%").replace(".", "", 1).isdigit():
+        return "number"
+    return "file" if "." in word[-8:] and " " not in word else "text"
 
 
 def _places(tree: Any) -> Iterator[tuple[Any, Any]]:

@@ -56,7 +56,7 @@ def certificate(
         "weights": dict(goal.weights),
         "suppression_limit": str(goal.suppress),
         "columns": {name: _column(release, name) for name in release.table.columns},
-        "models": [_model(model, release.unit) for model in goal.models],
+        "models": [_model(model, release) for model in goal.models],
         "pseudonyms": [each.declaration for each in goal.pseudonyms],
         "chained": goal.earlier is not None,
         "bounds": [bound.as_object() for bound in (*of_models(goal.models), *stated)],
@@ -109,13 +109,13 @@ def _attacks_run(trial: Trial, unit: str) -> list[str]:
     return [name for name in trial.names if name not in telling]
 
 
-def _model(model: Model, unit: str) -> dict[str, object]:
+def _model(model: Model, release: Release) -> dict[str, object]:
     """A model and what it allows; where people have several rows, what that leaves open."""
-    more = "" if unit == "row" else f" {OF_ROWS if about_people(model) else OF_VALUES}"
+    more = "" if release.unit == "row" else f" {OF_ROWS if about_people(model) else OF_VALUES}"
     return {
         "name": model.name,
         "column": model.column,
-        "belief": f"{model.belief}{more}",
+        "belief": f"{release.describe_belief(model)}{more}",
         "not_stopped": list(model.not_stopped),
     }
 

@@ -58,6 +58,13 @@ def undeclared(table: Table, columns: Sequence[str]) -> list[str]:
     return [column for column in columns if "role" not in table.columns[column].model_fields_set]
 
 
+ROWS_COUNTED = (
+    "Rows were counted, and a person may have several: of a person, all of whose rows may be one class, "
+    "nothing is bounded."
+)
+"""Follows each belief of a release that counts the rows of people who may have several."""
+
+
 def about_people(model: Model) -> bool:
     """Whether it bounds what is believed of a person, however many values that person has."""
     return model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
@@ -71,6 +78,14 @@ def of_values(models: Iterable[Model], columns: Collection[str]) -> list[str]:
         for model in models
         if model.column in columns and not about_people(model)
     ]
+
+
+def warn_of_counted_rows(name: str) -> str:
+    """One sentence for a table whose people have several rows, where rows were counted."""
+    return (
+        f"Rows of {name} were counted, and a person may have several: no model bounds what is believed of a "
+        "person, all of whose rows may be one class. Leave out --unit row to count people."
+    )
 
 
 def of_lengths(hierarchies: Sequence[Hierarchy], recoding: Recoding) -> list[str]:

@@ -15,6 +15,7 @@ from discreet.anonymity.chaining import remembered
 from discreet.anonymity.classes import Classes
 from discreet.anonymity.grouping import classes_of_recoding
 from discreet.anonymity.models import MInvariance
+from discreet.anonymity.models.model import Model
 from discreet.anonymity.recoding import Recoding
 from discreet.anonymity.recodings.centred import as_intervals
 from discreet.anonymity.risk.discovery import Identifying, discover, engine_counting
@@ -22,7 +23,13 @@ from discreet.anonymity.search import Found
 from discreet.anonymity.writing import Statement, distinct, publishing
 from discreet.app.publishers import target_of
 from discreet.app.publishing.counted import Counted, keeping
-from discreet.app.publishing.exposure import of_lengths, of_values, warnings
+from discreet.app.publishing.exposure import (
+    ROWS_COUNTED,
+    of_lengths,
+    of_values,
+    warn_of_counted_rows,
+    warnings,
+)
 from discreet.app.publishing.goals import Method
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
@@ -80,7 +87,17 @@ class Release(Counted):
             *warnings(self.table, self.columns),
             *of_values(self.goal.models, self.several),
             *of_lengths(self.hierarchies, self.recoding),
+            *([warn_of_counted_rows(self.name)] if self.counts_rows_of_people else []),
         ]
+
+    @property
+    def counts_rows_of_people(self) -> bool:
+        """Whether rows were counted although the policy says that a person may have several."""
+        return self.subject.person is None and self.table.person not in ("row", "none")
+
+    def describe_belief(self, model: Model) -> str:
+        """Return what a model allows, and that it is not about people where rows were counted."""
+        return f"{model.belief} {ROWS_COUNTED}" if self.counts_rows_of_people else model.belief
 
     @property
     def unit(self) -> str:

@@ -108,7 +108,8 @@ def _columns(release: Release) -> Section:
 
 def _belief(release: Release) -> Section:
     rows = tuple(
-        (model.name, model.belief, ", ".join(model.not_stopped) or "–") for model in release.goal.models
+        (model.name, release.describe_belief(model), ", ".join(model.not_stopped) or "–")
+        for model in release.goal.models
     )
     warning = (
         "Against an attacker who knows more about a person, or who has seen another release about the same "

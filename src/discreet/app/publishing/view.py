@@ -38,7 +38,11 @@ def as_object(release: Release) -> dict[str, object]:
         "classes": len(release.classes),
         "unit": release.unit,
         "models": [
-            {"name": model.name, "belief": model.belief, "not_stopped": list(model.not_stopped)}
+            {
+                "name": model.name,
+                "belief": release.describe_belief(model),
+                "not_stopped": list(model.not_stopped),
+            }
             for model in release.goal.models
         ],
         "risk": anonymize_risk.as_object(release),
@@ -57,7 +61,7 @@ def show(console: Console, release: Release, written: list[Path | str], trial: T
     console.print(_risks(release))
     console.print()
     for model in release.goal.models:
-        console.print(Text.assemble((model.name, "bold"), f"  {model.belief}"))
+        console.print(Text.assemble((model.name, "bold"), f"  {release.describe_belief(model)}"))
         console.print(f"  not stopped: {', '.join(model.not_stopped) or 'nothing named'}", style="dim")
     for each in release.goal.pseudonyms:
         console.print(Text.assemble(("pseudonyms", "bold"), f"  {each.declaration['meaning']}"))
