@@ -118,11 +118,11 @@ def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guara
     >>> parallel(parts, "presence").cap, parallel(parts, "value").cap
     (3.0, 6.0)
     """
-    wanted = Relation.parse("parallel", "relation", relation)
-    parts = [_checked("parallel", each) for each in guarantees]
+    wanted = Relation.parse("compose_parallel", "relation", relation)
+    parts = [_checked("compose_parallel", each) for each in guarantees]
     if not all(each.relation is Relation.PRESENCE for each in parts):
         raise RequestError(
-            "parallel: a release that is proven for replaced values only may show how large its part is.",
+            "compose_parallel: a release proven for replaced values only may reveal the size of its part.",
             hint="Use mechanisms that are proven for added and removed people.",
         )
     bounds = [_bounds(each) for each in parts]
@@ -134,7 +134,7 @@ def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guara
         rho, delta = (max(Fraction(getattr(each, name)) for each in sums) for name in ("rho", "delta"))
         return restate(ZeroConcentratedDP(rho=rho, delta=delta, relation=Relation.PRESENCE), wanted)
     raise RequestError(
-        "parallel: a guarantee has neither an epsilon nor a rho.", hint="Compose it sequentially."
+        "compose_parallel: a guarantee has neither an epsilon nor a rho.", hint="Compose it sequentially."
     )
 
 

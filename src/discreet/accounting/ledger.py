@@ -152,7 +152,9 @@ class Ledger(LedgerReading, Closing):
 
         While somebody else is answering it, that is waited for; `UnderWayError` where it takes longer.
         """
-        _require_text("begin", analyst=analyst, question_key=question_key, question_text=question_text)
+        _require_text(
+            "reserve_or_replay", analyst=analyst, question_key=question_key, question_text=question_text
+        )
         stated, charge = self._priced(guarantee)
         until = time.monotonic() + patience
         while True:
@@ -209,8 +211,8 @@ class Ledger(LedgerReading, Closing):
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
     ) -> OpenRelease:
         """Note something published without differential privacy: from now on it is named in `sentence`."""
-        _require_text("note_release", name=name, description=description)
-        text = _as_json("note_release.certificate", certificate or {})
+        _require_text("record_release", name=name, description=description)
+        text = _as_json("record_release.certificate", certificate or {})
         release = self._write(lambda book: book.release(name, description, text))
         self.write_marks()
         return release

@@ -97,7 +97,7 @@ class LedgerReading(Protocol):
         self, prior: Real | None = None, *, most: int = 500, analyst: str | None = None
     ) -> list[tuple[int, Belief]]:
         """What could be believed after so many entries, or so many of an analyst's, at `most` moments."""
-        require_count("staircase", "most", most)
+        require_count("compute_belief_history", "max_points", most)
         with self._reading() as book:
             found = moments(book.accounts, most, analyst)
         return [(moment.events, moment.belief(prior)) for moment in found]

@@ -1,8 +1,8 @@
-"""How likely something is, from how often it happened: the interval of Clopper and Pearson.
+"""Clopper-Pearson confidence intervals for a probability, from a count of successes.
 
-It is the set of probabilities that the count does not reject on either side at `miss / 2`, by the binomial
-law itself. So it holds the true one with 1 - `miss` at least, whatever that is and however few trials there
-are. Its ends are quantiles of beta laws.
+The interval is the set of probabilities that the observed count does not reject on either side at `alpha /
+2`, by the binomial law itself. It therefore contains the true probability with at least 1 - `alpha`, for
+every probability and for any number of trials. Its ends are quantiles of beta distributions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def clopper_pearson(hits: Integers, trials: int, *, miss: float = 0.05) -> tuple
 
 
 def clopper_pearson(hits: int | Integers, trials: int, *, miss: float = 0.05) -> tuple[Any, Any]:
-    """Intervals that hold the probability of an event, of each of many events, with 1 - `miss` at least.
+    """Return intervals that contain the probability of each event with at least 1 - `alpha`.
 
     >>> clopper_pearson(0, 10)
     (0.0, 0.308...)

@@ -23,16 +23,16 @@ TRUSTED_ROLES = (
     " OR r.rolname IN (current_user, 'pg_database_owner') OR r.oid = (SELECT d.datdba"
     " FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())"
 )
-"""Roles that can change what we read and write in any case: our own, superusers, the database's owner."""
+"""Roles that can change our tables in any case: our own, superusers, the database's owner."""
 LOGIN = re.compile(r"[a-z]+://(?:[^@/]*@)?")
 WORD = re.compile(r"(?:\\.|[^\s\\])+", re.S)
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|$)')
 
 
 def pin_search_path(address: str, settings: Mapping[str, str] | None = None) -> str:
-    """Return the same address with the search path fixed; other settings of its options are kept.
+    """Return the address with a fixed search path; other settings in its options are kept.
 
-    `settings` are added. A start-up message is in no log of statements, so a secret may be among them.
+    `settings` are added. No statement log contains a start-up message, so the settings may include a secret.
 
     >>> pin_search_path("postgresql://ann@db.example/shop?options=-csearch_path%3Dclinic&sslmode=require")
     'postgresql://ann@db.example/shop?sslmode=require&options=-csearch_path%3Dpg_catalog%2Cpg_temp'
@@ -79,7 +79,7 @@ def _parse_address(address: str) -> tuple[str, list[str], list[str]]:
 
 
 def _split_settings(options: str) -> Iterator[str]:
-    """Yield `name=value` for each -c or -- of a server's command line; a backslash escapes one character."""
+    """Yield `name=value` for each -c or -- of a server command line; a backslash escapes one character."""
     words = iter(re.sub(r"\\(.)", r"\1", word, flags=re.S) for word in WORD.findall(options))
     for word in words:
         setting = next(words, "") if word == "-c" else word[2:]

@@ -12,7 +12,7 @@ Concentrated  rho = epsilon**2 / 8. The second term is the same for all i, and t
             of length epsilon, so all losses do: a bounded range, which has that rho [CR21].
 Utility     A candidate that is g behind the best has Pr[i] <= exp(-rate * g), so the pick is s or more behind
             with probability at most (n - 1) exp(-rate * s): (ln n + t) / rate or more with at most exp(-t).
-Why exact   The pick is drawn by `mechanisms.sampling.choose`: no weight is rounded, and none underflows to 0.
+Why exact   The pick is drawn by `sampling.sample_index`: no weight is rounded, and none underflows to 0.
 
 [MT07]      McSherry & Talwar, Mechanism Design via Differential Privacy.
 [CR21]      Cesar & Rogers, Bounding, Concentrating, and Truncating: Unifying Privacy Loss Composition.
@@ -33,7 +33,7 @@ from discreet.mechanisms.selection import Selection, gaps
 
 @dataclass(frozen=True, kw_only=True)
 class Exponential(Selection):
-    """A candidate's odds grow with its score.
+    """A selection whose odds grow exponentially with the score of a candidate.
 
     >>> Exponential(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(2)
     array([0.12, 0.  , 0.88, 0.  ])
@@ -41,11 +41,11 @@ class Exponential(Selection):
 
     @property
     def concentrated(self) -> ZeroConcentratedDP:
-        """What the pick costs where rho is summed: a quarter, or less, of what epsilon alone would tell."""
+        """The cost of the pick where rho is summed: at most a quarter of the rho of epsilon-DP."""
         return ZeroConcentratedDP(rho=self.epsilon**2 / 8, relation=self.relation)
 
     def probabilities(self, scores: Integers) -> Floats:
-        """Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
+        """Return Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
         weights = np.exp(-gaps(self, scores) * float(self.rate))
         return np.asarray(weights / weights.sum())
 

@@ -37,14 +37,14 @@ from discreet.mechanisms.selection import Selection, gaps, shares_of_ties
 
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(Selection):
-    """A candidate's coin says whether it is good enough; the first that is, is taken.
+    """A selection by random order: the first candidate whose coin shows heads is picked.
 
     >>> PermuteAndFlip(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(3)
     array([0.068, 0.   , 0.932, 0.   ])
     """
 
     def probabilities(self, scores: Integers) -> Floats:
-        """Pr[M(D) = i] for every i: heads for i, and the draw among all heads."""
+        """Return Pr[M(D) = i] for every i: heads for i, and the draw among all heads."""
         heads = np.exp(-gaps(self, scores) * float(self.rate))
         return np.asarray(heads * shares_of_ties(1 - heads, heads))
 
