@@ -1,4 +1,4 @@
-"""What a ledger comes to, in words that do not say less than it knows."""
+"""Sentences on the belief that a ledger allows, which never understate it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def standing(
     analyst: str | None = None,
     separate: Sequence[str] = (),
 ) -> str:
-    """What an attacker may believe now; once there are open `releases`, of which answers alone it is true.
+    """Return the sentence on an attacker's current belief, which names `releases` that it does not cover.
 
-    With an `analyst`, from that analyst's answers alone. `separate` are other ledgers about the same data.
+    With an `analyst`, it covers only that analyst's answers. `separate` are other ledgers about the same
+    data.
     """
     beside = _name_separate(separate)
     one, several = ABOUT[promise.secret]
@@ -52,7 +53,7 @@ def standing(
 
 
 def _name_separate(places: Sequence[str]) -> str:
-    """The sentence about ledgers that have a promise of their own; by name, for an analyst reads it too."""
+    """Return the sentence about ledgers with a separate promise; by name only, as an analyst reads it too."""
     if not places:
         return ""
     named = ", ".join(place.rstrip("/").rpartition("/")[2] or place for place in places)
