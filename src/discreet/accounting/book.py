@@ -89,7 +89,7 @@ class Book:
     def begin(
         self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost
     ) -> Entry | Stored | None:
-        """Return the stored answer or a new reservation, or None while another process answers the question."""
+        """Return the stored answer or a new reservation, or None while another process answers it."""
         stored = self.stored(analyst, question_key)
         if stored is not None or self.is_under_way(analyst, question_key):
             return stored

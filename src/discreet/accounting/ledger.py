@@ -78,7 +78,7 @@ class Ledger(LedgerReading, Closing):
     ...     entry = ledger.reserve("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=0.5))
     ...     settled = ledger.settle(entry, b"48843")
     ...     print(ledger.sentence())
-    Who gave a claim about one person 1% before may now give it at most 1.64% (promise: 5%).
+    An attacker who was at most 1% sure of a claim about one person can now be at most 1.64% sure...
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Ledger(LedgerReading, Closing):
         self._write(lambda book: book.accounts.divide(shares))
 
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
-        """Charge a question before its data is read; raise `BudgetError` if the analyst's share lacks budget."""
+        """Charge a question before its data is read; raise `BudgetError` if the share lacks budget."""
         _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._priced(guarantee)
         entry = self._write(lambda book: book.reserve(analyst, question_key, question_text, stated, charge))
