@@ -172,7 +172,7 @@ def test_a_ledger_that_is_whole_is_not_replaced(folder: Path, capsys: Shown) -> 
     assert ask(folder, 0.7) == 0
     capsys.readouterr()
     assert upkeep(folder, "restore", str(folder / "backup.db")) == 2
-    refused(capsys, "is whole and the newest")
+    refused(capsys, "is intact and the newest")
 
 
 def test_a_second_ledger_over_marked_data_has_to_be_said_and_each_names_the_other(

@@ -135,7 +135,7 @@ def test_one_analyst_is_shown_alone(policy: Path, capsys: Shown) -> None:
     assert discreet("ledger", "--policy", str(policy), "--analyst", "bob") == 0
     assert "alice" not in capsys.readouterr().out
     assert discreet("ledger", "--policy", str(policy), "--analyst", "carol") == 2
-    assert "knows no analyst carol" in capsys.readouterr().err
+    assert "has no analyst carol" in capsys.readouterr().err
 
 
 def test_with_a_tail_amounts_are_rho(tmp_path: Path, capsys: Shown) -> None:
@@ -204,7 +204,7 @@ def test_what_is_wrong_is_one_sentence(policy: Path, capsys: Shown) -> None:
     fill(policy.parent)
     for sentence, change in (
         ("was made for another promise", {"posterior": "10%"}),
-        ("divide again what is already spent", {"analysts": "analysts: {bob: {share: 90%}}"}),
+        ("grant again what is already spent", {"analysts": "analysts: {bob: {share: 90%}}"}),
     ):
         written(policy.parent, **change)
         assert discreet("ledger", "--policy", str(policy)) == 2

@@ -155,7 +155,7 @@ class Accounts:
         try:
             return Fraction(text)
         except (ValueError, TypeError, ZeroDivisionError):
-            raise self.storage.damaged("a number in it is none") from None
+            raise self.storage.damaged("it holds an invalid number") from None
 
     def _standing(self, owner: str) -> tuple[Accountant, Fraction, str | None]:
         """Return the sums of an account, its share, and the incident that suspends it."""
@@ -163,7 +163,7 @@ class Accounts:
         row = self.rows.execute(query, {"owner": owner}).fetchone()
         if row is None and owner != EVERYBODY:
             raise RequestError(
-                f"The ledger knows no analyst {owner}.",
+                f"The ledger has no analyst {owner}.",
                 hint="Give them a share under analysts in the policy.",
             )
         if row is None:
@@ -183,7 +183,7 @@ class Accounts:
         if sums[3] != chained[3]:
             raise self.storage.damaged("entries are missing")
         if owner == EVERYBODY:
-            raise self.storage.damaged("what it says of all analysts is not the sum of everything")
+            raise self.storage.damaged("the total of all analysts is not the sum of everything")
         raise self.storage.damaged(f"what {owner} has spent is not the sum of the entries")
 
     def _refusal(self, analyst: str, own: Accountant, share: Fraction, charge: Cost) -> BudgetError:

@@ -230,7 +230,7 @@ class Chain:
         try:
             return Fraction(str(text))
         except (ValueError, ZeroDivisionError):
-            raise self.storage.damaged("a number in it is none") from None
+            raise self.storage.damaged("it holds an invalid number") from None
 
 
 def hash_link(previous: object, body: object) -> str:

@@ -242,7 +242,7 @@ def _events(
     if len(found) > 1:
         raise RequestError(
             "compose: some of these guarantees are for replaced values and some for added or removed people.",
-            hint="Name the relation to restate them for; only value can be, from presence.",
+            hint="Name the relation to convert them to; only presence can be converted, to value.",
         )
     return counted, found.pop() if found else Relation.VALUE
 

@@ -200,7 +200,7 @@ class _Rows:
         from sqlalchemy import text
 
         if any(isinstance(each, str) and "\0" in each for each in (values or {}).values()):
-            raise RequestError("A text that is kept has no character of code 0.", hint="Leave it out.")
+            raise RequestError("A stored text must not contain the character NUL.", hint="Leave it out.")
         return self._connection.execute(text(statement), dict(values or {}))
 
 

@@ -58,7 +58,7 @@ def largest_rho(holds: Callable[[ZeroConcentratedDP], bool], relation: Relation)
     low, high = LEAST_RHO, MOST_RHO
     if not holds(held(low)):
         raise InvalidParameterError(
-            "What is promised leaves nothing to learn with.", hint="Use a larger epsilon, delta or tail."
+            "The promise leaves no budget to learn with.", hint="Use a larger epsilon, delta or tail."
         )
     for _ in range(HALVINGS):
         middle = Fraction(float(low * high) ** 0.5)

@@ -133,7 +133,7 @@ class LedgerFile:
 
     def verify(self, rows: Rows) -> None:
         if rows.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-            raise self.damaged("its pages do not fit together")
+            raise self.damaged("its pages are inconsistent")
 
     def is_alive(self, rows: Rows, process: str) -> bool:
         """Return whether a process still runs; only processes of this machine use the file."""
@@ -218,7 +218,7 @@ class LedgerFile:
     def _require_folder(self) -> None:
         path = Path(self.place)
         if not path.parent.is_dir():
-            raise self._refused("has no folder to stand in", f"Create {path.parent}.")
+            raise self._refused("is in a folder that does not exist", f"Create {path.parent}.")
         if path.is_dir():
             raise self._refused("is a folder", "Name a file under ledger in the policy.")
 

@@ -66,7 +66,7 @@ def read(text: str) -> Guarantee:
         found: Guarantee = _read(json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
         raise RequestError(
-            "A guarantee in this ledger is not one.",
+            "A guarantee in this ledger is invalid.",
             hint="Restore the file from a backup; until then treat the promise as spent.",
         ) from None
     return found

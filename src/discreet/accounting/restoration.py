@@ -212,7 +212,7 @@ def _refuse_whole(address: str, marks: Marks, open_unmarked: Opener) -> None:
     except RequestError:
         return
     if whole:
-        raise refused(address, "is whole and the newest, so that nothing is to be restored", "Use it.")
+        raise refused(address, "is intact and the newest, so there is nothing to restore", "Use it.")
 
 
 def _is_newest(book: Book, found: Iterable[Mark]) -> bool:

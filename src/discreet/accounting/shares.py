@@ -62,7 +62,7 @@ def require_room(
     if not together.fits(nothing.spent):
         over = [name for name, share in shares.items() if _used(spent.get(name, nothing)) > share]
         raise RequestError(
-            f"These shares divide again what is already spent: {', '.join(over)} spent more than this.",
+            f"These shares grant again what is already spent: {', '.join(over)} spent more than that.",
             hint=f"Let the shares of all others add up to at most {_floor(1 - beyond)}.",
         )
 

@@ -38,7 +38,7 @@ def posterior(
         "compute_posterior",
         "prior",
         sorted(map(str, prior)),
-        "given for just the worlds",
+        "given for exactly the worlds",
     )
     holds = all(is_real(p) and p >= 0 for p in prior.values()) and math.isclose(
         sum(map(float, prior.values())), 1, abs_tol=1e-9

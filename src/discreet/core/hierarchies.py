@@ -131,7 +131,7 @@ class HierarchyEntry(Strict):
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         mains = [name for name in MAIN if name in given]
         if not mains:
-            raise ValueError(f"says no kind: give one of {', '.join(MAIN)}")
+            raise ValueError(f"has no kind: give one of {', '.join(MAIN)}")
         kind = mains[0]
         other = [name for name in given if name != kind and name not in BESIDE[kind]]
         if other:
@@ -173,11 +173,11 @@ def check_tree(tree: Any) -> None:
     parents: dict[tuple[int, str], tuple[str, ...]] = {}
     for path in paths:
         if path[-1] in seen:
-            raise ValueError(f"tree must have every value once; {path[-1]} stands there twice")
+            raise ValueError(f"tree must have every value once; {path[-1]} occurs twice")
         seen.add(path[-1])
         for depth, name in enumerate(path[:-1]):
             if parents.setdefault((depth, name), path[:depth]) != path[:depth]:
-                raise ValueError(f"tree must have different names for groups; {name} stands in two places")
+                raise ValueError(f"tree must have different names for groups; {name} is in two places")
     for path in paths:
         above = [(depth, path[-1]) for depth in range(len(path) - 1, max(map(len, paths)) - 1)]
         if any(place in parents for place in above):
@@ -192,8 +192,8 @@ def _check_widths(widths: tuple[Number, ...], *, whole: bool) -> None:
     for narrow, wide in pairwise(widths):
         if wide <= narrow or Decimal(wide) % Decimal(narrow):
             raise ValueError(
-                f"widths must each be a multiple of the one before, as intervals would overlap; "
-                f"{wide} is none of {narrow}"
+                f"widths must each be a multiple of the one before, or intervals would overlap; "
+                f"{wide} is not a multiple of {narrow}"
             )
 
 
@@ -211,4 +211,4 @@ def _check_cuts(cuts: tuple[tuple[str, ...], ...], order: list[str] | None) -> N
         raise ValueError("cuts must rise within a level")
     for fine, coarse in pairwise(places):
         if not set(coarse) < set(fine):
-            raise ValueError("cuts must lose some at every level and gain none, as intervals would overlap")
+            raise ValueError("cuts must lose some at every level and add none, or intervals would overlap")

@@ -55,11 +55,11 @@ def require_output(path: Path) -> None:
     except OSError as error:
         raise explain_unwritable(path, error) from None
     if not stat.S_ISREG(mode):
-        raise RequestError(f"{path} is {_name_kind(mode)}, and no file to be replaced.", hint="Name another.")
+        raise RequestError(f"{path} is {_name_kind(mode)}, not a file to replace.", hint="Name another.")
     found = _read_kind(path)
     if found is not None:
         raise RequestError(
-            f"{path} is there and is {found}, which would be lost.", hint="Name another file, or remove it."
+            f"{path} exists and is {found}, which would be lost.", hint="Name another file, or remove it."
         )
 
 
