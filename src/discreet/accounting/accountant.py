@@ -224,6 +224,7 @@ def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
     while excess(high) <= 0:
         high += 1
     rho = math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-10))
+    # the root is approximate, so step down until the promise provably holds
     while not promise.admits(total(rho)):
         rho *= 1 - 1e-9
     return total(rho)

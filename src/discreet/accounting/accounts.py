@@ -21,7 +21,7 @@ from discreet.core.errors import BudgetError, RequestError
 
 EVERYBODY = ""
 SUMS = ("epsilon", "rho", "delta")
-TERMS = "prior, posterior, secret, people, tail, leak"
+TERMS = "prior, posterior, secret, people, tail, leak"  # people holds `group`, which is a keyword of SQL
 
 
 @dataclass(frozen=True, kw_only=True)

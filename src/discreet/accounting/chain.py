@@ -111,6 +111,7 @@ class Chain:
         number, previous = (1, ORIGIN) if last is None else (last.id + 1, last.head)
         sums = total or (NO_SUMS if last is None else last.total)
         stamped = {**body, "id": number, "kind": kind.value, "analyst": analyst, "all": sums}
+        # sorted and without blanks: the text is hashed, so it must be canonical
         text = json.dumps(stamped, sort_keys=True, separators=(",", ":"))
         self.rows.execute(
             f"INSERT INTO link ({LINK}) VALUES (:id, :kind, :analyst, :body, :previous, :head)",

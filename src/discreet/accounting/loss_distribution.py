@@ -161,6 +161,7 @@ class LossDistribution:
             masses=masses,
             lowest=one.lowest + two.lowest + start,
             leak=min(1.0, one.leak + two.leak - one.leak * two.leak + cut),
+            # rounded up: a cap must not be below the true sum
             cap=math.nextafter(one.cap + two.cap, math.inf),
             concentrated=replace(one.concentrated, rho=rho, delta=delta),
             events=one.events + two.events,

@@ -51,7 +51,8 @@ class Mark:
     trail: tuple[tuple[int, str], ...] = ()
 
     def as_object(self) -> dict[str, object]:
-        """
+        """Return the mark as a JSON object, without the identity, which is its key in the file.
+
         >>> Mark(ledger="a", place="b", count=1, head="c", total=("0", "0", "0", 0), accounts={}).as_object()[
         ...     "count"
         ... ]

@@ -29,6 +29,7 @@ from discreet.core.guarantees import (
 from discreet.core.numbers import Real
 from discreet.core.relations import Relation
 
+# class and field names are written into ledgers, so they must never change
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (

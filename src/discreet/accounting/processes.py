@@ -63,6 +63,7 @@ def _started(pid: int) -> str:
         state, *rest = PROC.joinpath(str(pid), "stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):
         return ""
+    # the 22nd field of /proc/PID/stat; the state, the first one after the name, is the third
     return "" if state in "ZX" else rest[18]
 
 

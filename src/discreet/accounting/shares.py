@@ -40,6 +40,7 @@ def exact_shares(analysts: Mapping[str, Real]) -> dict[str, Fraction]:
             hint="Lower some of them in the policy.",
         )
     scale = max(total, Fraction(1))
+    # rounded down, so that together they never exceed 1
     return {name: Fraction(share * PLACES // scale, PLACES) for name, share in shares.items()}
 
 

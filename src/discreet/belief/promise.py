@@ -73,6 +73,7 @@ class Promise:
         require(
             is_real(tail) and 0 <= tail < 1, self, "tail", tail, "a probability of at least 0 and below 1"
         )
+        # the dataclass is frozen, and its own __init__ would keep the values as they were given
         fields = {"prior": float(prior), "posterior": float(posterior), "secret": relation, "group": group}
         for name, value in (fields | {"tail": float(tail)}).items():
             object.__setattr__(self, name, value)

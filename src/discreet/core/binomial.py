@@ -36,7 +36,7 @@ def clopper_pearson(hits: int | Integers, trials: int, *, miss: float = 0.05) ->
     counts = np.asarray(hits)
     within = trials > 0 and bool(((counts >= 0) & (counts <= trials)).all())
     require(within, "clopper_pearson", "hits", hits, f"between 0 and {trials}")
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # 0 hits or all have no quantile on one side; it is 0 or 1 below
         low = scipy.special.betaincinv(counts, trials - counts + 1, miss / 2)
         high = scipy.special.betainccinv(counts + 1, trials - counts, miss / 2)
     ends = np.where(counts > 0, low, 0.0), np.where(counts < trials, high, 1.0)

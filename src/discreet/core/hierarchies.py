@@ -178,6 +178,7 @@ def check_tree(tree: Any) -> None:
         for depth, name in enumerate(path[:-1]):
             if parents.setdefault((depth, name), path[:depth]) != path[:depth]:
                 raise ValueError(f"tree must have different names for groups; {name} is in two places")
+    # a shorter path repeats its value at deeper levels, where no group may have the same name
     for path in paths:
         above = [(depth, path[-1]) for depth in range(len(path) - 1, max(map(len, paths)) - 1)]
         if any(place in parents for place in above):

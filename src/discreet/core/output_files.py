@@ -82,6 +82,7 @@ def write_output(path: Path, content: str | bytes, *, private: bool = False) -> 
     """Write a small file, completely or not at all; only its owner can read a `private` one."""
     mode = 0o600 if private else 0o666
     with replace_output(path) as draft:
+        # O_EXCL does not follow a link that somebody placed at the draft's name
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
@@ -142,6 +143,7 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
 def _remove_left(path: Path, match: re.Match[str]) -> None:
     pid, machine = int(match[1]), match[2]
     with suppress(OSError):
+        # a process elsewhere cannot be checked, and a running one or another user's is not ours to remove
         if machine not in ("", _machine()) or _is_running(pid) or path.lstat().st_uid != os.getuid():
             return
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

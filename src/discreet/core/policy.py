@@ -25,7 +25,7 @@ from discreet.core.relations import Relation
 from discreet.core.strict import Strict, is_moderate
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
-WIDEST = 2**53
+WIDEST = 2**53  # below it, doubles hold every integer, and engines may convert to them
 LONGEST_TEXT = 1_000
 """Characters of a text that are kept, so that one person's text takes bounded time."""
 READ_AGAIN, LEAST_READ = 10, 1_000
@@ -75,6 +75,7 @@ def _is_bound(kind: Kind, bound: object) -> bool:
 
 
 def _in_order(low: Any, high: Any) -> bool:
+    # a date and a datetime do not compare with each other, but their ISO texts do
     if isinstance(low, date) and isinstance(high, date):
         return low.isoformat() <= high.isoformat()
     return bool(low <= high)
@@ -391,6 +392,7 @@ class Policy(Strict):
                     )
         for name in self.tables:
             self._require_people(name)
+        # three shares of 0.333333333 and similar decimals may exceed 1 by rounding
         if sum(analyst.share for analyst in self.analysts.values()) > 1 + 1e-9:
             raise ValueError("the analysts' shares add up to more than 100%")
         return self

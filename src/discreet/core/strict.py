@@ -15,4 +15,5 @@ class Strict(BaseModel):
 
 def is_moderate(number: Decimal) -> bool:
     """Return whether a decimal is small and short enough to be turned into a fraction."""
+    # the fraction of 1e999999999 would write out all its zeros
     return number.is_finite() and abs(number.adjusted()) <= 30 and len(number.as_tuple().digits) <= 60

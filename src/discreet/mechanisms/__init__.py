@@ -38,4 +38,5 @@ def named(kind: type) -> str:
     >>> named(DiscreteLaplace)
     'discrete-laplace'
     """
+    # users type this name, so renaming a mechanism's class changes the command line
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()

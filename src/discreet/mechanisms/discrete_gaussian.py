@@ -2,7 +2,7 @@
 
 Release     M(D) = q(D) + Z,  Pr[Z = z] proportional to exp(-z**2 / (2 v)),  v = `variance`.
             A vector gets independent noise in each place.
-Requires    |q(D) - q(D')|_2**2 <= `squared_sensitivity` for all neighbours D, D' (over all places together;
+Requires    |q(D) - q(D')|_2**2 <= `squared_sensitivity` for all neighbors D, D' (over all places together;
             the square, because sqrt(2) is not a fraction).
 Guarantee   rho-zCDP with rho = squared_sensitivity / (2 v) [CKS20, Theorem 14]. For one integer also the
             exact profile: the loss is monotone in the output, and the noise is log-concave, so the largest

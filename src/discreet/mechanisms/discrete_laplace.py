@@ -2,7 +2,7 @@
 
 Release     M(D) = q(D) + Z,  Pr[Z = z] = (1 - a) / (1 + a) * a**|z|,  a = exp(-epsilon / s).
             A vector gets independent noise in each place.
-Requires    |q(D) - q(D')| <= s for all neighbours D, D' (for a vector, in L1).
+Requires    |q(D) - q(D')| <= s for all neighbors D, D' (for a vector, in L1).
 Guarantee   epsilon-DP. For every output y the loss is
             ln Pr[M(D) = y] / Pr[M(D') = y] = (|y - q(D')| - |y - q(D)|) * epsilon / s,
             at most |q(D) - q(D')| * epsilon / s <= epsilon, by the triangle inequality; over the places of

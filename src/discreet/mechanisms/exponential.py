@@ -2,8 +2,8 @@
 
 Release     M(D) = i with Pr[i] proportional to exp(rate * score_i(D)), rate = epsilon / (2 s); for monotone
             scores rate = epsilon / s.
-Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbours D, D'. The candidates
-            are public. `monotone` only where between neighbours all scores rise or all fall.
+Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbors D, D'. The candidates
+            are public. `monotone` only where between neighbors all scores rise or all fall.
 Guarantee   epsilon-DP. With w_i = exp(rate * score_i), W their sum, the loss at i is
             ln w_i / w'_i + ln W' / W. Each term is at most rate * s, since every w'_j <= exp(rate * s) w_j.
             In general both count: 2 rate * s = epsilon. If all scores rise from D to D', the first term is at

@@ -136,7 +136,7 @@ class GroupSelection:
         e, k = float(self.rate), self.threshold
 
         def outermost(count: int) -> float:
-            """The probability of the last `count` outcomes on one side, count <= k + 1."""
+            """Return the probability of the last `count` outcomes on one side, count <= k + 1."""
             return math.exp(-e * (k + 1 - count)) * -math.expm1(-e * count) / self._norm
 
         return outermost(people) if people <= k + 1 else 1 - outermost(max(0, 2 * k + 1 - people))

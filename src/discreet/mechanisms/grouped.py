@@ -41,6 +41,7 @@ class Grouped:
         values, counts = np.clip(self.values[held], low, high), self.counts[held]
         order = np.argsort(values, kind="stable")
         values, counts = values[order], counts[order]
+        # low - 1 is below every clamped value, so that the first one starts a run
         starts = np.flatnonzero(np.diff(values, prepend=low - 1))
         return Grouped(values[starts], np.add.reduceat(counts, starts) if starts.size else counts)
 

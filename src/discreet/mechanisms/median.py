@@ -4,9 +4,9 @@ Release     M(D) = x_m + Z, x_m the value of rank m = ceil(n / 2) among n rows, 
             Pr[Z = z] proportional to exp(-r |z|), r = alpha / S(D), alpha = epsilon / 2, S the beta-smooth
             sensitivity of x_m (see `mechanisms.smooth_sensitivity`),
             exp(beta) - 1 = epsilon / (2 ln(2 / delta)).
-Requires    A person is one row; the number of rows is public (replace-one neighbours only); low and high are
+Requires    A person is one row; the number of rows is public (replace-one neighbors only); low and high are
             public, rows outside are moved to the nearer end. 0 < delta <= 1/2.
-Guarantee   (epsilon, delta)-DP. Let D, D' be neighbours, d = |x_m - x'_m| <= min(S, S'). At an output y with
+Guarantee   (epsilon, delta)-DP. Let D, D' be neighbors, d = |x_m - x'_m| <= min(S, S'). At an output y with
             u = |y - x_m| the loss is ln(tanh(r/2) / tanh(r'/2)) + r' |y - x'_m| - r u, at most
             ln(tanh(r/2) / tanh(r'/2)) + (r' - r) u + r' d, where r' d <= alpha = epsilon / 2.
             S' >= S: r' <= r, so the middle term is at most 0, and the first at most ln(r / r') <= beta,
@@ -17,7 +17,7 @@ Guarantee   (epsilon, delta)-DP. Let D, D' be neighbours, d = |x_m - x'_m| <= mi
             Pr[r |Z| > ln(2 / delta)] <= 2 exp(-ln(2 / delta)) = delta.
             In each direction just one of the two costs arises beside the shift.
             S is computed in floating point with smoothing beta - 2**-36 and then enlarged by 2**-40, which
-            covers its error: it is not below the true one, and neighbours' are within exp(beta).
+            covers its error: it is not below the true one, and neighbors' are within exp(beta).
             S is not below alpha / 64; a constant floor keeps it smooth.
 Utility     unbiased around x_m; Pr[|Z| > k] = 2 a**(k+1) / (1 + a), a = exp(-alpha / S). S depends on the
             data, so the width of the noise is for the custodian only. The grid form (`mechanisms.quantile`)

@@ -3,12 +3,12 @@
 Release     M(D) = the i for which score_i + Z_i is largest, Z_i independent discrete Laplace noise:
             Pr[Z = z] is proportional to exp(-rate |z|). Among equals one is drawn uniformly.
             rate = epsilon / (2 s); for monotone scores rate = epsilon / s. The noisy scores stay secret.
-Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbours D, D'. The candidates are
-            public. `monotone` only where between neighbours all scores rise or all fall.
+Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbors D, D'. The candidates are
+            public. `monotone` only where between neighbors all scores rise or all fall.
 Guarantee   epsilon-DP. Drawing among equals is the same as giving all candidates a random order beforehand
             and letting the first of the equals win; fix that order and the noise of all but i. Then i wins
             exactly if score_i + Z_i >= T_i, the largest over j != i of score_j + Z_j, plus 1 where j comes
-            before i. T_i moves by at most s between neighbours, like every term in it, and score_i by at most
+            before i. T_i moves by at most s between neighbors, like every term in it, and score_i by at most
             s. The tail of Z, Pr[Z >= x], shrinks by at most exp(-rate) per unit of x, so i's chance changes
             by a factor of at most exp(2 rate * s) = exp(epsilon). If all scores rise, or all fall, T_i and
             score_i move the same way, T_i - score_i by at most s: exp(rate * s) = exp(epsilon).

@@ -16,7 +16,7 @@ Guarantee   epsilon-DP, by the exponential mechanism's argument, with the sensit
                         all either way. So does the second.
 Utility     The true quantile has d <= 0, so Pr[d >= t] <= (high - low) exp(-rate * t): `rank_error`. That is
             in rows; how far it is in values depends on the data, and is not public. Ties help twice: a value
-            that many rows share is as far below 0 as its neighbours are above.
+            that many rows share is as far below 0 as its neighbors are above.
 MIN, MAX    With probability 0 every c up to the least row has d = 0, so M would be spread evenly over low ..
             least row. `aim_inward` moves the target a few rows into the data, just enough that the answer is
             inside with the stated confidence; no epsilon-DP answer can be sure of the last rows themselves.
@@ -69,6 +69,7 @@ class Quantile:
         keep_range(self, self.low, self.high)
         _keep_probability(self, self.probability)
         whole = isinstance(self.offset, int) and not isinstance(self.offset, bool)
+        # with denominators up to 10,000, distances of fewer than 2**48 rows fit into 64 bits
         require(whole and abs(self.offset) < 1 << 48, self, "offset", self.offset, "an integer below 2**48")
         require_count(self, "rows_per_person", self.rows_per_person)
         keep_relation(self)

@@ -170,6 +170,7 @@ def _inverted(rate: Fraction, count: int, random: Randomness) -> Integers:
     scale = 1 / float(rate)
     quotient = exponential * scale
     margin = MARGIN * (1 + exponential) * scale + MARGIN * quotient
+    # near U = 0 the first 64 bits do not determine ln U well enough
     undecided = (np.floor(quotient - margin) != np.floor(quotient + margin)) | (words < 1 << 48)
     draws = quotient.astype(np.int64)
     for i in np.flatnonzero(undecided):

@@ -1,9 +1,9 @@
 """Smooth sensitivity: a smooth bound on the change of an answer by one person, on data near this data.
 
-Definition  LS(D) is the largest |f(D) - f(D')| over the neighbours D' of D, and A_k(D) the largest LS of any
+Definition  LS(D) is the largest |f(D) - f(D')| over the neighbors D' of D, and A_k(D) the largest LS of any
             table that differs from D in at most k rows. The beta-smooth sensitivity is S(D) = max over k >= 0
             of exp(-beta k) A_k(D).
-Smooth      S(D) >= A_0(D) = LS(D), and S(D) <= exp(beta) S(D') for neighbours, because a table within k of D
+Smooth      S(D) >= A_0(D) = LS(D), and S(D) <= exp(beta) S(D') for neighbors, because a table within k of D
             is within k + 1 of D'. The larger of S and a constant is smooth as well.
 Ranks       For f(D) = the value of rank m among n rows x_1 <= ... <= x_n in [low, high], n fixed, A_k = max
             over 0 <= t <= k + 1 of x_{m+t} - x_{m+t-k-1}, with low for ranks below 1 and high for ranks above
