@@ -18,12 +18,12 @@ from tests.wire.served import served
 PROMPT = "discreet=> "
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SAID = {
-    "ask": ["It would cost epsilon 0.1 of 1.65", "may now give it at most 1.11%", "charged again: no"],
+    "ask": ["It would cost epsilon 0.1 of 1.65", "can now be at most 1.11% sure", "charged again: no"],
     "attack_a_release": ["Bob: disease is Cancer, 41.7% → 100%", "Not run (similarity)"],
     "audit_a_mechanism": ["the runs do not contradict it", "The claim is broken"],
     "choose_a_promise": ["gamma 5.211, epsilon 1.6507", "1% → at most 5%"],
     "choosing_a_split": ["exponential mechanism", "The figure is in choosing.svg."],
-    "make_a_synthetic_table": ["Male, <=50K", "may now give it at most 1.64%", "wrote synthetic.parquet"],
+    "make_a_synthetic_table": ["Male, <=50K", "can now be at most 1.64% sure", "wrote synthetic.parquet"],
     "publish_a_table": ["wrote release.certificate.json", "5-anonymity: "],
     "run_a_survey": ["loses epsilon 1.651 of 1.651", "Who gave each answer 20% gives one 56.6%"],
     "train_a_tree": ["A tree over 10 columns", "wrote tree.svg", "epsilon 1.0: "],

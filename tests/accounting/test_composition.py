@@ -287,7 +287,7 @@ def test_parts_with_delta_or_without_a_cap_are_bounded_too() -> None:
 
 
 def test_parts_that_are_proven_for_replaced_values_only_are_refused() -> None:
-    with pytest.raises(RequestError, match="how large its part is"):
+    with pytest.raises(RequestError, match="reveal the size of its part"):
         parallel([PureDP(epsilon=1)], "value")
 
 

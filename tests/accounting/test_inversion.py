@@ -30,5 +30,5 @@ def test_models_and_tables_have_the_same_rho_for_the_same_epsilon_and_delta() ->
 
 
 def test_a_promise_that_leaves_nothing_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="leaves nothing to learn with"):
+    with pytest.raises(InvalidParameterError, match="leaves no budget to learn with"):
         largest_rho(Promise(0.01, 0.05).admits, Relation.VALUE)

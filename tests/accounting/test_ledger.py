@@ -333,7 +333,7 @@ def test_shares_may_be_moved_but_not_below_what_was_spent(place: str) -> None:
         assert not asked(ledger, "bob", pure(1e-9))
         assert asked(ledger, "carol", pure(0.7 * PROMISE.epsilon))
     for shares in ({"alice": 0.5, "carol": 0.5}, {"alice": 0.1, "bob": 0.9}):
-        with pytest.raises(RequestError, match="carol spent more than this") as refused:
+        with pytest.raises(RequestError, match="carol spent more than that") as refused:
             Ledger(place, PROMISE, analysts=shares)
     assert refused.value.hint == "Let the shares of all others add up to at most 5%."
     with Ledger(place, PROMISE, analysts={"bob": 0.05}) as ledger:
@@ -461,7 +461,7 @@ def test_a_fault_suspends_that_analyst_until_cleared(place: str) -> None:
         ledger.clear("alice")
         assert asked(ledger, "alice", pure(0.1))
         assert [each.incident for each in ledger.entries("alice")] == [None, "20240229-7f3a", None]
-        with pytest.raises(RequestError, match="knows no analyst carol"):
+        with pytest.raises(RequestError, match="has no analyst carol"):
             ledger.clear("carol")
 
 
@@ -650,22 +650,23 @@ def test_another_leak_is_refused(place: str) -> None:
 def test_the_sentence_says_before_now_and_promised(place: str) -> None:
     with Ledger(place, PROMISE, analysts={"alice": 1}) as ledger:
         assert ledger.sentence() == (
-            "Who gave a claim about one person 1% before may now give it at most 1% (promise: 5%)."
+            "An attacker who was at most 1% sure of a claim about one person can now be at most 1% sure "
+            "(promise: 5%)."
         )
         assert asked(ledger, "alice", pure(1.25))
         assert ledger.belief().highest == pytest.approx(0.03405, abs=1e-5)
-        assert "1% before may now give it at most 3.41% (promise: 5%)." in ledger.sentence()
+        assert "can now be at most 3.41% sure (promise: 5%)." in ledger.sentence()
         assert asked(ledger, "alice", ledger.left())
-        assert ledger.sentence().endswith("may now give it at most 5% (promise: 5%).")
-        assert ledger.sentence(0.1).endswith("10% before may now give it at most 36.7%.")
+        assert ledger.sentence().endswith("can now be at most 5% sure (promise: 5%).")
+        assert ledger.sentence(0.1).endswith("can now be at most 36.7% sure.")
         assert ledger.belief(0.1).highest == pytest.approx(0.36667, abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("promise", "words"),
     [
-        (Promise(0.01, 0.05, secret="presence"), "a claim about whether one person is in the data 1% before"),
-        (Promise(0.01, 0.05, group=4), "a claim about any 4 people together 1% before"),
+        (Promise(0.01, 0.05, secret="presence"), "a claim about whether one person is in the data can now"),
+        (Promise(0.01, 0.05, group=4), "a claim about any 4 people together can now"),
     ],
 )
 def test_the_sentence_says_what_the_claim_is_about(promise: Promise, words: str) -> None:
@@ -676,7 +677,7 @@ def test_the_sentence_says_what_the_claim_is_about(promise: Promise, words: str)
 def test_with_a_tail_the_sentence_says_how_probable_more_is(place: str) -> None:
     with Ledger(place, TAILED, analysts=HALVES) as ledger:
         assert asked(ledger, "alice", GaussianDP(mu=0.1))
-        assert "Who gave a true claim about one person 1% before" in ledger.sentence()
+        assert "at most 1% sure of a true claim about one person" in ledger.sentence()
         assert ledger.sentence().endswith("the chance that it becomes more is at most 1 in 1,000,000.")
 
 
@@ -688,9 +689,10 @@ def test_a_release_without_differential_privacy_is_named_from_then_on(place: str
         (release,) = ledger.releases()
         assert (release.name, release.certificate, release.after) == ("adult-k5", {"k": 5}, 1)
         assert ledger.sentence() == (
-            "From the differentially private answers alone, who gave a claim about one person 1% before may "
-            "now give it at most 1.64% (promise: 5%). But adult-k5 (a 5-anonymous table) was published too, "
-            "without differential privacy: of everything ever released together no such bound holds."
+            "From the differentially private answers alone, an attacker who was at most 1% sure of a claim "
+            "about one person can now be at most 1.64% sure (promise: 5%). But adult-k5 (a 5-anonymous "
+            "table) was published too, without differential privacy: no such bound holds for everything ever "
+            "released together."
         )
         ledger.note_release("adult-k9", "a 9-anonymous table")
         assert "adult-k5 (a 5-anonymous table), adult-k9 (a 9-anonymous table) were" in ledger.sentence()
@@ -874,7 +876,7 @@ def test_a_truncated_file_is_refused(spent: Path) -> None:
             ["DROP TRIGGER charge_stays", "UPDATE entry SET epsilon = '1/1000' WHERE id = 7"],
             "entry 7 was changed",
         ),
-        (["UPDATE account SET epsilon = 'much'"], "a number in it is none"),
+        (["UPDATE account SET epsilon = 'much'"], "it holds an invalid number"),
         (["DELETE FROM account WHERE analyst = ''"], "the sum of everything is missing"),
         (["DROP TABLE release", "DROP TABLE account"], "is damaged"),
     ],
@@ -885,7 +887,7 @@ def test_a_ledger_that_contradicts_itself_is_refused(statements: list[str], what
 
 
 def test_a_missing_folder_and_a_folder_are_refused(tmp_path: Path) -> None:
-    assert "has no folder to stand in" in refusal(tmp_path / "no" / "ledger.db")
+    assert "is in a folder that does not exist" in refusal(tmp_path / "no" / "ledger.db")
     assert "is a folder" in refusal(tmp_path)
 
 

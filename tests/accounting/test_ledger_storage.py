@@ -255,7 +255,7 @@ def test_tables_of_another_program_are_refused_and_left_as_they_are(postgres: Po
         (["UPDATE account SET epsilon = '0' WHERE analyst = ''"], "not the sum of everything"),
         (["UPDATE account SET epsilon = '0'"], "is not the sum of the entries"),
         (["DROP TRIGGER entry_stays ON entry", "DELETE FROM entry WHERE id = 3"], "entries are missing"),
-        (["UPDATE account SET epsilon = 'much'"], "a number in it is none"),
+        (["UPDATE account SET epsilon = 'much'"], "it holds an invalid number"),
         (["DELETE FROM account WHERE analyst = ''"], "the sum of everything is missing"),
         (["DROP TABLE release"], "is not a ledger of discreet"),
         (["ALTER TABLE entry DROP COLUMN state CASCADE"], "is damaged"),

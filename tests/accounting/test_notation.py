@@ -65,14 +65,14 @@ def test_numbers_are_written_as_the_fractions_that_they_are() -> None:
     ("text", "sentence"),
     [
         ('{"type": "QuantumDP", "epsilon": "1"}', "the kind QuantumDP, which this version does not know"),
-        ('{"type": "PureDP", "epsilon": "x", "relation": "value"}', "is not one"),
-        ('{"type": "PureDP", "epsilon": "-1", "relation": "value"}', "is not one"),
-        ('{"type": "PureDP", "epsilon": "1/0", "relation": "value"}', "is not one"),
-        ('{"type": "PureDP", "epsilon": "1", "relation": "friend"}', "is not one"),
-        ('{"type": "PureDP", "epsilon": "1", "sigma": "1", "relation": "value"}', "is not one"),
-        ('{"epsilon": "1"}', "is not one"),
-        ("[]", "is not one"),
-        ("no", "is not one"),
+        ('{"type": "PureDP", "epsilon": "x", "relation": "value"}', "is invalid"),
+        ('{"type": "PureDP", "epsilon": "-1", "relation": "value"}', "is invalid"),
+        ('{"type": "PureDP", "epsilon": "1/0", "relation": "value"}', "is invalid"),
+        ('{"type": "PureDP", "epsilon": "1", "relation": "friend"}', "is invalid"),
+        ('{"type": "PureDP", "epsilon": "1", "sigma": "1", "relation": "value"}', "is invalid"),
+        ('{"epsilon": "1"}', "is invalid"),
+        ("[]", "is invalid"),
+        ("no", "is invalid"),
     ],
 )
 def test_what_cannot_be_read_is_refused_and_never_guessed(text: str, sentence: str) -> None:

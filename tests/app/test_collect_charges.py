@@ -78,7 +78,7 @@ READ = "is what is to be randomized. Write to another file."
     [
         ("other.parquet", READ),
         ("sub/../other.parquet", READ),
-        ("link.parquet", "link.parquet is a symbolic link, and no file to be replaced. Name another."),
+        ("link.parquet", "link.parquet is a symbolic link, not a file to replace. Name another."),
     ],
 )
 def test_what_is_read_is_not_overwritten(

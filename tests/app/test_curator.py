@@ -287,7 +287,7 @@ def test_an_analyst_is_told_nothing_of_what_others_spent(policy: Path) -> None:
         curator.ask(BY_SEX, epsilon=0.8)
         assert curator.ledger.belief().highest > curator.ledger.belief(analyst="alice").highest
     assert told(first=False) == before
-    assert str(before[2]).startswith("From the answers to bob alone, who gave a claim")
+    assert str(before[2]).startswith("From the answers to bob alone, an attacker who was")
 
 
 def test_a_plan_beyond_the_analysts_share_changes_no_belief(policy: Path) -> None:

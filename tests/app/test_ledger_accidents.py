@@ -172,7 +172,7 @@ def test_a_ledger_that_is_whole_is_not_replaced(folder: Path, capsys: Shown) -> 
     assert ask(folder, 0.7) == 0
     capsys.readouterr()
     assert upkeep(folder, "restore", str(folder / "backup.db")) == 2
-    refused(capsys, "is whole and the newest")
+    refused(capsys, "is intact and the newest")
 
 
 def test_a_second_ledger_over_marked_data_has_to_be_said_and_each_names_the_other(
@@ -186,9 +186,9 @@ def test_a_second_ledger_over_marked_data_has_to_be_said_and_each_names_the_othe
     assert upkeep(folder, "create", *other, "--separate-promise") == 0
     assert "The ledger ledger.db keeps a separate promise about the same data" in capsys.readouterr().out
     assert ask(folder, 0.5, *other) == 0
-    assert "The ledger ledger.db keeps a separate promise" in capsys.readouterr().out
+    assert "The ledger ledger.db keeps a separate promise" in " ".join(capsys.readouterr().out.split())
     assert ask(folder, 0.1) == 0
-    assert "The ledger other.db keeps a separate promise" in capsys.readouterr().out
+    assert "The ledger other.db keeps a separate promise" in " ".join(capsys.readouterr().out.split())
     assert discreet("ledger", "--policy", str(folder / "privacy.yaml")) == 0
     assert "other.db keeps a separate promise" in " ".join(capsys.readouterr().out.split())
 

@@ -67,7 +67,7 @@ def test_it_lists_entries_accounts_and_the_sentence(
         "bob 30% epsilon 0.125 epsilon 0.370204",
         "in all 100% epsilon 0.875 epsilon 0.77568",
         "bob is suspended since incident 20240229-7f3a",
-        "Who gave a claim about one person 1% before may now give it at most 2.37% (promise: 5%).",
+        "of a claim about one person can now be at most 2.37% sure (promise: 5%).",
     ):
         assert fact in shown
     assert "secret answer" not in shown
@@ -135,7 +135,7 @@ def test_one_analyst_is_shown_alone(policy: Path, capsys: Shown) -> None:
     assert discreet("ledger", "--policy", str(policy), "--analyst", "bob") == 0
     assert "alice" not in capsys.readouterr().out
     assert discreet("ledger", "--policy", str(policy), "--analyst", "carol") == 2
-    assert "knows no analyst carol" in capsys.readouterr().err
+    assert "has no analyst carol" in capsys.readouterr().err
 
 
 def test_with_a_tail_amounts_are_rho(tmp_path: Path, capsys: Shown) -> None:
@@ -155,7 +155,7 @@ def test_before_the_first_question_it_is_empty_and_no_file_is_made(policy: Path,
     assert discreet("ledger", "--policy", str(policy)) == 0
     shown = told(capsys)
     assert "Nothing was asked yet." in shown
-    assert "may now give it at most 1% (promise: 5%)" in shown
+    assert "can now be at most 1% sure (promise: 5%)" in shown
     assert discreet("ledger", "--policy", str(policy), "--json") == 0
     assert json.loads(capsys.readouterr().out)["entries"] == []
     assert list(policy.parent.iterdir()) == [policy]
@@ -204,7 +204,7 @@ def test_what_is_wrong_is_one_sentence(policy: Path, capsys: Shown) -> None:
     fill(policy.parent)
     for sentence, change in (
         ("was made for another promise", {"posterior": "10%"}),
-        ("divide again what is already spent", {"analysts": "analysts: {bob: {share: 90%}}"}),
+        ("grant again what is already spent", {"analysts": "analysts: {bob: {share: 90%}}"}),
     ):
         written(policy.parent, **change)
         assert discreet("ledger", "--policy", str(policy)) == 2

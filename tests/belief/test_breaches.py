@@ -259,6 +259,6 @@ def test_requires_an_order_of_the_two_beliefs(rho1: float, rho2: float) -> None:
 @pytest.mark.parametrize("bad", [-0.1, math.nan])
 def test_information_must_be_possible(bad: float) -> None:
     with pytest.raises(
-        InvalidParameterError, match=r"^bound_from_information\.information must be at least 0"
+        InvalidParameterError, match=r"^bound_posterior_from_information\.information must be at least 0"
     ):
         bound_from_information(0.1, bad)

@@ -86,7 +86,7 @@ def test_no_release_reaches_a_posterior_more_often_than_markov_allows(seed: int)
 
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, math.nan, math.inf, "0.5", True, None, 10**400])
 def test_a_prior_must_be_a_probability(bad: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^highest\.prior must be a probability .*; got "):
+    with pytest.raises(InvalidParameterError, match=r"^highest_posterior\.prior must be a prob.*; got "):
         highest(bad, 1.0)
 
 
@@ -94,5 +94,5 @@ def test_a_prior_must_be_a_probability(bad: float) -> None:
 def test_a_loss_must_be_a_number_of_at_least_zero(bad: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"^largest_gain\.epsilon must be .*; got "):
         largest_gain(bad)
-    with pytest.raises(InvalidParameterError, match=r"^lowest\.loss must be .*; got "):
+    with pytest.raises(InvalidParameterError, match=r"^lowest_posterior\.loss must be .*; got "):
         lowest(0.5, bad)

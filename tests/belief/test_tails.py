@@ -162,7 +162,7 @@ def test_losses_beyond_what_a_float_can_exponentiate_are_answered() -> None:
 
 @pytest.mark.parametrize("bad", [0.99, -1, math.nan, "2", None])
 def test_gamma_must_be_at_least_one(bad: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^tail\.gamma must be a number of at least 1; got "):
+    with pytest.raises(InvalidParameterError, match=r"^tail_probability\.gamma must be .* at least 1; got "):
         tail(PureDP(epsilon=1), bad)
 
 

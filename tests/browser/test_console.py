@@ -153,7 +153,7 @@ def test_the_ledger_says_once_what_may_be_believed_and_no_more_is_left_than_is(s
     account = server.curators.ledger.account("bob")
     assert spent >= size(account.spent)
     assert 0 < left <= size(account.left)
-    assert page.count("may now give") == 1
+    assert page.count("can now be at most") == 1
 
 
 def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, server: Server) -> None:

@@ -49,7 +49,7 @@ def test_only_plain_files_are_replaced(tmp_path: Path, kind: str) -> None:
             "socket": lambda: line.bind(str(place)),
         }
         makers[kind]()
-        with pytest.raises(RequestError, match="and no file to be replaced"):
+        with pytest.raises(RequestError, match="not a file to replace"):
             write_output(place, "x")
     assert other.read_text() == "kept"
     assert not list(tmp_path.glob("*.draft*"))

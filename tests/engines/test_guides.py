@@ -50,7 +50,7 @@ def test_the_guide_to_postgresql_does_what_it_shows(
     monkeypatch.chdir(tmp_path / "python")
     monkeypatch.setattr(sys, "argv", [EXAMPLE.name, url, "clinic.census"])
     runpy.run_path(str(EXAMPLE), run_name="__main__")
-    assert "may now give it at most 1.22%" in capsys.readouterr().out
+    assert "can now be at most 1.22% sure" in capsys.readouterr().out
 
 
 @pytest.mark.night

@@ -204,6 +204,6 @@ def test_the_database_holds_no_password_and_no_token(
 
 
 def test_a_text_that_a_database_cannot_hold_is_refused_in_one_sentence(shared: Pair) -> None:
-    with pytest.raises(RequestError, match="no character of code 0"):
+    with pytest.raises(RequestError, match="must not contain the character NUL"):
         Wishes(shared[0]).make("alice", Fraction(1, 10), "more\0groups")
     assert UserBook(shared[0]).find("al\0ice") is None

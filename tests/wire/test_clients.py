@@ -48,7 +48,7 @@ def test_psql_is_told_the_answer_its_cost_its_errors_and_the_belief(server: Serv
     assert "Female" in said
     assert "NOTICE:  cost: epsilon 0.2 (entry 1)" in said
     assert "NOTICE:  error at 95%: n ±" in said
-    assert "may now give it at most 1.22% (promise: 5%)" in said
+    assert "can now be at most 1.22% sure (promise: 5%)" in said
 
 
 def test_psql_lists_and_describes_the_public_schema(server: Served) -> None:
@@ -167,7 +167,7 @@ def test_notices_reach_the_client(connection: psycopg.Connection) -> None:
     connection.execute("SELECT COUNT(*) AS n FROM people")
     assert said[0] == "cost: epsilon 0.1 (entry 1)"
     assert said[3] == "cost: nothing: the same question was answered before (entry 1)"
-    assert str(said[2]).startswith("belief: From the answers to alice alone, who gave a claim")
+    assert str(said[2]).startswith("belief: From the answers to alice alone, an attacker who was")
 
 
 def test_a_failed_transaction_answers_nothing_until_its_end(connection: psycopg.Connection) -> None:

@@ -1,8 +1,9 @@
-"""Accounting: what many releases amount to, and whether one more is still within the promise.
+"""Accounting: the composition of many releases, and the check that one more stays within the promise.
 
-`compose` is for parameters fixed in advance (a workload, a tree, a synthesis) and for reports: it gives the
-tightest proven epsilon and names the theorem. `Accountant` is for a ledger, where questions and budgets are
-chosen along the way: a privacy filter that accepts a release only if the promise holds whatever comes next.
+`compose` is for parameters fixed in advance (a workload, a tree, a synthesis) and for reports: it returns the
+tightest proven epsilon and the theorem that proves it. `Accountant` is for a ledger, where questions and
+budgets are chosen along the way: a privacy filter that accepts a release only if the promise holds whatever
+comes next.
 """
 
 from discreet.accounting.accountant import Accountant

@@ -1,25 +1,25 @@
-"""The accountant: a privacy filter, which keeps a promise whatever is asked, and however it is chosen.
+"""The accountant: a privacy filter, which keeps a promise however questions and budgets are chosen.
 
-Statement   Whoever chooses each release, and its budget, by looking at all earlier ones: as long as every one
+Statement   Each release, and its budget, may be chosen by looking at all earlier ones: as long as every one
             of them was accepted, all of them together keep the promise.
 Tail 0      the sum of epsilon is at most promise.epsilon. At every output the losses add up to at most the
             sum of their caps, along every path, so nothing has to be fixed in advance [RRUV16].
 Tail > 0    the sum of rho is at most limit.rho and the sum of delta at most limit.delta, both fixed before
             the first release; then all are together (rho, delta)-zCDP at that limit [WRRW23, FZ21].
             limit.delta takes the share `leak` of the tail; limit.rho is the largest with which
-            (rho, delta)-zCDP, for `group` people, keeps the promise by `belief.tails`.
-Not so      Optimal composition or a loss distribution of what was spent so far, as a stop rule: both hold for
-            parameters fixed in advance only. Nor may rho and delta be traded, nor "sum of epsilon or sum of
-            rho" be taken, whichever fits: such a rule picks its bound after seeing answers.
+            (rho, delta)-zCDP, for `group` people, keeps the promise by `belief.tail_bounds`.
+Limits      Optimal composition or a loss distribution of past spending is not a stopping rule: both hold only
+            for parameters fixed in advance. Nor may rho and delta be traded, nor may a rule use the sum of
+            epsilon or the sum of rho, whichever fits: it would pick its bound after seeing answers.
 Group       epsilon = ln gamma / group is each person's share, so epsilons are summed as they are. With
             `leak` 0 a group has rho * group**2; else the more careful conversion by the profile holds.
 Rounding    Sums are exact fractions. The limit of epsilon is widened by one rounding of a double (2**-51 of
-            it), so that ten times 0.1 fits into 1. What roundings leave over, less than 10**-9 of the
-            limit, is nothing: no question is worth asking for so little.
+            it), so that ten times 0.1 fits into 1. A remainder due to rounding, less than 10**-9 of the
+            limit, counts as 0: no question is worth asking for so little.
 
-[RRUV16]    Rogers, Roth, Ullman & Vadhan, Privacy Odometers and Filters.
-[FZ21]      Feldman & Zrnic, Individual Privacy Accounting via a Rényi Filter.
-[WRRW23]    Whitehouse, Ramdas, Rogers & Wu, Fully-Adaptive Composition in Differential Privacy.
+[RRUV16]    Rogers, Roth, Ullman & Vadhan, Privacy Odometers and Filters. [FZ21]      Feldman & Zrnic,
+Individual Privacy Accounting via a Rényi Filter. [WRRW23]    Whitehouse, Ramdas, Rogers & Wu, Fully-Adaptive
+Composition in Differential Privacy.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HARDLY_ANY = 1 - NEARLY_ALL
 
 @dataclass(frozen=True)
 class Accountant:
-    """What was spent of a promise; a value: spending returns the next one.
+    """The budget spent under a promise; immutable: spending returns a new accountant.
 
     >>> accountant = Accountant(Promise(0.01, 0.05))
     >>> later = accountant.spend(PureDP(epsilon=Fraction(1, 2))).spend(PureDP(epsilon=1))
@@ -79,7 +79,7 @@ class Accountant:
     def after(
         cls, promise: Promise, events: Iterable[Guarantee] | Mapping[Guarantee, int], *, leak: Real = LEAK
     ) -> Accountant:
-        """What past events amount to. They happened, so none is refused, even above the limit."""
+        """Return the accountant after past events, none of which is refused, even above the limit."""
         accountant = cls(promise, leak=leak)
         for event, times in Counter(events).items():
             accountant = accountant._charged(accountant.cost(event, times=times), times)
@@ -99,23 +99,25 @@ class Accountant:
 
     @property
     def spent(self) -> Cost:
+        """The total cost so far."""
         return self.stated(self.epsilon, self.rho, self.delta)
 
     @property
     def left(self) -> Cost:
+        """The cost that can still be spent."""
         limit = self.limit
         if isinstance(limit, PureDP):
             return self.stated(_rest(limit.epsilon, self.epsilon), self.rho, self.delta)
         return self.stated(self.epsilon, _rest(limit.rho, self.rho), _rest(limit.delta, self.delta))
 
     def stated(self, epsilon: Fraction, rho: Fraction, delta: Fraction) -> Cost:
-        """An amount, as the guarantee that it is."""
+        """Return an amount as a cost: epsilon without a tail, else rho and delta."""
         if self.pure:
             return PureDP(epsilon=epsilon, relation=self.promise.secret)
         return ZeroConcentratedDP(rho=rho, delta=delta, relation=self.promise.secret)
 
     def equal_part(self, questions: int) -> Fraction:
-        """The epsilon of each of so many equal questions that use up the limit, but for a rounding."""
+        """Return the epsilon of each of this many equal questions that use up the limit."""
         require_count(self, "questions", questions)
         limit = self.limit
         if isinstance(limit, PureDP):
@@ -124,7 +126,7 @@ class Accountant:
         return NEARLY_ALL * Fraction(float(2 * limit.rho / questions) ** 0.5)
 
     def cost(self, guarantee: Guarantee, *, times: int = 1) -> Cost:
-        """What a release with this guarantee counts for under the promise."""
+        """Return the cost of a release with this guarantee under the promise."""
         require_count(self, "times", times)
         holds = isinstance(getattr(guarantee, "relation", None), Relation)
         require(holds, self, "guarantee", guarantee, "a guarantee")
@@ -135,23 +137,23 @@ class Accountant:
         return self.stated(Fraction(0), times * Fraction(summed.rho), times * Fraction(summed.delta))
 
     def fits(self, guarantee: Guarantee, *, times: int = 1) -> bool:
-        """Whether the promise leaves room for it; a guarantee that can never be charged is refused."""
+        """Return whether the promise has budget for a release; raise an error if it can never be charged."""
         return self._fits(self.cost(guarantee, times=times))
 
     def spend(self, guarantee: Guarantee, *, times: int = 1) -> Accountant:
-        """The accountant afterwards; where it does not fit, `BudgetError`, and nothing has changed."""
+        """Return the accountant after a release; raise `BudgetError` if it does not fit."""
         cost = self.cost(guarantee, times=times)
         if not self._fits(cost):
             raise self._refusal(cost)
         return self._charged(cost, times)
 
     def belief(self, prior: Real | None = None) -> Belief:
-        """What an attacker may believe now of a claim that had `prior` (the promise's, if not given).
+        """Return the belief that an attacker may have now in a claim of `prior` (by default the promise's).
 
         With a tail, spending is rounded up to one of `STEPS` below the limit, each with a part of the tail.
         Every step is a filter of its own, so that all readings below the promise's posterior are exceeded
         with probability at most `tail` together, however the moments of reading were chosen. Past events
-        above the limit (`after`) are read by steps above it in the same way.
+        above the limit (`from_events`) are read by steps above it in the same way.
         """
         start = self.promise.prior if prior is None else prior
         nothing = PureDP(epsilon=0, relation=self.promise.secret)
@@ -205,8 +207,8 @@ def _rest(most: Real, spent: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
-    """The largest rho that keeps the promise beside a delta of the tail's share `leak`."""
-    # what a delta adds to the tail, for the whole group, is then at most `leak` of it at some epsilon
+    """Return the largest rho that keeps the promise beside a delta of the tail's share `leak`."""
+    # for the whole group, this delta then adds at most the share `leak` to the tail, at some epsilon
     grown = math.expm1(promise.loss) / math.expm1(promise.epsilon)
     delta = leak * Fraction(promise.tail * -math.expm1(-promise.loss) / grown)
 
@@ -222,20 +224,21 @@ def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
     while excess(high) <= 0:
         high += 1
     rho = math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-10))
+    # the root is approximate, so step down until the promise provably holds
     while not promise.admits(total(rho)):
         rho *= 1 - 1e-9
     return total(rho)
 
 
 def _at_step(limit: ZeroConcentratedDP, step: int) -> ZeroConcentratedDP:
-    """The limit itself, or a part of it."""
+    """Return the part of the limit that belongs to a step."""
     part = Fraction(RATIO**step)
     return replace(limit, rho=Fraction(limit.rho) * part, delta=Fraction(limit.delta) * part)
 
 
 @lru_cache(maxsize=4096)
 def _loss_at_step(promise: Promise, leak: Fraction, step: int) -> float:
-    """ln of the odds factor that a filter at this step exceeds with at most its part of the tail.
+    """Return ln of the odds factor that a filter at this step exceeds with at most its part of the tail.
 
     The parts of the steps below the limit, (1 - RATIO) / RATIO * RATIO**step, add up to less than 1, and so
     do those of the steps above it.
@@ -251,7 +254,7 @@ def _loss_at_step(promise: Promise, leak: Fraction, step: int) -> float:
 
 
 def _exact_epsilon(guarantee: Guarantee) -> Fraction:
-    """The cap, without rounding where the guarantee states it as a number."""
+    """Return the cap, without rounding where the guarantee states it as a number."""
     if isinstance(guarantee, PureDP | LaplaceDP):
         return Fraction(guarantee.epsilon)
     if isinstance(guarantee, ApproximateDP) and guarantee.delta == 0:
@@ -266,7 +269,7 @@ def _exact_epsilon(guarantee: Guarantee) -> Fraction:
 
 
 def _concentrated(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedDP:
-    """rho and delta of a release, for `relation`."""
+    """Return rho and delta of a release, for `relation`."""
     stated = restate(guarantee, relation)
     if not hasattr(stated, "concentrated") and hasattr(guarantee, "concentrated"):
         stated = restate(guarantee.concentrated, relation)

@@ -1,7 +1,7 @@
-"""The accounts of a ledger: the promise, and each analyst's share and sums, inside one transaction.
+"""The budget accounts of a ledger: the promise, and each analyst's share and sums, inside one transaction.
 
 An account holds the sums of one analyst's charges; the account without a name holds those of everybody. Both
-are written together with the entry that they grow by.
+are written in the same transaction as the entry that increases them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from discreet.core.errors import BudgetError, RequestError
 
 EVERYBODY = ""
 SUMS = ("epsilon", "rho", "delta")
-TERMS = "prior, posterior, secret, people, tail, leak"
+TERMS = "prior, posterior, secret, people, tail, leak"  # people holds `group`, which is a keyword of SQL
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accounts:
-    """What one transaction sees of them; `nothing` is the accountant before the first entry."""
+    """The accounts as one transaction sees them; `nothing` is the accountant before the first entry."""
 
     rows: Rows
     storage: Storage
@@ -37,7 +37,7 @@ class Accounts:
         return Chain(self.rows, self.storage)
 
     def found(self) -> None:
-        """Write the promise into a new ledger; refuse one that was made for another."""
+        """Write the promise into a new ledger; raise an error if the ledger has another promise."""
         promise = self.nothing.promise
         terms = {
             "prior": promise.prior,
@@ -68,7 +68,7 @@ class Accounts:
             )
 
     def divide(self, shares: Mapping[str, Fraction]) -> None:
-        """Take over new shares, if they leave everybody what was spent."""
+        """Replace the analysts' shares; raise an error unless they cover all past spending."""
         kept = self.shares()
         wanted = dict.fromkeys(kept, Fraction(0)) | dict(shares)
         if wanted == kept:
@@ -86,19 +86,19 @@ class Accounts:
         )
 
     def shares(self) -> dict[str, Fraction]:
-        """Of everybody who ever had one; 0 where it was taken away."""
+        """Return the share of every analyst who ever had one; 0 where it was withdrawn."""
         query = "SELECT analyst, share FROM account WHERE analyst <> :everybody ORDER BY analyst"
         found = self.rows.execute(query, {"everybody": EVERYBODY})
         return {name: self.number(share) for name, share in found}
 
     def all_sums(self) -> dict[str, Sums]:
-        """Return the sums of each analyst, as they are written."""
+        """Return the sums of each analyst, as they are stored."""
         query = "SELECT analyst, epsilon, rho, delta, events FROM account WHERE analyst <> :everybody"
         found = self.rows.execute(query, {"everybody": EVERYBODY})
         return {name: (epsilon, rho, delta, events) for name, epsilon, rho, delta, events in found}
 
     def spent(self, owner: str) -> Accountant:
-        """The sums of one account."""
+        """Return the sums of one account as an accountant."""
         return self._standing(owner)[0]
 
     def account(self, analyst: str) -> Account:
@@ -113,7 +113,7 @@ class Accounts:
         )
 
     def require_room(self, analyst: str, charge: Cost) -> tuple[Accountant, Accountant]:
-        """What the analyst and everybody have spent, if there is room in the share and in the whole."""
+        """Return the analyst's and everybody's spending; raise an error if either lacks budget."""
         own, share, incident = self._standing(analyst)
         if incident is not None:
             raise RequestError(
@@ -126,7 +126,7 @@ class Accounts:
         return own, everything
 
     def charge(self, owner: str, accountant: Accountant) -> Sums:
-        """Write what an account amounts to now, and return it."""
+        """Write the new sums of an account, and return them."""
         sums = {name: fraction_text(getattr(accountant, name)) for name in SUMS}
         self.rows.execute(
             "UPDATE account SET epsilon = :epsilon, rho = :rho, delta = :delta, events = :events"
@@ -136,34 +136,34 @@ class Accounts:
         return sums["epsilon"], sums["rho"], sums["delta"], accountant.events
 
     def suspend(self, analyst: str, incident: str | None) -> None:
-        """Until there is no incident any more."""
+        """Suspend an analyst for an incident, or reinstate them where `incident` is None."""
         self.rows.execute(
             "UPDATE account SET incident = :incident WHERE analyst = :analyst",
             {"incident": incident, "analyst": analyst},
         )
 
     def summed(self, epsilon: Fraction, rho: Fraction, delta: Fraction, events: int) -> Accountant:
-        """What such sums are, as an accountant."""
+        """Return sums as an accountant."""
         return replace(self.nothing, epsilon=epsilon, rho=rho, delta=delta, events=events)
 
     def cost(self, epsilon: str, rho: str, delta: str) -> Cost:
-        """A charge, as it was written."""
+        """Return a stored charge as a cost."""
         return self.nothing.stated(*(self.number(text) for text in (epsilon, rho, delta)))
 
     def number(self, text: str) -> Fraction:
-        """An exact number, as it was written."""
+        """Return a stored number as an exact fraction."""
         try:
             return Fraction(text)
         except (ValueError, TypeError, ZeroDivisionError):
-            raise self.storage.damaged("a number in it is none") from None
+            raise self.storage.damaged("it holds an invalid number") from None
 
     def _standing(self, owner: str) -> tuple[Accountant, Fraction, str | None]:
-        """The sums of an account, its share, and the incident that suspends it."""
+        """Return the sums of an account, its share, and the incident that suspends it."""
         query = "SELECT epsilon, rho, delta, events, share, incident FROM account WHERE analyst = :owner"
         row = self.rows.execute(query, {"owner": owner}).fetchone()
         if row is None and owner != EVERYBODY:
             raise RequestError(
-                f"The ledger knows no analyst {owner}.",
+                f"The ledger has no analyst {owner}.",
                 hint="Give them a share under analysts in the policy.",
             )
         if row is None:
@@ -173,18 +173,21 @@ class Accounts:
         return self.summed(epsilon, rho, delta, row[3]), share, row[5]
 
     def _compare(self, owner: str, sums: Sums) -> None:
-        """Refuse an account that is not what the chain says: it was edited, and would decide wrongly."""
+        """Raise an error for an account that differs from the chain.
+
+        Such an account was edited, and would decide wrongly.
+        """
         chained = self.chain.sums(None if owner == EVERYBODY else owner)
         if sums == chained:
             return
         if sums[3] != chained[3]:
             raise self.storage.damaged("entries are missing")
         if owner == EVERYBODY:
-            raise self.storage.damaged("what it says of all analysts is not the sum of everything")
+            raise self.storage.damaged("the total of all analysts is not the sum of everything")
         raise self.storage.damaged(f"what {owner} has spent is not the sum of the entries")
 
     def _refusal(self, analyst: str, own: Accountant, share: Fraction, charge: Cost) -> BudgetError:
-        """What is left of the analyst's own share, and nothing about the others."""
+        """Return the error with the analyst's remaining budget, and nothing about other analysts."""
         left, whole = (within_share(each, share).left for each in (own, self.nothing))
         neighbours = self.nothing.promise.secret.neighbours
         stated = f"reserve: this costs {amount(charge, up=True)} for {neighbours} neighbours"

@@ -1,6 +1,6 @@
-"""The entries of a ledger, and what was published beside them, read and written inside one transaction.
+"""The entries of a ledger, and its non-private releases, read and written inside one transaction.
 
-An entry and the accounts that it grows (`accounts.py`) are written together.
+An entry and the accounts that it increases (`budget_accounts.py`) are written together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENTRY = (
 
 @dataclass(frozen=True)
 class Book:
-    """What one transaction sees of a ledger; `alive` is which processes were found to be there."""
+    """A ledger as one transaction sees it; `alive` caches which processes still run."""
 
     accounts: Accounts
     alive: dict[str, bool] = field(default_factory=dict)
@@ -40,12 +40,12 @@ class Book:
         return self.accounts.rows
 
     def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
-        """Charge a question, if there is room: a new entry, reserved by this process, and grown accounts."""
+        """Charge a question, if there is budget, by a new entry that this process has reserved."""
         own, everything = (each.spend(charge) for each in self.accounts.require_room(analyst, charge))
         return self._enter(analyst, question_key, question, guarantee, charge, own, everything)
 
     def charge_lost(self, analyst: str, question_key: str, text: str, charge: Cost) -> None:
-        """Charge what has happened and was lost, whether there is room for it or not."""
+        """Charge lost entries, whether there is budget for them or not: they have happened."""
         own, everything = (
             replace(
                 spent,
@@ -66,7 +66,7 @@ class Book:
         own: Accountant,
         everything: Accountant,
     ) -> Entry:
-        """Write a new entry, reserved by this process, and the accounts as they are with it."""
+        """Write a new entry, reserved by this process, and the accounts that include it."""
         sums = self.accounts.charge(analyst, own)
         total = self.accounts.charge(EVERYBODY, everything)
         row = {
@@ -89,14 +89,14 @@ class Book:
     def begin(
         self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost
     ) -> Entry | Stored | None:
-        """The stored answer to a question; else a new reservation, unless another is under way."""
+        """Return the stored answer or a new reservation, or None while another process answers it."""
         stored = self.stored(analyst, question_key)
         if stored is not None or self.is_under_way(analyst, question_key):
             return stored
         return self.reserve(analyst, question_key, question, guarantee, charge)
 
     def is_under_way(self, analyst: str, question_key: str) -> bool:
-        """Whether somebody who is still there has reserved the same, and may settle it."""
+        """Return whether a running process has reserved the same question, and may settle it."""
         found = self.rows.execute(
             "SELECT DISTINCT process FROM entry"
             " WHERE analyst = :analyst AND question_key = :key AND state = 'reserved'",
@@ -105,7 +105,7 @@ class Book:
         return any(self._is_alive(process) for (process,) in found.fetchall())
 
     def insert(self, row: Mapping[str, object]) -> None:
-        """A row of the columns ENTRY."""
+        """Insert a row of the columns ENTRY."""
         names = ", ".join(f":{name}" for name in row)
         self.rows.execute(f"INSERT INTO entry ({ENTRY}) VALUES ({names})", row)
 
@@ -118,7 +118,7 @@ class Book:
         return self.as_entry(row)
 
     def state(self, entry: Entry) -> State | None:
-        """How far an entry came; None for one that is not of this ledger."""
+        """Return the state of an entry, or None for one that is not of this ledger."""
         found = self.rows.execute(
             "SELECT state FROM entry WHERE id = :id AND analyst = :analyst AND question_key = :key",
             {"id": entry.id, "analyst": entry.analyst, "key": entry.question_key},
@@ -126,7 +126,7 @@ class Book:
         return None if found is None else State(found[0])
 
     def stored(self, analyst: str, question_key: str) -> Stored | None:
-        """The first settled answer to an analyst's question."""
+        """Return the first settled answer to an analyst's question, or None."""
         row = self.rows.execute(
             f"SELECT answer, metadata, {ENTRY} FROM entry"
             " WHERE analyst = :analyst AND question_key = :key AND state = 'settled' ORDER BY id LIMIT 1",
@@ -154,7 +154,7 @@ class Book:
         return self.entry(entry.id)
 
     def orphan(self, entries: Iterable[int]) -> None:
-        """Nobody will settle these any more."""
+        """Mark entries that nobody will settle any more."""
         for each in entries:
             mark = "UPDATE entry SET state = 'orphaned' WHERE id = :id AND state = 'reserved'"
             self.rows.execute(mark, {"id": each})
@@ -165,7 +165,7 @@ class Book:
         return [self.as_entry(row) for row in self.rows.execute(f"{query} ORDER BY id", values)]
 
     def page(self, first: int, most: int, analyst: str | None) -> list[Entry]:
-        """Return entries from an id on, so many at most."""
+        """Return at most `limit` entries, from an id on."""
         whose = "" if analyst is None else " AND analyst = :analyst"
         query = f"SELECT {ENTRY} FROM entry WHERE id >= :first{whose} ORDER BY id LIMIT :most"
         values: dict[str, object] = {"first": first, "most": most}
@@ -173,7 +173,7 @@ class Book:
         return [self.as_entry(row) for row in self.rows.execute(query, values)]
 
     def as_entry(self, row: Iterable[Any]) -> Entry:
-        """A row of the columns ENTRY; a reservation whose process is gone is an orphan."""
+        """Return the entry of a row; a reservation whose process is gone becomes an orphan."""
         entry_id, time, analyst, key, question, guarantee, epsilon, rho, delta, state, process, *rest = row
         if state == State.RESERVED:
             state = State.RESERVED if self._is_alive(process) else State.ORPHANED
@@ -191,7 +191,7 @@ class Book:
         )
 
     def release(self, name: str, description: str, certificate: str) -> OpenRelease:
-        """Note something that was published without differential privacy."""
+        """Record a release without differential privacy."""
         self.rows.execute(
             "INSERT INTO release (time, after, name, description, certificate)"
             " VALUES (:time, :after, :name, :description, :certificate)",
@@ -219,12 +219,12 @@ class Book:
         ]
 
     def release_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of what was published without differential privacy, as they are kept."""
+        """Return the rows of the releases without differential privacy, as they are stored."""
         found = self.rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id")
         return [dict(zip(RELEASE, row, strict=True)) for row in found]
 
     def separate_ledgers(self) -> dict[str, str]:
-        """Return the ledgers with a separate promise about the same data: where each is, by its identity."""
+        """Return the ledgers with a separate promise about the same data: their places, by identity."""
         links = self.accounts.chain.of_kind(Kind.SEPARATE)
         return {str(link.body["other"]): str(link.body["place"]) for link in links}
 

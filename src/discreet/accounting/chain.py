@@ -2,15 +2,16 @@
 
 Link        A row (id, kind, analyst, body, previous, head). `body` is JSON; `previous` is the head of the
             link before; `head` is the SHA-256 of `previous` and `body`. Ids count from 1 without gaps. The
-            first link is the founding: the identity of the ledger and the terms of its promise.
-Sums        Each link carries the running sums of everybody, and a charge those of its analyst too. The
-            accounts are compared with the newest of them whenever they are read: an account that was edited
-            is refused before it decides anything, in a time that does not grow with the ledger.
-Digests     A link holds the digest of the row it stands for, so that a changed row is found without a copy.
+            first link holds the identity of the ledger and the terms of its promise.
+Sums        Each link carries the running sums of everybody, and a charge also those of its analyst. The
+            accounts are compared with the newest sums whenever they are read: an edited account is refused
+            before it decides anything, in a time that does not grow with the ledger.
+Digests     A link holds the digest of its row, so that a changed row is found without a copy.
 Opening     checks the last link, its predecessor and each account: constant time.
-Verifying   recomputes every head, digest and running sum, and names the first thing that does not fit.
-Not so      The hashes have no key: whoever rewrites the whole chain on purpose leaves a chain that fits. The
-            marks (`marks.py`), kept elsewhere, show that; the chain alone finds accidents and edits by hand.
+Verifying   recomputes every head, digest and running sum, and reports the first mismatch.
+Limits      The hashes have no key: a deliberate rewrite of the whole chain leaves a valid chain. The
+            high-water marks (`high_water_marks.py`), stored elsewhere, reveal that; the chain alone finds
+            accidents and manual edits.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ LINKS = (
     "CREATE INDEX link_of_analyst ON link (analyst, id) WHERE analyst IS NOT NULL",
     "CREATE INDEX link_of_kind ON link (kind, id) WHERE kind NOT IN ('charge', 'outcome')",
 )
-"""The schema, with the words that storages have for a number and a name."""
+"""The schema, with placeholders for each storage's types of a number and a name."""
 
 Sums = tuple[str, str, str, int]
 
 
 class Kind(StrEnum):
-    """What a link stands for."""
+    """The kind of event that a link records."""
 
     FOUNDING = "founding"
     CHARGE = "charge"
@@ -73,7 +74,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """One link, with its body as it was parsed."""
+    """One link, with its parsed body."""
 
     id: int
     kind: Kind
@@ -90,7 +91,7 @@ class Link:
 
     @property
     def own(self) -> Sums:
-        """The running sums of the analyst whose charge it is."""
+        """The running sums of the analyst who was charged."""
         epsilon, rho, delta, events = self.body["own"]
         return epsilon, rho, delta, events
 
@@ -105,11 +106,12 @@ class Chain:
     def append(
         self, kind: Kind, body: Mapping[str, object], *, analyst: str | None = None, total: Sums | None = None
     ) -> None:
-        """Add a link; without `total` the running sums of everybody stay as they are."""
+        """Append a link; without `total` the running sums of everybody are unchanged."""
         last = self.last()
         number, previous = (1, ORIGIN) if last is None else (last.id + 1, last.head)
         sums = total or (NO_SUMS if last is None else last.total)
         stamped = {**body, "id": number, "kind": kind.value, "analyst": analyst, "all": sums}
+        # sorted and without blanks: the text is hashed, so it must be canonical
         text = json.dumps(stamped, sort_keys=True, separators=(",", ":"))
         self.rows.execute(
             f"INSERT INTO link ({LINK}) VALUES (:id, :kind, :analyst, :body, :previous, :head)",
@@ -126,17 +128,17 @@ class Chain:
     def found(
         self, terms: Mapping[str, object], *, identity: str | None = None, time: str | None = None
     ) -> None:
-        """Add the first link: an identity, a new one if none is given, and the terms of the promise."""
+        """Append the first link: the terms of the promise and an identity, a new one if none is given."""
         name = identity or f"{Randomness().bits(8 * IDENTITY_BYTES):0{2 * IDENTITY_BYTES}x}"
         self.append(Kind.FOUNDING, {"identity": name, "terms": dict(terms), "time": time or now()})
 
     def append_charge(self, row: Mapping[str, Any], own: Sums, total: Sums) -> None:
-        """Add the link of a new entry, given as its row."""
+        """Append the link of a new entry, given as its row."""
         body = {"entry": row["id"], "time": row["time"], "digest": digest_charge(row), "own": own}
         self.append(Kind.CHARGE, body, analyst=row["analyst"], total=total)
 
     def append_outcome(self, entry: int) -> None:
-        """Add the link of an entry that has just been settled or faulted."""
+        """Append the link of an entry that has just been settled or faulted."""
         state, incident, metadata, answer = self.rows.execute(
             "SELECT state, incident, metadata, answer FROM entry WHERE id = :id", {"id": entry}
         ).fetchone()
@@ -144,21 +146,21 @@ class Chain:
         self.append(Kind.OUTCOME, {"entry": entry, "digest": digest})
 
     def append_release(self, row: Mapping[str, Any]) -> None:
-        """Add the link of a release that is not differentially private, given as its row."""
+        """Append the link of a release without differential privacy, given as its row."""
         self.append(Kind.RELEASE, {"release": row["id"], "name": row["name"], "digest": digest_release(row)})
 
     def last(self) -> Link | None:
-        """Return the newest link, or None for a ledger that is not founded yet."""
+        """Return the newest link, or None for a ledger that is not initialized yet."""
         row = self.rows.execute(f"SELECT {LINK} FROM link ORDER BY id DESC LIMIT 1").fetchone()
         return None if row is None else self.parse(row)
 
     def at(self, number: int) -> Link | None:
-        """Return the link with this id."""
+        """Return the link with this id, or None."""
         row = self.rows.execute(f"SELECT {LINK} FROM link WHERE id = :id", {"id": number}).fetchone()
         return None if row is None else self.parse(row)
 
     def of_kind(self, kind: Kind) -> list[Link]:
-        """Return all links of a kind that is rare: neither charges nor outcomes."""
+        """Return all links of a rare kind: neither charges nor outcomes."""
         found = self.rows.execute(
             f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome') ORDER BY id",
             {"kind": kind.value},
@@ -172,7 +174,7 @@ class Chain:
         return [(number, head) for number, head in found.fetchall()]
 
     def sums(self, analyst: str | None, *, until: int | None = None) -> Sums:
-        """Return the newest running sums of an analyst, or of everybody; `until` those after that link."""
+        """Return the newest running sums of an analyst or of everybody, or those after the link `until`."""
         if analyst is None:
             last = self.last() if until is None else self.at(until)
             return NO_SUMS if last is None else last.total
@@ -185,14 +187,14 @@ class Chain:
 
     @property
     def identity(self) -> str:
-        """The name that the ledger was given when it was founded."""
+        """The identity that the ledger was given when it was created."""
         first = self.at(1)
         if first is None or not isinstance(first.body.get("identity"), str):
             raise self.storage.damaged("its founding link is missing")
         return str(first.body["identity"])
 
     def check_end(self) -> None:
-        """Refuse a chain whose last link does not follow from the one before; as fast for a long one."""
+        """Raise an error unless the last link follows from the one before; the time is constant."""
         last = self.last()
         if last is None:
             raise self.storage.damaged("its founding link is missing")
@@ -202,7 +204,7 @@ class Chain:
             raise self.storage.damaged(f"a link of its chain is missing before link {last.id}")
 
     def parse(self, row: Iterable[Any]) -> Link:
-        """Return a link whose hash fits its body; refuse another."""
+        """Return a link whose hash matches its body; raise an error for any other."""
         number, kind, analyst, text, previous, head = row
         if hash_link(previous, text) != head:
             raise self.storage.damaged(f"link {number} of its chain was changed")
@@ -218,7 +220,7 @@ class Chain:
         return link
 
     def add_sums(self, sums: Sums, row: Mapping[str, Any]) -> Sums:
-        """Return running sums after one more entry, given as its row."""
+        """Return the running sums after one more entry, given as its row."""
         epsilon, rho, delta = (
             fraction_text(self._number(before) + self._number(row[name]))
             for name, before in zip(SUMMED[:3], sums[:3], strict=True)
@@ -229,7 +231,7 @@ class Chain:
         try:
             return Fraction(str(text))
         except (ValueError, ZeroDivisionError):
-            raise self.storage.damaged("a number in it is none") from None
+            raise self.storage.damaged("it holds an invalid number") from None
 
 
 def hash_link(previous: object, body: object) -> str:
@@ -237,7 +239,7 @@ def hash_link(previous: object, body: object) -> str:
 
 
 def digest_charge(row: Mapping[str, Any]) -> str:
-    """Return the digest of what an entry was charged for; nothing of it ever changes."""
+    """Return the digest of the charged columns of an entry, none of which ever changes."""
     return _digest([row[name] for name in CHARGE])
 
 
@@ -246,7 +248,7 @@ def digest_release(row: Mapping[str, Any]) -> str:
 
 
 def digest_outcome(state: str, incident: str | None, metadata: str | None, answer: bytes | None) -> str:
-    """Return the digest of how an entry ended, with the answer that was released."""
+    """Return the digest of the outcome of an entry, with the released answer."""
     stored = None if answer is None else hashlib.sha256(bytes(answer)).hexdigest()
     return _digest([state, incident, metadata, stored])
 

@@ -1,4 +1,4 @@
-"""Checks of the whole chain of a ledger against its entries and releases, with one sentence for each damage.
+"""Verification of the whole hash chain of a ledger against its entries and releases.
 
 A migrated ledger is chained in the same way, so that the same checks hold for it.
 """
@@ -29,7 +29,7 @@ ENDED = ("settled", "faulted")
 
 
 def check_chain(accounts: Accounts) -> int:
-    """Return how many links the chain has; refuse one that is not whole, or not of these entries."""
+    """Return the number of links; raise an error if the chain is incomplete or does not match the entries."""
     found: dict[Kind, dict[int, Link]] = {kind: {} for kind in Kind}
     count = 0
     for link in _walk(accounts.chain):
@@ -75,7 +75,7 @@ def _check_releases(accounts: Accounts, links: dict[int, Link]) -> None:
 
 
 def _walk(chain: Chain) -> Iterator[Link]:
-    """Yield all links in order, refusing one that is missing or does not follow."""
+    """Yield all links in order; raise an error for a missing link, or one that does not follow."""
     expected, head, total = 1, ORIGIN, NO_SUMS
     for row in chain.rows.execute(f"SELECT {LINK} FROM link ORDER BY id"):
         link = chain.parse(row)

@@ -1,4 +1,4 @@
-"""Composition theorems: what several releases, with parameters fixed in advance, amount to together.
+"""Composition theorems: the joint guarantee of several releases with parameters fixed in advance.
 
 sequential          epsilons and deltas add up
 advanced            e = sqrt(2 ln(1/s) sum of e_i**2) + sum of e_i (exp(e_i) - 1), d = s + sum of d_i [DRV10]
@@ -9,13 +9,13 @@ renyi               the divergences of each order add up, by dp-accounting [Miro
 loss distribution   the laws of the loss are convolved, whatever they are; pessimistic [SMM19]
 single              one release: its own profile
 
-Requires    The numbers (how many, which epsilon, which mechanism) do not depend on what was released; which
-            question each release answers may. All are for the same neighbours.
+Requires    The parameters (how many, which epsilon, which mechanism) do not depend on earlier outputs; which
+            question each release answers may. All are for the same neighbors.
 Parallel    Each release reads a part of its own, and a person is in at most one part. Adding or removing her
             changes one part: the largest epsilon. Replacing her record is a removal and an addition: twice
             the largest epsilon if she stays in that part with another value, two different ones if she moves.
-            And only if every release is proven for added and removed people (one proven for replaced values
-            may show how large its part is).
+            This requires that every release is proven for added and removed people (one proven for replaced
+            values may reveal the size of its part).
 
 [DRV10]     Dwork, Rothblum & Vadhan, Boosting and Differential Privacy.
 [KOV15]     Kairouz, Oh & Viswanath, The Composition Theorem for Differential Privacy.
@@ -52,14 +52,14 @@ from discreet.core.relations import Relation
 Events = Mapping[Guarantee, int]
 
 TINY = Fraction(1, 10**30)
-"""A smaller rho is rounded up to this: its conversion would only be noise."""
+"""A smaller rho is rounded up to this: its conversion would be lost in rounding error."""
 
 Theorem = Callable[[Events, Relation, float], Guarantee | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Composition:
-    """The tightest (epsilon, delta) that is proven, by which theorem, and what the others give."""
+    """The tightest proven (epsilon, delta), its theorem, and the results of the other theorems."""
 
     epsilon: float
     delta: float
@@ -74,9 +74,9 @@ def compose(
     delta: Real,
     relation: Relation | str | None = None,
 ) -> Composition:
-    """All of them together, as (epsilon, delta)-DP for the `delta` asked for.
+    """Return the joint guarantee of all releases, as (epsilon, delta)-DP for the given `delta`.
 
-    Guarantees for different neighbours are refused, unless `relation` names the one to restate them for.
+    Guarantees for different neighbors raise an error, unless `relation` names the one to convert them to.
 
     >>> found = compose([LaplaceDP(epsilon=0.01)] * 1_000, delta=1e-6)
     >>> found.theorem, round(found.epsilon, 4)
@@ -112,17 +112,17 @@ def compose(
 
 
 def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guarantee:
-    """Releases from parts that share no person; see Parallel above.
+    """Return the joint guarantee of releases from parts that share no person; see Parallel above.
 
     >>> parts = [PureDP(epsilon=e, relation=Relation.PRESENCE) for e in (1, 2, 3)]
     >>> parallel(parts, "presence").cap, parallel(parts, "value").cap
     (3.0, 6.0)
     """
-    wanted = Relation.parse("parallel", "relation", relation)
-    parts = [_checked("parallel", each) for each in guarantees]
+    wanted = Relation.parse("compose_parallel", "relation", relation)
+    parts = [_checked("compose_parallel", each) for each in guarantees]
     if not all(each.relation is Relation.PRESENCE for each in parts):
         raise RequestError(
-            "parallel: a release that is proven for replaced values only may show how large its part is.",
+            "compose_parallel: a release proven for replaced values only may reveal the size of its part.",
             hint="Use mechanisms that are proven for added and removed people.",
         )
     bounds = [_bounds(each) for each in parts]
@@ -134,12 +134,12 @@ def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guara
         rho, delta = (max(Fraction(getattr(each, name)) for each in sums) for name in ("rho", "delta"))
         return restate(ZeroConcentratedDP(rho=rho, delta=delta, relation=Relation.PRESENCE), wanted)
     raise RequestError(
-        "parallel: a guarantee has neither an epsilon nor a rho.", hint="Compose it sequentially."
+        "compose_parallel: a guarantee has neither an epsilon nor a rho.", hint="Compose it sequentially."
     )
 
 
 def sequential(events: Events, relation: Relation, delta: float = 0.0) -> Guarantee | None:
-    """Sums of epsilon and of delta, exact; None where a loss has no cap."""
+    """Return the exact sums of epsilon and of delta, or None where a loss has no cap."""
     del delta
     bounds = [(n, found) for each, n in events.items() if (found := _bounds(each)) is not None]
     if len(bounds) < len(events):
@@ -153,7 +153,7 @@ def sequential(events: Events, relation: Relation, delta: float = 0.0) -> Guaran
 
 
 def advanced(events: Events, relation: Relation, delta: float) -> ApproximateDP | None:
-    """What is left of `delta` after the events' own pays for the square root."""
+    """Return the guarantee by advanced composition; the slack is `delta` less the deltas of the events."""
     bounds = [(n, found) for each, n in events.items() if (found := _bounds(each)) is not None]
     slack = Fraction(delta) - sum((n * found[1] for n, found in bounds), Fraction(0))
     if len(bounds) < len(events) or slack <= 0 or any(e > 100 for _, (e, _) in bounds):
@@ -165,7 +165,7 @@ def advanced(events: Events, relation: Relation, delta: float) -> ApproximateDP 
 
 
 def optimal(events: Events, relation: Relation, delta: float = 0.0) -> RepeatedDP | None:
-    """Equal (epsilon, delta) only; a Laplace counts as its epsilon."""
+    """Return the optimal composition of equal (epsilon, delta); a Laplace counts as its epsilon."""
     del delta
     bounds = {_bounds(each) for each in events}
     if len(bounds) > 1 or (each := bounds.pop()) is None or each[1] >= 1:
@@ -220,7 +220,7 @@ THEOREMS: Mapping[str, Theorem] = {
 def _events(
     guarantees: Iterable[Guarantee] | Mapping[Guarantee, int], relation: Relation | str | None
 ) -> tuple[Events, Relation]:
-    """Equal guarantees counted, all for one relation."""
+    """Return equal guarantees counted, all for one relation."""
     counted = Counter(guarantees)
     for each, times in counted.items():
         _checked("compose", each)
@@ -242,7 +242,7 @@ def _events(
     if len(found) > 1:
         raise RequestError(
             "compose: some of these guarantees are for replaced values and some for added or removed people.",
-            hint="Name the relation to restate them for; only value can be, from presence.",
+            hint="Name the relation to convert them to; only presence can be converted, to value.",
         )
     return counted, found.pop() if found else Relation.VALUE
 
@@ -254,7 +254,7 @@ def _checked(place: str, guarantee: Guarantee) -> Guarantee:
 
 
 def _bounds(guarantee: Guarantee) -> tuple[Fraction, Fraction] | None:
-    """Exact (epsilon, delta), where that is how the guarantee is stated or where its loss has a cap."""
+    """Return the exact (epsilon, delta) that a guarantee states, or its finite cap, or None."""
     match guarantee:
         case PureDP(epsilon=e) | LaplaceDP(epsilon=e):
             return Fraction(e), Fraction(0)
@@ -272,7 +272,7 @@ def _approximate(epsilon: Fraction, delta: Fraction, relation: Relation) -> Guar
 
 
 def _epsilon(guarantee: Guarantee, delta: float) -> float:
-    """Stated epsilons are kept as they are; of other guarantees the least that holds."""
+    """Return the epsilon that a guarantee states, else the least that holds at `delta`."""
     match guarantee:
         case PureDP(epsilon=e):
             return float(e)

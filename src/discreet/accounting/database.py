@@ -1,17 +1,17 @@
-"""A database of PostgreSQL that servers share, through SQLAlchemy: transactions, refusals, who is there.
+"""A PostgreSQL database that servers share, through SQLAlchemy: transactions, errors, liveness of processes.
 
-Durable     Whoever writes sets synchronous_commit on for the transaction, whatever the server's default: what
-            is committed is on its disk, and on those of its synchronous standbys. A server with fsync off
-            keeps nothing worth the name.
-Alone       Whoever writes locks the one row of a table first (SELECT … FOR UPDATE), and reads after that:
-            what a decision was read from cannot change before the decision is written, on any server.
-Present     Every connection holds a shared lock in the name of its process, for as long as it is open. So
-            all servers can tell whether what one of them has begun may still be finished: a process that
-            ends loses its connections, and so does, after a minute, one whose machine is gone. Who lost them
-            and lives counts as gone, too: what it had begun may be begun and charged again, never less.
+Durable     Every writing transaction sets synchronous_commit on, whatever the server's default: committed
+            data is on its disk, and on those of its synchronous standbys. A server with fsync off gives no
+            durability.
+Exclusive   A writer first locks the one row of a table (SELECT … FOR UPDATE), and reads after that: the data
+            behind a decision cannot change before the decision is written, on any server.
+Liveness    Every connection holds a shared advisory lock in the name of its process while it is open. All
+            servers can therefore see whether the work of another may still be finished: a process that ends
+            loses its connections, and so does, after a minute, one whose machine is gone. A live process that
+            lost them counts as gone, too: its work may be repeated and charged again, never less.
 Fork        Connections must not cross a fork: a child process opens the database itself.
 Schema      the one that the address names, else public. Every connection checks it (`database_schema`) before
-            its tables and functions are looked up, which until then the server's own catalog alone is for.
+            it resolves names there; until then it resolves names only in the server's own catalog.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ MARK = int.from_bytes(b"dscr")
 CONNECTIONS = 8
 UUID = "pg_catalog.uuid_send(pg_catalog.gen_random_uuid())"
 DRAWN = f"pg_catalog.byteacat(pg_catalog.byteacat({UUID}, {UUID}), {UUID})"
-"""48 bytes of the server's own source of randomness, of which 366 bits are random."""
+"""48 bytes from the server's own source of randomness, of which 366 bits are random."""
 VANISHED = 120.0
-"""Whoever is gone without a word keeps the lock no longer than that."""
+"""Seconds after which the lock of a vanished client is released."""
 KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
 DEFAULT_SCHEMA = "public"
 LOCK = (
@@ -101,7 +101,7 @@ class Database:
         self._engine: Engine | None = _engine(address, self.place, self._schema)
 
     def prepare(self, tables: Sequence[str], schema: Sequence[str]) -> None:
-        """Make tables where there are none; processes that do so at once wait for each other."""
+        """Create tables where there are none; concurrent processes wait for each other."""
         with self.told(), self._own().begin() as connection:
             _Rows(connection).execute(ALONE, {"mark": MARK}).fetchall()
             fetch = _fetch_by(connection)
@@ -119,40 +119,43 @@ class Database:
             revoke_defaults(fetch, connection.exec_driver_sql, made)
 
     def check_tables(self, tables: Sequence[str]) -> None:
-        """Refuse tables that others may change."""
+        """Raise an error for tables that other roles may change."""
         with self.told(), self._own().begin() as connection:
             require_own_tables(_fetch_by(connection), self.place, self._schema, tables)
 
     def has_tables(self, tables: Sequence[str]) -> bool:
-        """Return whether any of these tables is there; nothing is made."""
+        """Return whether any of these tables exists; nothing is created."""
         with self.reading() as rows:
             found = rows.execute(TABLES_HERE)
             return any(name in tables for (name,) in found)
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
-        """Everything inside sees the same moment."""
+        """Open a read-only transaction that sees one snapshot."""
         with self.told(), self._own().connect() as connection:
             same = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             yield _Rows(same)
 
     @contextmanager
     def writing(self, table: str) -> Iterator[Rows]:
-        """Nobody else who writes under the row of this table does meanwhile; its failures are untold."""
+        """Open a transaction that excludes other writers under the row of this table.
+
+        Driver errors inside are not translated.
+        """
         with self._own().begin() as connection:
             rows = _Rows(connection)
             rows.execute(LOCK.format(table)).fetchall()
             yield rows
 
     def is_alive(self, rows: Rows, process: str) -> bool:
-        """Whether a process still runs: this machine knows its own, the database those of others."""
+        """Return whether a process still runs: by this machine for its own, by the database for others."""
         if is_here(process):
             return is_alive(process)
         return bool(rows.execute(PRESENT, {"name": _name(process)}).fetchone()[0])
 
     @contextmanager
     def told(self, *, after_data: bool = False) -> Iterator[None]:
-        """Every failure is one sentence; `after_data` it is a fault."""
+        """Translate every driver error into one sentence; `after_data` it is an `EngineFault`."""
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
@@ -199,7 +202,7 @@ def _fetch_by(connection: Connection) -> Fetch:
 
 
 class _Rows:
-    """One transaction, as `Rows`."""
+    """One transaction, as an `SqlTransaction`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -208,12 +211,12 @@ class _Rows:
         from sqlalchemy import text
 
         if any(isinstance(each, str) and "\0" in each for each in (values or {}).values()):
-            raise RequestError("A text that is kept has no character of code 0.", hint="Leave it out.")
+            raise RequestError("A stored text must not contain the character NUL.", hint="Leave it out.")
         return self._connection.execute(text(statement), dict(values or {}))
 
 
 def _public(address: str) -> str:
-    """Where it is, without who asks for it: no user, no password."""
+    """Return the address without user and password."""
     try:
         parts = urlsplit(address)
         return f"postgresql://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
@@ -222,7 +225,7 @@ def _public(address: str) -> str:
 
 
 def _name(process: str) -> int:
-    """The number of the lock that stands for a process."""
+    """Return the number of the advisory lock of a process."""
     return int.from_bytes(hashlib.sha256(process.encode()).digest()[:8], signed=True)
 
 
@@ -253,7 +256,7 @@ def _engine(address: str, place: str, schema: str) -> Engine:
 
 
 def _greet(connection: Any, place: str, schema: str) -> None:
-    """Check the schema and look names up there; be patient, be noticed when gone, be seen while here."""
+    """Check the schema, set search path and timeouts, and take the lock that shows this process is alive."""
     try:
         with connection.cursor() as cursor:
             require_own_schema(lambda *query: cursor.execute(*query).fetchall(), place, schema)

@@ -1,9 +1,9 @@
-"""Whether the schema that a ledger is kept in can be trusted: who owns it, and who else may change it.
+"""Trust in the schema of a ledger: its owner, and the roles that may change it.
 
 Trusted     our own role, superusers, the owner of the database, and a role that owns the schema and that our
             role belongs to. They can change a ledger in any case.
-Schema      belongs to one of them, and nobody else may create objects in it: a function or operator of
-            somebody else's there could be a better match for our calls than the built-in one. For the same
+Schema      must belong to one of them, and nobody else may create objects in it: a function or operator of
+            another role there could be a better match for our calls than the built-in one. For the same
             reason it holds no function or operator of anybody else.
 Tables      ours belong to one of them, nobody else may do more than read them, and no trigger on them runs
             another role's function. Those that hold keys, hashes of passwords and tokens nobody else may
@@ -63,11 +63,11 @@ ELSEWHERE = """SELECT CAST(n.nspname AS text) FROM pg_catalog.pg_class c
     AND CAST(c.relname AS text) = ANY (CAST(%s AS text[]))
   GROUP BY 1 HAVING count(*) = CAST(%s AS bigint) ORDER BY 1 LIMIT 1"""
 OWN = "?options=-csearch_path%3DNAME"
-"""How an address names the schema that a ledger is kept in."""
+"""The part of an address that names the schema of a ledger."""
 
 
 def require_own_schema(fetch: Fetch, place: str, schema: str) -> None:
-    """Refuse a schema that is not there, or that others may change."""
+    """Raise an error for a schema that does not exist, or that other roles may change."""
     found = fetch(SCHEMA, [schema])
     if not found:
         raise refused(
@@ -85,7 +85,7 @@ def require_own_schema(fetch: Fetch, place: str, schema: str) -> None:
 
 
 def require_own_tables(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> frozenset[str]:
-    """Return those of our tables that exist; refuse them where others may change them."""
+    """Return those of our tables that exist; raise an error where other roles may change them."""
     found = fetch(TABLES, [schema, list(tables)])
     for table, ours, others_write in found:
         if not ours:
@@ -105,7 +105,7 @@ def revoke_defaults(fetch: Fetch, run: Callable[[str], object], tables: Sequence
 
 
 def require_none_elsewhere(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> None:
-    """Refuse to begin a ledger in the default schema where our role has one in another schema."""
+    """Raise an error for a new ledger in the default schema if our role has one in another schema."""
     found = fetch(ELSEWHERE, [schema, list(tables), len(tables)])
     if found:
         name = found[0][0]

@@ -1,4 +1,4 @@
-"""What stands in a ledger: entries, stored answers, accounts, and releases without differential privacy."""
+"""The records of a ledger: entries, stored answers, accounts, and releases without differential privacy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.core.guarantees import Guarantee
 
 
 class State(StrEnum):
-    """How far a charged question came. Its charge is the same in all of them."""
+    """The progress of a charged question. The charge is the same in all states."""
 
     RESERVED = "reserved"
     SETTLED = "settled"
@@ -23,10 +23,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One question that was charged, and what for.
+    """One charged question.
 
-    `guarantee` is what the release has; `charge` what it counts for under the promise. `id` counts the
-    entries of the ledger, `number` those of its analyst, who is shown no other: it tells nothing of others.
+    `guarantee` is that of the release; `charge` is its cost under the promise. `id` counts the entries of the
+    ledger, `number` those of its analyst: an analyst sees only `number`, which reveals nothing about others.
     """
 
     id: int
@@ -52,7 +52,10 @@ class Stored:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What one analyst may spend, has spent, and has left; suspended while there is an incident."""
+    """The share of one analyst, the total spent and the remaining budget.
+
+    The analyst is suspended while there is an incident.
+    """
 
     analyst: str
     share: Fraction
@@ -64,7 +67,7 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenRelease:
-    """Something published that is not differentially private; `after` entries were charged before it."""
+    """A published result without differential privacy; `after` entries were charged before it."""
 
     id: int
     time: datetime

@@ -1,12 +1,12 @@
-"""What a ledger is founded on, beside its promise: its own history, the data, and who a person is in them.
+"""The terms of a ledger beside its promise: its history, the data, and the privacy unit of each table.
 
-Marks       A ledger that is behind one of its marks is an older copy, and one that has another history than
-            its mark is another copy. Both are refused; `discreet ledger restore` charges what is lost.
-New         Where data are marked by a ledger, another one is not made and not used by accident: it has a
-            separate promise only if somebody says so, and then each names the other.
-Unit        The person of each table that was asked about. Another person column, or rows in place of people,
-            would change what earlier charges were for; so it is refused, or entered as a change, after which
-            the earlier answers are named like releases that are not differentially private.
+Marks       A ledger that is behind one of its marks is an older copy, and one with another history than its
+            mark is another copy. Both are refused; `discreet ledger restore` charges the lost entries.
+New         Where a ledger has marked data, a second one is not created or used by accident: it has a
+            separate promise only if the custodian says so, and then each names the other.
+Unit        The privacy unit of each table that was queried. Another person column, or rows in place of
+            people, would change the meaning of earlier charges. It is refused, or recorded as a change, after
+            which the earlier answers are listed like releases without differential privacy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RESTORE = "Put the newest ledger back, or charge what is lost by discreet ledger
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """The privacy unit of one table: where its rows are, and what one person is in them."""
+    """The privacy unit of one table: the source of its rows, and what one person is in them."""
 
     source: str
     person: str
@@ -35,7 +35,7 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class Foundation:
-    """The data that a ledger is asked about, where its marks stand, and whether its promise is separate."""
+    """The data of a ledger, the places of its marks, and whether its promise is separate."""
 
     marks: Marks = field(default_factory=Marks)
     units: Mapping[str, Unit] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Foundation:
 
 
 def require_marked(place: str, bound: Iterable[tuple[MarkFile, Mark]]) -> None:
-    """Refuse to make a ledger at `place`, where data are marked by one that is somewhere else."""
+    """Raise an error for a new ledger at `place` if another ledger has marked the data."""
     for file, mark in bound:
         raise refused(
             place,
@@ -55,7 +55,7 @@ def require_marked(place: str, bound: Iterable[tuple[MarkFile, Mark]]) -> None:
 
 
 def check_marks(book: Book, bound: Iterable[tuple[MarkFile, Mark]], *, separate: bool) -> None:
-    """Refuse a ledger that is behind its marks, or a second one over marked data unless it is `separate`."""
+    """Raise an error for a ledger behind its marks, or a second one over marked data unless `separate`."""
     identity, named = book.accounts.chain.identity, book.separate_ledgers()
     by_file: dict[MarkFile, list[Mark]] = {}
     for file, mark in bound:
@@ -77,7 +77,7 @@ def check_marks(book: Book, bound: Iterable[tuple[MarkFile, Mark]], *, separate:
 
 
 def name_others(book: Book, marks: Iterable[Mark]) -> None:
-    """Enter the ledgers that have a separate promise about the same data, each once."""
+    """Record the ledgers with a separate promise about the same data, each once."""
     identity, named = book.accounts.chain.identity, book.separate_ledgers()
     for mark in marks:
         if mark.ledger not in (identity, *named):
@@ -86,7 +86,7 @@ def name_others(book: Book, marks: Iterable[Mark]) -> None:
 
 
 def check_mark(book: Book, file: MarkFile, mark: Mark) -> None:
-    """Refuse a ledger that has not the link that one of its marks names."""
+    """Raise an error for a ledger that lacks the link of one of its marks."""
     if is_known(book, mark):
         return
     place, last = book.accounts.storage.place, book.accounts.chain.last()
@@ -96,9 +96,9 @@ def check_mark(book: Book, file: MarkFile, mark: Mark) -> None:
 
 
 def is_known(book: Book, mark: Mark) -> bool:
-    """Return whether the ledger has the link that a mark names, or was charged for it when restored.
+    """Return whether the ledger has the link of a mark, or was charged for it when restored.
 
-    Who was charged for the whole promise lacks nothing but names of releases.
+    A ledger that was charged for the whole promise lacks at most names of releases.
     """
     found = book.accounts.chain.at(mark.count)
     if found is not None and found.head == mark.head:
@@ -112,7 +112,7 @@ def is_known(book: Book, mark: Mark) -> bool:
 
 
 def check_units(book: Book, units: Mapping[str, Unit]) -> None:
-    """Refuse another privacy unit than earlier charges were for; record what is new."""
+    """Raise an error for another privacy unit than that of earlier charges; record new ones."""
     recorded = recorded_units(book)
     if is_used(book):
         require_units(book, units, recorded)
@@ -139,7 +139,7 @@ def require_units(book: Book, units: Mapping[str, Unit], recorded: Mapping[str, 
 
 
 def change_units(book: Book, units: Mapping[str, Unit]) -> list[str]:
-    """Enter another privacy unit, which names earlier answers; return the tables that it changes."""
+    """Record another privacy unit, and list earlier answers as releases; return the changed tables."""
     recorded, changed = recorded_units(book), []
     for table, unit in units.items():
         before = find_changed(table, unit, recorded)
@@ -162,7 +162,7 @@ def recorded_units(book: Book) -> dict[str, Unit]:
 
 
 def find_changed(table: str, unit: Unit, recorded: Mapping[str, Unit]) -> Unit | None:
-    """Return the recorded unit that this one contradicts: of the same table, or of some of its rows."""
+    """Return the recorded unit, of the same table or overlapping rows, that this one contradicts, or None."""
     if recorded.get(table) == unit:
         return None
     same = [each for name, each in recorded.items() if name == table or overlap(each.source, unit.source)]
@@ -175,7 +175,7 @@ def is_used(book: Book) -> bool:
 
 
 def read_mark(book: Book) -> Mark:
-    """Return how far the ledger has come."""
+    """Return the current high-water mark of the ledger."""
     chain = book.accounts.chain
     last = chain.last()
     if last is None:
@@ -194,7 +194,7 @@ def read_mark(book: Book) -> Mark:
 
 
 def read_trail(book: Book, count: int) -> tuple[tuple[int, str], ...]:
-    """Return some links by which an older copy is recognized: backups, and ever fewer of the far past."""
+    """Return some links that identify an older copy: backups, and ever fewer of the far past."""
     steps = {count - 2**power for power in range(count.bit_length()) if 2**power < count}
     chain = book.accounts.chain
     backups = [link.id for link in chain.of_kind(Kind.BACKUP)[-MOST_BACKUPS:]]

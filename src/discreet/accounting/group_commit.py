@@ -1,12 +1,12 @@
-"""One commit for everybody who waits: the threads of a process write in the order in which they came.
+"""Group commit: one commit for all waiting threads of a process, in the order in which they arrived.
 
-Turn        While one commits, others arrive and wait. Who has the turn next settles all of them, in order of
-            arrival, in one transaction: a disk that is written through 200 times a second takes many more
-            charges than 200, and nobody is overtaken.
-Apart       Each stands behind a savepoint: who is refused leaves no trace and hinders nobody.
-Durable     Nobody goes on before the commit that holds what he wrote has returned.
-Failed      A transaction that fails, fails for everybody in it: what was decided by looking at the others'
-            writing stands or falls with it.
+Turn        While one thread commits, others arrive and wait. The next one writes for all of them, in order of
+            arrival, in one transaction: a disk that syncs 200 times a second takes many more charges than
+            200, and no thread is overtaken.
+Isolation   Each write has its own savepoint: a refused one leaves no trace and hinders no other.
+Durable     No thread continues before the commit of its write has returned.
+Failed      A transaction that fails, fails for every thread in it, because decisions in it depend on each
+            other's writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass
 class _Waiting(Generic[T]):
-    """Something to write, and what came of it."""
+    """A pending write, and its result."""
 
     work: Callable[[Rows], T]
     done: bool = False
@@ -34,7 +34,7 @@ class _Waiting(Generic[T]):
     error: Exception | None = None
 
     def attempt(self, rows: Rows, *, alone: bool) -> None:
-        """Write, behind a savepoint where others write too, and go back to it where it fails."""
+        """Write, behind a savepoint where others write too, and roll back to it on failure."""
         if alone:
             self.value = self.work(rows)
             return
@@ -46,13 +46,13 @@ class _Waiting(Generic[T]):
             try:
                 rows.execute("ROLLBACK TO SAVEPOINT one")
             except Exception:
-                raise error from None  # the whole transaction is gone
+                raise error from None  # the whole transaction is lost
         rows.execute("RELEASE SAVEPOINT one")
 
 
 @dataclass
 class GroupCommit:
-    """Runs what threads write, `most` of them at a time in one `transaction`."""
+    """A queue of writes, of which `most` at a time run in one `transaction`."""
 
     transaction: Callable[[], AbstractContextManager[Rows]]
     most: int = MOST
@@ -60,6 +60,7 @@ class GroupCommit:
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def write(self, work: Callable[[Rows], T]) -> T:
+        """Return the result of `work`, once the commit that holds it has returned."""
         own = _Waiting(work)
         self._waiting.append(own)
         with self._turn:
@@ -79,7 +80,7 @@ class GroupCommit:
             for each in together:
                 each.error = error
         except BaseException:
-            self._waiting.extendleft(reversed(together))  # whoever is next takes them over
+            self._waiting.extendleft(reversed(together))  # the next thread takes them over
             raise
         for each in together:
             each.done = True

@@ -1,9 +1,9 @@
-"""From a profile back to its parameter: the least epsilon, or the largest rho, that keeps to a delta.
+"""Inversion of a privacy profile: the least epsilon, or the largest rho, for a delta.
 
 Epsilon     the result e is at least 0, and profile(e) <= delta was evaluated, not interpolated; within 1e-12
-            of the least such e, from above; infinite where no epsilon below 512 will do.
-Rho         the result was tried and holds, not interpolated; from `LEAST_RHO` to `MOST_RHO`, to the last bits
-            of a float.
+            of the least such e, from above; infinite where no epsilon below 512 suffices.
+Rho         the result was evaluated and holds, not interpolated; from `LEAST_RHO` to `MOST_RHO`, to the last
+            bits of a float.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HALVINGS = 60
 
 
 def least_epsilon(guarantee: Guarantee, delta: float) -> float:
-    """The least epsilon for which `guarantee` is (epsilon, delta)-DP.
+    """Return the least epsilon for which `guarantee` is (epsilon, delta)-DP.
 
     >>> from discreet.core.guarantees import GaussianDP
     >>> round(least_epsilon(GaussianDP(mu=1), 1e-5), 4)
@@ -44,7 +44,9 @@ def least_epsilon(guarantee: Guarantee, delta: float) -> float:
 
 
 def largest_rho(holds: Callable[[ZeroConcentratedDP], bool], relation: Relation) -> ZeroConcentratedDP:
-    """The most concentrated loss that holds; what holds for a rho is taken to hold for every smaller one.
+    """Return the largest zCDP loss that `is_allowed`.
+
+    A rho that is allowed is taken to allow every smaller one.
 
     >>> float(largest_rho(lambda held: held.profile(1.0) <= 1e-9, Relation.VALUE).rho)
     0.0149...
@@ -56,7 +58,7 @@ def largest_rho(holds: Callable[[ZeroConcentratedDP], bool], relation: Relation)
     low, high = LEAST_RHO, MOST_RHO
     if not holds(held(low)):
         raise InvalidParameterError(
-            "What is promised leaves nothing to learn with.", hint="Use a larger epsilon, delta or tail."
+            "The promise leaves no budget to learn with.", hint="Use a larger epsilon, delta or tail."
         )
     for _ in range(HALVINGS):
         middle = Fraction(float(low * high) ** 0.5)

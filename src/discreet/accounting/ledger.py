@@ -1,22 +1,22 @@
-"""The ledger: what was promised, reserved and spent, on the disk before any data is read.
+"""The ledger: the promise, the reservations and the charges, durable before any data is read.
 
 Cap         One per promise, over all tables, data versions and policy versions: sums only grow, and nothing
-            resets them. Analysts' shares subdivide it. Whether a question fits is decided by the
-            `Accountant`, a privacy filter, so questions and budgets may be chosen by looking at all answers.
+            resets them. Analysts' shares subdivide it. The `Accountant`, a privacy filter, decides whether a
+            question fits, so questions and budgets may be chosen by looking at all answers.
 Share       An analyst's accountant counts the others' shares as spent. Acceptance and refusal therefore
-            depend on that analyst's own questions alone, and say nothing about what others asked. New shares
-            must leave everybody what they have spent.
+            depend only on that analyst's own questions, and reveal nothing about those of others. New shares
+            must cover all past spending.
 Reserve     In one transaction that holds the write lock: read the sums, decide, write entry and sums. Refused
             questions leave no trace.
-Outcome     Settled, faulted or orphaned (whoever reserved it is gone): the charge stays. A fault suspends the
-            analyst until the custodian clears it.
-Repeat      An analyst's settled answer is given again to the same analyst for nothing; never another's. Who
-            begins what the same analyst has reserved elsewhere, in another thread, process or server, waits
-            until it is settled; if whoever reserved it is gone, it is charged anew.
-Sums        Kept beside the entries, so that reserving takes as long after 10,000 of them; `verify` compares.
-Exceptions  Releases that are not differentially private are noted, and named wherever the ledger says what
-            an attacker may believe: no bound holds for everything ever released once there is one.
-Holds       Questions, parameters, released answers and incident numbers. No value that was not released.
+Outcome     Settled, faulted or orphaned (the process that reserved it is gone): the charge stays. A fault
+            suspends the analyst until the custodian clears it.
+Repeat      An analyst's settled answer is replayed to the same analyst for free; never another's. A question
+            that the same analyst has reserved elsewhere, in another thread, process or server, waits until
+            it is settled; if that process is gone, it is charged anew.
+Sums        Stored beside the entries, so that reserving takes constant time; `verify` compares them.
+Exceptions  Releases without differential privacy are recorded, and named wherever the ledger states the
+            belief of an attacker: once there is one, no bound holds for everything ever released.
+Content     Questions, parameters, released answers and incident numbers. No value that was not released.
 """
 
 from __future__ import annotations
@@ -64,21 +64,22 @@ from discreet.core.numbers import Real
 SOLE_ANALYST = "analyst"
 T = TypeVar("T")
 LONGEST_WAIT, MOMENT = 900.0, 0.05
-"""In seconds: how long an answer that is under way is waited for, and how often it is looked for."""
+"""In seconds: the longest wait for an answer by another process, and the interval between checks."""
 INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Ledger(LedgerReading, Closing):
-    """The book of one promise. Without `analysts` the shares stay as they are; at first, all to one analyst.
+    """The ledger of one promise. Without `analysts` the shares are unchanged; at first, all to one analyst.
 
-    `address` is a path or what `storage` says; several processes and servers may have one open.
+    `address` is a path or an address as in `ledger_storage`; several processes and servers may open one
+    ledger.
 
     >>> from discreet.core.guarantees import PureDP
     >>> with Ledger(":memory:", Promise(0.01, 0.05), analysts={"alice": 0.5, "bob": 0.5}) as ledger:
     ...     entry = ledger.reserve("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=0.5))
     ...     settled = ledger.settle(entry, b"48843")
     ...     print(ledger.sentence())
-    Who gave a claim about one person 1% before may now give it at most 1.64% (promise: 5%).
+    An attacker who was at most 1% sure of a claim about one person can now be at most 1.64% sure...
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Ledger(LedgerReading, Closing):
             raise
 
     def close(self) -> None:
-        """What was reserved here and is still open becomes an orphan; its charge stays."""
+        """Close the ledger; open reservations of this process become orphans, and their charges stay."""
         self._abandoned |= self._reserved
         self._reserved.clear()
         if self._abandoned:
@@ -128,12 +129,12 @@ class Ledger(LedgerReading, Closing):
         self.storage.close()
 
     def divide(self, analysts: Mapping[str, Real]) -> None:
-        """Give everybody another share, if that leaves them what they have spent."""
+        """Replace the analysts' shares; raise an error unless they cover all past spending."""
         shares = exact_shares(analysts)
         self._write(lambda book: book.accounts.divide(shares))
 
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
-        """Charge a question before its data is read; `BudgetError` where the analyst's share has no room."""
+        """Charge a question before its data is read; raise `BudgetError` if the share lacks budget."""
         _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._priced(guarantee)
 
@@ -155,11 +156,14 @@ class Ledger(LedgerReading, Closing):
         *,
         patience: float = LONGEST_WAIT,
     ) -> Entry | Stored:
-        """The stored answer to a question, which is free; or its charge, for whoever is to answer it.
+        """Return the stored answer to a question, which is free, or a new reservation to settle.
 
-        While somebody else is answering it, that is waited for; `UnderWayError` where it takes longer.
+        While another thread or process answers the same question, wait up to `timeout` seconds; then raise
+        `AlreadyRunningError`.
         """
-        _require_text("begin", analyst=analyst, question_key=question_key, question_text=question_text)
+        _require_text(
+            "reserve_or_replay", analyst=analyst, question_key=question_key, question_text=question_text
+        )
         stated, charge = self._priced(guarantee)
         until = time.monotonic() + patience
 
@@ -177,28 +181,28 @@ class Ledger(LedgerReading, Closing):
             self._wait(analyst, question_key, until)
 
     def abandon(self, entry: Entry) -> None:
-        """Say that nobody here settles an entry any more, if it is still open; its charge stays."""
+        """Mark an open entry that nobody here will settle any more; its charge stays."""
         if entry.id in self._reserved:
             self._reserved.discard(entry.id)
             self._abandoned.add(entry.id)
-            with suppress(DiscreetError):  # whoever writes next says so
+            with suppress(DiscreetError):  # the next write records it
                 self._write(lambda _: None)
 
     def settle(self, entry: Entry, answer: bytes, metadata: Mapping[str, object] | None = None) -> Entry:
-        """Keep the released answer, to be given again for nothing."""
+        """Store the released answer, to be replayed for free."""
         require(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
         text = _as_json("settle.metadata", metadata or {})
         return self._finish(entry, "settle", lambda book: book.settle(entry, answer, text))
 
     def fault(self, entry: Entry, incident: str) -> Entry:
-        """Note that the engine failed, under a number that the custodian's log explains, and suspend."""
+        """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
         named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
-        # what was given instead may be a message that holds data, so it is not repeated
+        # the value given may be a message that holds data, so the error does not repeat it
         require(named, "fault", "incident", "another text", "a number such as 20240229-7f3a")
         return self._finish(entry, "fault", lambda book: book.fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:
-        """Let an analyst ask no more until `clear`, for an incident that the custodian's log explains."""
+        """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""
         named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
         require(named, "suspend", "incident", "another text", "a number such as 20240229-7f3a")
 
@@ -220,31 +224,31 @@ class Ledger(LedgerReading, Closing):
     def note_release(
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
     ) -> OpenRelease:
-        """Note something published without differential privacy: from now on it is named in `sentence`."""
-        _require_text("note_release", name=name, description=description)
-        text = _as_json("note_release.certificate", certificate or {})
+        """Record a release without differential privacy, which `describe_belief` names from now on."""
+        _require_text("record_release", name=name, description=description)
+        text = _as_json("record_release.certificate", certificate or {})
         release = self._write(lambda book: book.release(name, description, text))
         self.write_marks()
         return release
 
     def change_units(self, units: Mapping[str, Unit]) -> list[str]:
-        """Enter that people are others from now on; return the tables in which they are."""
+        """Record a change of privacy units; return the tables that it changes."""
         changed = self._write(lambda book: change_units(book, units))
         self._units = {**self._units, **units}
         self.write_marks()
         return changed
 
     def note_backup(self) -> None:
-        """Record that a backup is made now, so that its marks tell what one that is restored lacks."""
+        """Record that a backup is made now, so that its marks show what a restored one lacks."""
         self._write(lambda book: book.accounts.chain.append(Kind.BACKUP, {"time": now()}))
         self.write_marks()
 
     def transact(self, work: Callable[[Book], T]) -> T:
-        """Return what some work makes of the ledger, in one transaction that nobody else writes in."""
+        """Return the result of `work` on the ledger, in one transaction that excludes other writers."""
         return self._write(work)
 
     def write_marks(self, *, events: int | None = None) -> None:
-        """Write how far the ledger has come to its marks, if they do not hold so many charges already."""
+        """Write the current high-water marks, unless they already hold this many charges."""
 
         def state() -> Mark:
             with self._reading() as book:
@@ -259,7 +263,7 @@ class Ledger(LedgerReading, Closing):
             self._write(lambda book: name_others(book, others))
 
     def _mark(self, entry: Entry) -> None:
-        """Write the marks of a charge, before its data is read; without them the charge is an orphan."""
+        """Write the marks of a charge before its data is read; if that fails, the charge is orphaned."""
         try:
             self.write_marks(events=entry.id)
         except BaseException:
@@ -279,13 +283,13 @@ class Ledger(LedgerReading, Closing):
         return done
 
     def _priced(self, guarantee: Guarantee) -> tuple[str, Cost]:
-        """What a guarantee is written as, and what it is charged for."""
+        """Return a guarantee as JSON text, and its charge."""
         cost = self._nothing.cost(guarantee)
-        # a law of the loss is not written down; what it is charged for holds of the release as well
+        # a loss distribution is not serialized; its cost is a valid guarantee of the release as well
         return write(guarantee if knows(guarantee) else cost), charged(cost)
 
     def _wait(self, analyst: str, question_key: str, until: float) -> None:
-        """Until nobody is answering the question any more."""
+        """Wait until nobody is answering the question any more."""
         while True:
             with self._reading() as book:
                 if not book.is_under_way(analyst, question_key):
@@ -298,7 +302,7 @@ class Ledger(LedgerReading, Closing):
             time.sleep(MOMENT)
 
     def _finish(self, entry: Entry, verb: str, end: Callable[[Book], Entry]) -> Entry:
-        """Only what is still reserved can come to an end, and only once."""
+        """Finish an entry; raise an error unless it is still reserved."""
         require(isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger")
 
         def ended(book: Book) -> Entry:
@@ -316,7 +320,7 @@ class Ledger(LedgerReading, Closing):
 
 
 def has_ledger(address: str) -> bool:
-    """Return whether there is something at a ledger's address: a file that is not empty, or its tables."""
+    """Return whether an address has content: a file that is not empty, or tables of a ledger."""
     if not is_database(address):
         path = Path(address.removeprefix(SQLITE))
         return path.exists() and (path.is_dir() or path.stat().st_size > 0)
@@ -326,9 +330,9 @@ def has_ledger(address: str) -> bool:
 
 
 def _storage(address: str) -> Storage:
-    """The place that an address means, opened; a new ledger is made there."""
+    """Open the storage at an address; create a new ledger where there is none."""
     if is_database(address):
-        from discreet.accounting.ledger_database import LedgerDatabase  # only those who share one load it
+        from discreet.accounting.ledger_database import LedgerDatabase  # loads SQLAlchemy only where used
 
         return LedgerDatabase(address)
     return LedgerFile(address.removeprefix(SQLITE))
@@ -344,5 +348,5 @@ def _as_json(place: str, value: Mapping[str, object]) -> str:
     try:
         return json.dumps(dict(value), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError):
-        # what was given instead may hold data
+        # the value given may hold data
         raise InvalidParameterError(f"{place} must be a mapping that JSON can hold; it is not.") from None

@@ -1,11 +1,11 @@
-"""A ledger in PostgreSQL: for several servers that keep one promise.
+"""A ledger in PostgreSQL, for several servers that keep one promise.
 
-Durable, alone, present    as every `database` that is shared.
-Together    Threads of one process share a transaction, in the order in which they came (see `group_commit`).
-Kept        Entries are never deleted and what they were charged never changes; triggers refuse both.
-Chained     An older format is chained as it stands when it is first opened (see `migration`).
-Named       The table `ledger` says of which format it is. A schema that holds anything else of these names is
-            refused untouched.
+Shared      Durability, exclusive writes and liveness are those of `shared_database`.
+Batched     Threads of one process share a transaction, in the order in which they came (see `group_commit`).
+Immutable   Triggers refuse to delete an entry or to change its charge.
+Chained     An older format is chained as it is when it is first opened (see `migration`).
+Format      The table `ledger` holds the format version. A schema with other tables of these names is refused
+            untouched.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SCHEMA = (
 
 
 class LedgerDatabase:
-    """A `Storage` in a database."""
+    """A `LedgerStorage` in a database."""
 
     def __init__(self, address: str) -> None:
         self._database = Database(address)
@@ -73,30 +73,30 @@ class LedgerDatabase:
             self._database.prepare(TABLES, SCHEMA)
             with self._database.told(), self._writing() as rows:
                 self._recognize(rows)
-            # older formats have none before they are chained, so that it is not asked for above
+            # older formats have no table of links before they are chained, so it is checked last
             self._database.check_tables(("link",))
         except BaseException:
             self.close()
             raise
 
     def reading(self) -> AbstractContextManager[Rows]:
-        """Everything inside sees the same moment."""
+        """Open a read-only transaction that sees one snapshot."""
         return self._database.reading()
 
     def write(self, work: Callable[[Rows], T], *, after_data: bool = False) -> T:
-        """What `work` makes of the rows; on the disk when this returns, or not at all."""
+        """Return the result of `work`, which is durable when this returns, or not written at all."""
         with self._database.told(after_data=after_data):
             return self.commits.write(work)
 
     def verify(self, rows: Rows) -> None:
-        """The server checks its own pages; what the ledger says of itself is compared elsewhere."""
+        """Do nothing: the server checks its own pages, and the caller compares the contents."""
 
     def is_alive(self, rows: Rows, process: str) -> bool:
-        """Whether a process still runs, on whichever machine."""
+        """Return whether a process still runs, on whichever machine."""
         return self._database.is_alive(rows, process)
 
     def copy_to(self, path: Path) -> None:
-        """Copy one snapshot of all tables into a ledger of SQLite."""
+        """Copy one snapshot of all tables into an SQLite ledger."""
         copy = LedgerFile(path)
         try:
             with self._database.reading() as rows:
@@ -105,7 +105,7 @@ class LedgerDatabase:
             copy.close()
 
     def load_from(self, rows: Rows) -> None:
-        """Take over all tables of another ledger into this one, which is empty."""
+        """Copy all tables of another ledger into this one, which is empty."""
         with self._database.told(), self._writing() as own:
             copy_tables(rows, own, keep=" OVERRIDING SYSTEM VALUE")
             own.execute(
@@ -115,7 +115,7 @@ class LedgerDatabase:
             ).fetchall()
 
     def damaged(self, what: str) -> RequestError:
-        """The refusal of a ledger that contradicts itself."""
+        """Return the error for a ledger that contradicts itself."""
         return refused(self.place, f"{DAMAGED[0]}: {what}", DAMAGED[1])
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class LedgerDatabase:
 
 
 def has_tables(address: str) -> bool:
-    """Return whether the schema of an address holds a ledger, or anything of the same names."""
+    """Return whether the schema of an address holds a ledger, or any table of the same name."""
     database = Database(address)
     try:
         return database.has_tables(TABLES)

@@ -1,15 +1,15 @@
-"""The file that a ledger is kept in: SQLite, written through before anything is read.
+"""The SQLite file of a ledger, written through before any data is read.
 
-Durable     WAL with synchronous=FULL: what is committed is on the disk, and survives kill -9 and power loss.
-Alone       Whoever writes takes the write lock first (BEGIN IMMEDIATE), so that what a decision was read from
-            cannot change before the decision is written, in this process or in another.
-Together    Threads of one process are written in the order in which they came, all that wait by one commit
-            (see `group_commit`). Reading has a connection of its own, and waits for no commit.
-Kept        Entries are never deleted and what they were charged never changes; triggers refuse both.
-Chained     An older format is chained as it stands when it is first opened (see `migration`).
-Named       The header says that it is a ledger, and of which format. Another file is refused untouched.
+Durable     WAL with synchronous=FULL: committed data is on the disk, and survives kill -9 and power loss.
+Exclusive   A writer takes the write lock first (BEGIN IMMEDIATE), so that the data behind a decision cannot
+            change before the decision is written, in this process or in another.
+Batched     Threads of one process are written in the order in which they came, all that wait by one commit
+            (see `group_commit`). Readers have a connection of their own, and wait for no commit.
+Immutable   Triggers refuse to delete an entry or to change its charge.
+Chained     An older format is chained as it is when it is first opened (see `migration`).
+Format      The header identifies a ledger and its format version. Any other file is refused untouched.
 Fork        A connection must not cross a fork: a child process opens the file itself.
-Told        Every failure is one sentence, and none of them holds a value from the data.
+Errors      Every failure is one sentence, and none contains a value from the data.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ NUMBERED = (
     "UPDATE entry SET number = counted.number FROM (SELECT id, row_number() OVER (PARTITION BY analyst"
     " ORDER BY id) AS number FROM entry) AS counted WHERE counted.id = entry.id",
 )
-"""What a ledger of format 1 lacks: entries are numbered for each analyst, too."""
+"""The statements that number the entries of each analyst, which format 1 lacks."""
 MIGRATIONS = {0: SCHEMA, 1: (*NUMBERED, *CHAINED), 2: CHAINED}
 """The statements that bring each older format to this one; 0 is an empty file."""
 
@@ -107,7 +107,7 @@ INHERITED: list[sqlite3.Connection] = []
 
 
 class LedgerFile:
-    """A `Storage`: one connection that writes and one that reads, shared by the threads of one process."""
+    """A `LedgerStorage`: one writing and one reading connection, shared by the threads of one process."""
 
     def __init__(self, path: str | Path) -> None:
         self.place = str(path)
@@ -123,32 +123,32 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
-        """Everything inside sees the same moment."""
+        """Open a read-only transaction that sees one snapshot."""
         with self._reads, self._told():
             yield from _transaction(self._own(self._reader), "BEGIN")
 
     def write(self, work: Callable[[Rows], T], *, after_data: bool = False) -> T:
-        """What `work` makes of the rows; on the disk when this returns, or not at all."""
+        """Return the result of `work`, which is durable when this returns, or not written at all."""
         with self._told(after_data=after_data):
             return self.commits.write(work)
 
     def verify(self, rows: Rows) -> None:
         if rows.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-            raise self.damaged("its pages do not fit together")
+            raise self.damaged("its pages are inconsistent")
 
     def is_alive(self, rows: Rows, process: str) -> bool:
-        """A file is one machine's, which knows its processes."""
+        """Return whether a process still runs; only processes of this machine use the file."""
         return is_alive(process)
 
     def copy_to(self, path: Path) -> None:
-        """Copy the file by SQLite's own online backup, which sees one moment."""
+        """Copy one snapshot of the file, by SQLite's own online backup."""
         with self._reads, self._told(), closing(sqlite3.connect(path)) as copy:
             self._own(self._reader).backup(copy)
-            # alone, without a log beside it, so that it can be moved
+            # a single file, without a log beside it, can be moved
             copy.execute("PRAGMA journal_mode = DELETE")
 
     def damaged(self, what: str) -> RequestError:
-        """The refusal of a file that contradicts itself."""
+        """Return the error for a file that contradicts itself."""
         return self._refused(f"{DAMAGED[0]}: {what}", DAMAGED[1])
 
     def close(self) -> None:
@@ -176,12 +176,12 @@ class LedgerFile:
         return connection
 
     def _made(self) -> sqlite3.Connection:
-        """The connection that writes, to a file that is a ledger then."""
+        """Open the writing connection; create or migrate the ledger."""
         if self.place != MEMORY:
             self._require_folder()
         connection = self._connected()
         try:
-            # before anything is written: another's file stays as it is
+            # check before anything is written, so that a foreign file is not changed
             connection.execute("BEGIN")
             form = self._recognize(connection)
             connection.execute("COMMIT")
@@ -205,7 +205,7 @@ class LedgerFile:
         return connection
 
     def _beside(self) -> sqlite3.Connection:
-        """The connection that reads."""
+        """Open the reading connection."""
         connection = self._connected()
         connection.execute("PRAGMA query_only = ON")
         return connection
@@ -220,12 +220,12 @@ class LedgerFile:
     def _require_folder(self) -> None:
         path = Path(self.place)
         if not path.parent.is_dir():
-            raise self._refused("has no folder to stand in", f"Create {path.parent}.")
+            raise self._refused("is in a folder that does not exist", f"Create {path.parent}.")
         if path.is_dir():
             raise self._refused("is a folder", "Name a file under ledger in the policy.")
 
     def _recognize(self, connection: sqlite3.Connection) -> int:
-        """The format of the ledger in the file; 0 where it is still empty. All seen at one moment."""
+        """Return the format version of the ledger in the file, or 0 where it is still empty."""
         mark, form = (
             int(connection.execute(f"PRAGMA {name}").fetchone()[0])
             for name in ("application_id", "user_version")
@@ -269,7 +269,7 @@ class LedgerFile:
 
 
 def _require_no_bytes(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Refuse bytes where text or a number was written: SQLite keeps in a column whatever is put there."""
+    """Raise an error for bytes in place of text or a number: SQLite stores any type in any column."""
     for (name, *_), value in zip(cursor.description, row, strict=True):
         if isinstance(value, bytes) and name not in BYTES:
             raise ValueError(f"{name} holds bytes")
@@ -292,7 +292,7 @@ def _transaction(
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Processes that open a new file at once may meet here, where SQLite does not wait by itself."""
+    """Switch to WAL, waiting for other processes that open a new file, where SQLite does not wait."""
     until = time.monotonic() + PATIENCE
     while True:
         try:

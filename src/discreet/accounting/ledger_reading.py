@@ -1,6 +1,6 @@
-"""What a ledger says and keeps as it is: entries, accounts, what is left, what an attacker may believe now.
+"""The reading half of a ledger: entries, accounts, remaining budget, and the attacker's belief.
 
-Everything that one of these says is of one moment: it is read inside one transaction.
+Each method reads inside one transaction, so its result is one snapshot.
 """
 
 from __future__ import annotations
@@ -37,90 +37,94 @@ class LedgerReading(Protocol):
         return self._nothing.promise
 
     def stored(self, analyst: str, question_key: str) -> Stored | None:
-        """What this analyst was answered to this question, if it was; it costs nothing."""
+        """Return this analyst's stored answer to this question, which is free, or None."""
         with self._reading() as book:
             return book.stored(analyst, question_key)
 
     def entries(self, analyst: str | None = None) -> list[Entry]:
-        """All that was charged, or one analyst's part, in order."""
+        """Return all entries, or those of one analyst, in order."""
         with self._reading() as book:
             return book.entries(analyst)
 
     def page(self, first: int, most: int, *, analyst: str | None = None) -> list[Entry]:
-        """Return at most so many entries, from an id on."""
+        """Return at most `limit` entries, from an id on."""
         with self._reading() as book:
             return book.page(first, most, analyst)
 
     def releases(self) -> list[OpenRelease]:
-        """What was published without differential privacy."""
+        """Return the releases without differential privacy."""
         with self._reading() as book:
             return book.releases()
 
     def accounts(self) -> list[Account]:
-        """Everybody who has a share, or had one."""
+        """Return the account of everybody who has a share, or had one."""
         with self._reading() as book:
             return [book.accounts.account(name) for name in book.accounts.shares()]
 
     def account(self, analyst: str) -> Account:
-        """One analyst's share, and what was spent and is left of it."""
+        """Return one analyst's share, total spent and remaining budget."""
         with self._reading() as book:
             return book.accounts.account(analyst)
 
     def accountant(self, analyst: str | None = None) -> Accountant:
-        """What was spent in all, or by one analyst, as a value to reckon with."""
+        """Return the total spending, or that of one analyst, as an accountant."""
         with self._reading() as book:
             return book.accounts.spent(EVERYBODY if analyst is None else analyst)
 
     def spent(self, analyst: str | None = None) -> Cost:
+        """Return the total cost so far, or that of one analyst."""
         return self.accountant(analyst).spent
 
     def left(self, analyst: str | None = None) -> Cost:
-        """What the promise leaves, or one analyst's share of it."""
+        """Return the remaining budget of the promise, or of one analyst's share."""
         with self._reading() as book:
             accounts = book.accounts
             return accounts.spent(EVERYBODY).left if analyst is None else accounts.account(analyst).left
 
     def fits(self, analyst: str, guarantee: Guarantee) -> bool:
-        """Whether `reserve` would take it from this analyst now."""
+        """Return whether `reserve` would accept this guarantee from this analyst now."""
         with self._reading() as book:
             own, share = book.accounts.spent(analyst), book.accounts.account(analyst).share
         return within_share(own, share).fits(guarantee)
 
     def belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
-        """What an attacker who sees every answer, or one analyst's, may now believe.
+        """Return the belief of an attacker who sees every answer, or one analyst's.
 
-        See `releases` for what it leaves out.
+        It does not account for the releases of `list_releases`.
         """
         return self.accountant(analyst).belief(prior)
 
     def staircase(
         self, prior: Real | None = None, *, most: int = 500, analyst: str | None = None
     ) -> list[tuple[int, Belief]]:
-        """What could be believed after so many entries, or so many of an analyst's, at `most` moments."""
-        require_count("staircase", "most", most)
+        """Return the belief after growing numbers of entries, at `max_points` moments."""
+        require_count("compute_belief_history", "max_points", most)
         with self._reading() as book:
             found = moments(book.accounts, most, analyst)
         return [(moment.events, moment.belief(prior)) for moment in found]
 
     def sentence(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
-        """What the ledger comes to, in words; or one analyst's part of it, which tells nothing of others."""
+        """Return a sentence on the current belief of an attacker.
+
+        With an `analyst`, it covers that analyst's answers, and reveals nothing about others.
+        """
         with self._reading() as book:
             spent, releases = book.accounts.spent(EVERYBODY if analyst is None else analyst), book.releases()
             separate = [*book.separate_ledgers().values()]
         return standing(self.promise, spent.belief(prior), releases, analyst=analyst, separate=separate)
 
     def separate_ledgers(self) -> dict[str, str]:
-        """Return where the ledgers with a separate promise about the same data are, by identity."""
+        """Return the places of ledgers with a separate promise about the same data, by identity."""
         with self._reading() as book:
             return book.separate_ledgers()
 
     def mark(self) -> Mark:
-        """Return how far the ledger has come, as its marks are told."""
+        """Return the current high-water mark of the ledger."""
         with self._reading() as book:
             return read_mark(book)
 
     def verify(self) -> None:
-        """Check all links, entries and sums; a ledger that contradicts itself is refused."""
+        """Check all links, entries and sums; raise an error for a ledger that contradicts itself."""
         with self._reading() as book:
             self.storage.verify(book.rows)
             check_chain(book.accounts)

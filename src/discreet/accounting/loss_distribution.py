@@ -1,8 +1,9 @@
-"""Privacy-loss distributions: the whole law of the loss, on a grid, never more hopeful than the truth.
+"""Privacy-loss distributions: the whole law of the loss, on a grid, never more optimistic than the truth.
 
 Statement   a release is (e, d)-DP for d = leak + sum over losses l > e of Pr[l] * (1 - exp(e - l)); the
             losses of several releases add up, so the laws are convolved [SMM19].
-Requires    parameters fixed in advance; the releases may be chosen adaptively. A report, not a stop rule.
+Requires    parameters fixed in advance; the releases may be chosen adaptively. For reports, not as a stopping
+            rule.
 Pessimism   Mass between two grid points goes to both, so that its probability is kept under either table:
             the profile is then a chord of the true one, which is convex in exp(e) [DGKKM22]. A coarser grid
             is made the same way. Mass that is cut off above counts as infinite loss, below it is moved up,
@@ -12,8 +13,8 @@ Directions  The profile of a guarantee bounds the loss of D against D' and of D'
 Why here    dp-accounting's n-fold transform lands below the exact value (by 4e-12 at 100,000 events) and
             takes seconds there. Doubling, cutting and coarsening keep every law below `CELLS` cells.
 
-[SMM19]     Sommer, Meiser & Mohammadi, Privacy Loss Classes.
-[DGKKM22]   Doroshenko, Ghazi, Kamath, Kumar & Manurangsi, Connect the Dots.
+[SMM19]     Sommer, Meiser & Mohammadi, Privacy Loss Classes. [DGKKM22]   Doroshenko, Ghazi, Kamath, Kumar &
+Manurangsi, Connect the Dots.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CUT = 1e-15
 ROUNDING = 1e-15
 
 WIDEST = 10**9
-"""Of a discrete Gaussian: above it a cell for each integer would not fit."""
+"""The largest variance of a discrete Gaussian for which a cell for each integer fits."""
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ class LossDistribution:
 
     @staticmethod
     def knows(guarantee: Guarantee) -> bool:
-        """Whether `guarantee` determines a law of the loss, and one that can be written down."""
+        """Return whether `guarantee` determines a law of the loss that fits on a grid."""
         if isinstance(guarantee, LossDistribution):
             return True
         if isinstance(guarantee, DiscreteGaussianDP) and guarantee.variance > WIDEST:
@@ -79,7 +80,10 @@ class LossDistribution:
 
     @classmethod
     def of(cls, guarantee: Guarantee, *, interval: float = INTERVAL) -> LossDistribution:
-        """The law of the worst release that keeps `guarantee`, on a grid at least as coarse as `interval`."""
+        """Return the law of the worst release with this guarantee.
+
+        The grid is at least as coarse as `interval`.
+        """
         require_positive(cls.__name__, "interval", interval)
         if isinstance(guarantee, LossDistribution):
             return guarantee
@@ -113,7 +117,7 @@ class LossDistribution:
 
     @classmethod
     def total(cls, events: Iterable[Guarantee] | Mapping[Guarantee, int]) -> LossDistribution:
-        """All events together: equal ones are counted and doubled up, the smallest laws are joined first."""
+        """Return the law of all events together: equal ones by doubling, the smallest laws joined first."""
         counted = Counter(events)
         if not counted:
             return cls.of(PureDP(epsilon=0))
@@ -131,11 +135,11 @@ class LossDistribution:
         return heap[0][2]
 
     def then(self, guarantee: Guarantee) -> LossDistribution:
-        """With one event more; what is already composed is kept."""
+        """Return the law with one more event; the composition so far is reused."""
         return self.compose(LossDistribution.of(guarantee, interval=self.interval))
 
     def compose(self, other: LossDistribution) -> LossDistribution:
-        """Both together."""
+        """Return the law of both together."""
         _require_same_relation(self, other)
         one, two = self, other
         while one.interval < two.interval:
@@ -157,6 +161,7 @@ class LossDistribution:
             masses=masses,
             lowest=one.lowest + two.lowest + start,
             leak=min(1.0, one.leak + two.leak - one.leak * two.leak + cut),
+            # rounded up: a cap must not be below the true sum
             cap=math.nextafter(one.cap + two.cap, math.inf),
             concentrated=replace(one.concentrated, rho=rho, delta=delta),
             events=one.events + two.events,
@@ -166,14 +171,14 @@ class LossDistribution:
         return joined
 
     def repeat(self, times: int) -> LossDistribution:
-        """`times` such releases, by doubling."""
+        """Return the law of `times` such releases, by doubling."""
         require_count(self, "times", times)
         half = self.repeat(times // 2) if times > 1 else None
         twice = self if half is None else half.compose(half)
         return twice.compose(self) if times > 1 and times % 2 else twice
 
     def coarser(self) -> LossDistribution:
-        """On every other grid point: what lay between two is split between them."""
+        """Return the law on every other grid point: mass between two is split between them."""
         masses = np.pad(self.masses, (self.lowest % 2, 0))
         masses = np.pad(masses, (0, 1 - masses.size % 2))
         between, up = masses[1::2], 1 / (1 + math.exp(-self.interval))
@@ -215,7 +220,7 @@ def _on_grid(losses: Floats, masses: Floats, interval: float) -> tuple[int, Floa
 
 
 def _convolved(one: Floats, two: Floats) -> Floats:
-    """The law of the sum. (`scipy.signal` has this too, and takes a second to load.)"""
+    """Return the law of the sum. (`scipy.signal` has this too, and takes a second to load.)"""
     size = one.size + two.size - 1
     fft = scipy.fft
     length = fft.next_fast_len(size, real=True)
@@ -223,7 +228,7 @@ def _convolved(one: Floats, two: Floats) -> Floats:
 
 
 def _cut(masses: Floats) -> tuple[int, Floats, float]:
-    """Without the ends that hold at most CUT / 2 each: where it starts, what is left, what was cut above."""
+    """Cut off the ends that hold at most CUT / 2 each; return the start, the rest, and the mass cut above."""
     first = int(np.searchsorted(np.cumsum(masses), CUT / 2))
     last = masses.size - int(np.searchsorted(np.cumsum(masses[::-1]), CUT / 2))
     first = min(first, masses.size - 1)
@@ -234,7 +239,7 @@ def _cut(masses: Floats) -> tuple[int, Floats, float]:
 
 
 def _interval(events: Mapping[Guarantee, int]) -> float:
-    """Fine enough for the smallest event, as far as the whole sum still fits into the cells."""
+    """Return an interval fine enough for the smallest event, as far as the whole sum fits into the cells."""
     scales = [scale for each in events if (scale := reach(each)) is not None and scale > 0]
     rho = math.fsum(
         n * float(each.concentrated.rho) for each, n in events.items() if hasattr(each, "concentrated")

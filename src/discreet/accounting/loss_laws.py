@@ -1,12 +1,12 @@
-"""The law of the loss under each guarantee: where its mass lies, before it is put on a grid.
+"""The law of the loss under each guarantee: the position of its mass, before it is put on a grid.
 
 Between grid points a continuous law is given cell by cell: a cell with probability p in one world and q in
-the other stands at the loss ln(p / q), which lies in the cell, so that putting it on the grid keeps p and q.
+the other is placed at the loss ln(p / q), which lies in the cell, so that the grid keeps p and q.
 
-(epsilon, delta)    randomized response with a leak of delta: epsilon or -epsilon          [KOV15]
-Laplace             epsilon with probability 1/2, -epsilon with exp(-epsilon) / 2, else in between
-Gaussian            normal with mean mu**2 / 2 and standard deviation mu
-discrete Gaussian   (2 z shift + shift**2) / (2 variance) at the noise z
+(epsilon, delta)    randomized response with a leak of delta: epsilon or -epsilon          [KOV15] Laplace
+epsilon with probability 1/2, -epsilon with exp(-epsilon) / 2, else in between Gaussian            normal with
+mean mu**2 / 2 and standard deviation mu discrete Gaussian   (2 z shift + shift**2) / (2 variance) at the
+noise z
 
 [KOV15]     Kairouz, Oh & Viswanath, The Composition Theorem for Differential Privacy.
 """
@@ -45,7 +45,7 @@ class LossLaw:
 
 
 def reach(guarantee: Guarantee) -> float | None:
-    """How far from 0 the finite losses go; None for a guarantee that has no law of its own."""
+    """Return the largest finite |loss|, or None for a guarantee that determines no law."""
     match guarantee:
         case PureDP(epsilon=e) | LaplaceDP(epsilon=e) | ApproximateDP(epsilon=e):
             return float(e)
@@ -57,7 +57,7 @@ def reach(guarantee: Guarantee) -> float | None:
 
 
 def law(guarantee: Guarantee, interval: float) -> LossLaw:
-    """The loss of the worst release that keeps `guarantee`; cells are as wide as `interval`."""
+    """Return the loss of the worst release that keeps `guarantee`; cells are as wide as `interval`."""
     match guarantee:
         case PureDP(epsilon=e):
             return _randomized_response(float(e), 0.0)
@@ -92,7 +92,7 @@ def _gaussian(mu: float, interval: float) -> LossLaw:
     edges = _edges(-middle - SPREAD * mu, middle + SPREAD * mu, interval)
     here, there = _normal(edges, middle, mu), _normal(edges, -middle, mu)
     losses = _cells(edges, here, there)
-    # what lies below the first edge is moved up to it
+    # mass below the first edge is moved up to it, which is pessimistic
     below = float(scipy.special.ndtr((edges[0] - middle) / mu))
     return LossLaw(
         losses=np.append(losses, edges[0]),
@@ -120,13 +120,13 @@ def _discrete_gaussian(guarantee: DiscreteGaussianDP) -> LossLaw:
 
 
 def _edges(low: float, high: float, interval: float) -> Floats:
-    """`low`, the grid points in between, `high`."""
+    """Return `low`, the grid points in between, and `high`."""
     inside = np.arange(math.floor(low / interval) + 1, math.ceil(high / interval)) * interval
     return np.concatenate(([low], inside[(inside > low) & (inside < high)], [high]))
 
 
 def _normal(edges: Floats, mean: float, deviation: float) -> Floats:
-    """The mass of each cell, from the tails that are nearer to its edges."""
+    """Return the mass of each cell, from the tails that are nearer to its edges."""
     z = (edges - mean) / deviation
     beyond = scipy.special.ndtr(-np.abs(z))
     between = np.abs(np.diff(beyond))
@@ -136,7 +136,7 @@ def _normal(edges: Floats, mean: float, deviation: float) -> Floats:
 
 
 def _cells(edges: Floats, here: Floats, there: Floats) -> Floats:
-    """The loss at which each cell stands."""
+    """Return the loss at which each cell is placed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = np.log(here / there)
     found: Floats = np.clip(np.nan_to_num(losses, nan=math.inf), edges[:-1], edges[1:])

@@ -1,16 +1,16 @@
-"""High-water marks: how far a ledger had come, written where the ledger itself is not.
+"""High-water marks: the progress of a ledger, written in places outside the ledger itself.
 
 Mark        Identity of the ledger, number of its links and the newest head, the sums of each analyst, the
-            names of releases that are not differentially private, ledgers with a separate promise, and a
-            trail of earlier heads, by which `restoration` tells how much an older copy lacks.
+            names of releases without differential privacy, ledgers with a separate promise, and a trail of
+            earlier heads, by which `ledger_backup` finds how much an older copy lacks.
 Order       Commit the entry, write the marks, read data. So a ledger may be ahead of its marks, after a crash
             between the two, and is never behind them: one that is behind is an older copy, and is refused.
-Places      A mark stands in a JSON file beside the store, in one beside the sources of each folder that can
-            be written, and where the custodian wishes. One file holds the marks of several ledgers.
+Places      A mark is in a JSON file beside the store, in one beside the sources of each writable folder, and
+            in a file of the custodian's choice. One file holds the marks of several ledgers.
 Atomic      Written to another file, synced and renamed, by one process at a time (a lock on the folder). A
-            mark never goes back: who finds a higher one of the same history leaves it.
-Copies      Who finds a mark of another history, which a copy of the ledger has written, is stopped.
-Together    Threads that wait for their marks share one writing, as they share a commit.
+            mark never goes back: a higher one of the same history is left in place.
+Copies      A mark of another history, which a copy of the ledger has written, stops the ledger.
+Batched     Threads that wait for their marks share one write, as they share a commit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BESIDE_SOURCES = ".discreet.mark"
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """How far one ledger had come; `sources` are the patterns that it marks in its folder."""
+    """The progress of one ledger; `sources` are the patterns that it marks in its folder."""
 
     ledger: str
     place: str
@@ -51,7 +51,8 @@ class Mark:
     trail: tuple[tuple[int, str], ...] = ()
 
     def as_object(self) -> dict[str, object]:
-        """
+        """Return the mark as a JSON object, without the identity, which is its key in the file.
+
         >>> Mark(ledger="a", place="b", count=1, head="c", total=("0", "0", "0", 0), accounts={}).as_object()[
         ...     "count"
         ... ]
@@ -75,11 +76,11 @@ class Mark:
         )
 
     def is_covered_by(self, accounts: Mapping[str, Sequence[Any]], releases: Iterable[str]) -> bool:
-        """Return whether such sums and names hold at least what the mark does."""
+        """Return whether these sums and names hold at least those of the mark."""
         return {*self.releases} <= {*releases} and all(
             Fraction(most) >= Fraction(own)
             for name, sums in self.accounts.items()
-            # how many entries they are of does not matter: what is lost is charged as one
+            # the number of entries does not matter: lost entries are charged as one
             for most, own in zip(accounts.get(name, ("0", "0", "0"))[:3], sums[:3], strict=True)
         )
 
@@ -88,7 +89,7 @@ class Mark:
 class MarkFile:
     """A file of marks. `sources` are absolute patterns that a mark must match to count; None for all.
 
-    A file that is not `written` is only looked at; one that is `required` must be written.
+    A file that is not `written` is only read; one that is `required` must be writable.
     """
 
     path: Path
@@ -97,7 +98,7 @@ class MarkFile:
     required: bool = False
 
     def read(self) -> list[Mark]:
-        """Return the marks that concern these sources; a file that cannot be read is refused."""
+        """Return the marks of these sources; raise an error for a file that cannot be read."""
         found = self._load().values()
         if self.sources is None:
             return [*found]
@@ -106,7 +107,7 @@ class MarkFile:
     def raise_to(self, mark: Mark, is_known: Callable[[Mark], bool]) -> list[Mark]:
         """Write the mark unless a higher one of the same history is there; return those of other ledgers.
 
-        `is_known` says whether the ledger has the link that a mark names.
+        `is_known` returns whether the ledger has the link of a mark.
         """
         with self._locked():
             marks = self._load()
@@ -164,7 +165,7 @@ class MarkFile:
         content = {"format": FORMAT, "ledgers": {name: each.as_object() for name, each in marks.items()}}
         draft, is_new = self.path.with_name(f"{self.path.name}.new"), not self.path.exists()
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(file, "wb") as written:  # which writes all of it, or fails on a full disk
+        with os.fdopen(file, "wb") as written:  # writes everything, or fails on a full disk
             written.write((json.dumps(content, indent=1) + "\n").encode())
             written.flush()
             os.fsync(file)
@@ -174,7 +175,10 @@ class MarkFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One process at a time; the system lets go of the lock even if the process dies."""
+        """Lock the folder for one process at a time.
+
+        The system releases the lock even if the process dies.
+        """
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
@@ -191,7 +195,7 @@ class MarkFile:
 
 @dataclass
 class Marks:
-    """The marks of one ledger, in all their places."""
+    """The high-water marks of one ledger, in all their places."""
 
     files: Sequence[MarkFile] = ()
     skipped: dict[Path, str] = field(default_factory=dict)
@@ -200,7 +204,7 @@ class Marks:
     _pool: ThreadPoolExecutor | None = None
 
     def read(self) -> list[tuple[MarkFile, Mark]]:
-        """Return every mark that concerns the ledger's data or stands at its places."""
+        """Return every mark of the ledger's data or in its places."""
         for file in self.files:
             folder = file.path.parent
             if file.required and not (folder.is_dir() and os.access(folder, os.W_OK)):
@@ -213,9 +217,9 @@ class Marks:
     def reach(
         self, events: int | None, state: Callable[[], Mark], is_known: Callable[[Mark], bool]
     ) -> list[Mark]:
-        """Write marks that hold at least so many charges; return those of other ledgers that were found.
+        """Write marks with at least this many charges; return those of other ledgers that were found.
 
-        `state` says how far the ledger has come by now: who waits for others meanwhile is written with them.
+        `read_state` returns the current mark: threads that wait meanwhile are included in it.
         """
         if not self.files:
             return []
@@ -238,7 +242,7 @@ class Marks:
                     file.replace(mark)
 
     def close(self) -> None:
-        """End the threads that write beside each other."""
+        """Stop the threads that write in parallel."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown()
@@ -246,7 +250,7 @@ class Marks:
     def _each(
         self, files: Sequence[MarkFile], write: Callable[[MarkFile], list[Mark]]
     ) -> Iterable[list[Mark]]:
-        """Write all files at once: each waits for its disk."""
+        """Write all files in parallel, as each waits for its disk."""
         if len(files) < 2:
             return [write(file) for file in files]
         if self._pool is None:
@@ -260,7 +264,7 @@ class Marks:
 
     @contextmanager
     def _told(self, file: MarkFile) -> Iterator[None]:
-        """A place that cannot be written is left out, unless it is required."""
+        """Skip a place that cannot be written, unless it is required."""
         try:
             yield
         except OSError as error:
@@ -292,7 +296,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def _is_same_table(one: str, other: str) -> bool:
-    """Return whether two names can mean one table: in any case of letters, with a schema or without."""
+    """Return whether two names can refer to one table: in any letter case, with or without a schema."""
     parts, others = one.casefold().split("."), other.casefold().split(".")
     shorter = min(len(parts), len(others))
     return parts[-shorter:] == others[-shorter:]

@@ -1,8 +1,8 @@
 """Migration of a ledger that was written before entries were chained.
 
-Its entries and releases are chained as they stand, in order, and a link records that this was done and when:
-what was changed before cannot be seen afterwards. A ledger whose accounts are not the sums of its entries is
-refused, as it was before.
+Its entries and releases are chained as they are, in order, and a link records the migration and its time:
+changes before it cannot be detected. A ledger whose accounts are not the sums of its entries is refused, as
+it was before.
 """
 
 from __future__ import annotations

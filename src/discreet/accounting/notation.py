@@ -1,9 +1,9 @@
-"""Notation: how guarantees and exact numbers are written into a ledger, and read again without loss.
+"""JSON form of guarantees and exact numbers in a ledger, which is read back without loss.
 
-Form        {"type": "GaussianDP", "mu": "1/20", "relation": "value"}: the kind, and each of its parameters as
-            an exact fraction; a double is the fraction that it is. What is read equals what was written.
-Kinds       Those of `core.guarantees`, and repeated releases. A kind that is not known (written by a newer
-            version) is refused, never guessed.
+Form        {"type": "GaussianDP", "mu": "1/20", "relation": "value"}: the class, and each of its parameters
+            as an exact fraction; a double is the fraction that it is. Reading returns an equal guarantee.
+Classes     Those of `core.guarantees`, and repeated releases. An unknown class (written by a newer version)
+            is refused, never guessed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from discreet.core.guarantees import (
 from discreet.core.numbers import Real
 from discreet.core.relations import Relation
 
+# class and field names are written into ledgers, so they must never change
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
@@ -48,7 +49,7 @@ LONGEST = 8192
 
 
 def write(guarantee: Guarantee) -> str:
-    """A guarantee as text.
+    """Return a guarantee as JSON text.
 
     >>> write(PureDP(epsilon=0.5))
     '{"type": "PureDP", "epsilon": "1/2", "relation": "value"}'
@@ -57,7 +58,7 @@ def write(guarantee: Guarantee) -> str:
 
 
 def read(text: str) -> Guarantee:
-    """The guarantee that was written.
+    """Return the guarantee of a JSON text.
 
     >>> read('{"type": "PureDP", "epsilon": "1/2", "relation": "value"}')
     PureDP(epsilon=Fraction(1, 2), relation=<Relation.VALUE: 'value'>)
@@ -66,20 +67,20 @@ def read(text: str) -> Guarantee:
         found: Guarantee = _read(json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
         raise RequestError(
-            "A guarantee in this ledger is not one.",
+            "A guarantee in this ledger is invalid.",
             hint="Restore the file from a backup; until then treat the promise as spent.",
         ) from None
     return found
 
 
 def knows(guarantee: Guarantee) -> bool:
-    """Whether this kind of guarantee can be written."""
+    """Return whether this class of guarantee can be written."""
     member = getattr(guarantee, "member", None)
     return KINDS.get(type(guarantee).__name__) is type(guarantee) and (member is None or knows(member))
 
 
 def fraction_text(value: Real) -> str:
-    """An exact number as text; one that no mechanism needs is refused."""
+    """Return an exact number as text; raise an error for one longer than any mechanism needs."""
     exact = Fraction(value)
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > LONGEST:
         raise RequestError(

@@ -1,9 +1,9 @@
-"""Optimal composition: the worst that k releases can do, each (epsilon, delta)-DP, all fixed in advance.
+"""Optimal composition: the exact guarantee of k releases, each (epsilon, delta)-DP, all fixed in advance.
 
 Statement   k releases, each (e0, d0)-DP, are together (e, d)-DP for
             1 - d = (1 - d0)**k * (1 - sum over i with L_i > e of P_i * (1 - exp(e - L_i))),
-            L_i = (2i - k) e0,  P_i = Pr[Binomial(k, exp(e0) / (1 + exp(e0))) = i]; and no smaller d will do.
-Requires    e0, d0 and k do not depend on what was released. The releases themselves may.
+            L_i = (2i - k) e0,  P_i = Pr[Binomial(k, exp(e0) / (1 + exp(e0))) = i]; and for no smaller d.
+Requires    e0, d0 and k do not depend on earlier outputs. The releases themselves may.
 Why exact   Randomized response with a leak of d0 is the worst (e0, d0)-DP release [KOV15]. The k-fold loss
             is then k-fold binomial, and the sum above holds at every e. The published theorem lists only
             e = (k - 2i) e0; between those points it would have to round up.
@@ -76,7 +76,7 @@ class RepeatedDP:
 
     @cached_property
     def _losses(self) -> tuple[Floats, Floats]:
-        """The k-fold loss; 40 standard deviations away a double holds no mass any more."""
+        """The k-fold loss; beyond 40 standard deviations a double holds no mass."""
         from scipy.stats import binom  # takes a second to load, and nothing else here needs it
 
         e, k = float(self.epsilon), self.times

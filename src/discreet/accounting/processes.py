@@ -1,8 +1,8 @@
-"""Processes: whether the one that made a reservation can still settle it.
+"""Identity of processes: whether the one that made a reservation can still settle it.
 
-A process is known by its number and the moment it started, within one start of the machine, because numbers
-are used again. Where that cannot be found out it counts as gone: what it reserved is listed as orphaned, and
-the same question, asked again, does not wait for it and is charged.
+A process is identified by its number and its start time, within one boot of the machine, because numbers are
+reused. Where that cannot be determined it counts as gone: its reservations are listed as orphaned, and the
+same question, asked again, does not wait for it and is charged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROC = Path("/proc")
 
 
 def this_process() -> str:
-    """The mark of the running process."""
+    """Return the identity of the running process."""
     return _mark(os.getpid())
 
 
@@ -26,16 +26,16 @@ def _mark(pid: int) -> str:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_mark.cache_clear)  # numbers are used again
+    os.register_at_fork(after_in_child=_mark.cache_clear)  # process numbers are reused
 
 
 def is_here(mark: str) -> bool:
-    """Whether the process with this mark is, or was, one of this machine since it was started."""
+    """Return whether the process with this identity belongs to this machine and boot."""
     return mark.partition(" ")[0] == _place()
 
 
 def is_alive(mark: str) -> bool:
-    """Whether the process with this mark still runs, as far as can be seen from here."""
+    """Return whether the process with this identity still runs, as far as this machine can see."""
     if mark == this_process():
         return True
     pid, _, started = mark.partition(" ")[2].partition(" ")
@@ -47,7 +47,7 @@ def is_alive(mark: str) -> bool:
 
 
 def _place() -> str:
-    """The machine since it was started, and the numbering of processes in it."""
+    """Return the machine, its boot and its process namespace."""
     try:
         boot = PROC.joinpath("sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(PROC / 'self/ns/pid')}"
@@ -56,13 +56,14 @@ def _place() -> str:
 
 
 def _started(pid: int) -> str:
-    """When the process started, in ticks; nothing where it ended."""
+    """Return the start time of a process in ticks, or an empty text where it ended."""
     if not PROC.joinpath("self").exists():
         return "unknown"
     try:
         state, *rest = PROC.joinpath(str(pid), "stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):
         return ""
+    # the 22nd field of /proc/PID/stat; the state, the first one after the name, is the third
     return "" if state in "ZX" else rest[18]
 
 

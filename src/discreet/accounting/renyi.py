@@ -33,7 +33,7 @@ NOISE = 1e-14
 """A smaller divergence is rounded up to this."""
 
 LEAST, MOST = 1e-4, 100
-"""Outside of these a divergence drowns in rounding or overflows; the bound by rho is taken there."""
+"""Outside of these a divergence is lost in rounding or overflows; the bound by rho is used there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class RenyiCurve:
 
 
 def renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | None:
-    """The summed curve; None where an event has no curve, or curves share no order."""
+    """Return the summed curve, or None where an event has no curve, or curves share no order."""
     known = {float(each.order) for each in events if isinstance(each, RenyiDP)}
     if len(known) > 1:
         return None
@@ -86,7 +86,7 @@ def renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | N
 
 
 def _named(guarantee: Guarantee) -> tuple[dp_accounting.DpEvent, float] | None:
-    """What dp-accounting calls it, and the delta beside its divergences; None where it has none."""
+    """Return dp-accounting's event, and the delta beside its divergences, or None where it has no event."""
     match guarantee:
         case PureDP(epsilon=e) | ApproximateDP(epsilon=e) if LEAST <= e <= MOST:
             # the worst release: with probability 2 / (1 + exp(e)) one of two answers at random

@@ -1,13 +1,13 @@
-"""Backups of a ledger, and what it takes to go on after one was restored.
+"""Backups of a ledger, and the charges that are due after one was restored.
 
-Backup      A file of SQLite, copied while others write. A link in the ledger, and so its marks, records it.
-Gap         What was charged after the copy was made and is lost with the newer ledger. The marks tell it: the
-            sums of each analyst there, less the sums at the newest link that copy and mark have in common.
-            For a backup that was recorded that is exact; for any other copy it may be somewhat too much, and
+Backup      An SQLite file, copied while others write. A link in the ledger, and so its marks, records it.
+Gap         The charges after the copy was made, which are lost with the newer ledger. The marks show them:
+            the sums of each analyst there, less the sums at the newest link that copy and mark have in
+            common. For a recorded backup that is exact; for any other copy it may be somewhat too much, and
             is never too little, even if questions were asked under the copy.
-Unknown     Where no mark tells how far the ledger had come, each analyst's whole share is charged.
-Recorded    What is lost is charged as one entry for each analyst; releases that only the mark knows are
-            entered by name; a link records the restoration, by which marks of the lost history are known.
+Unknown     Where no mark shows the ledger's progress, each analyst's whole share is charged.
+Recorded    Lost charges become one entry for each analyst; releases that only the mark has are recorded by
+            name; a link records the restoration, which identifies marks of the lost history.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Opener = Callable[[str], Ledger]
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What was charged for the time after the backup: to whom, and whether all that was left."""
+    """The result of a restoration: who was charged for lost entries, and whether for the whole budget."""
 
     charged: tuple[str, ...]
     releases: tuple[str, ...]
@@ -67,9 +67,9 @@ def back_up(ledger: Ledger, path: Path) -> None:
 
 
 def restore(backup: Path | None, address: str, marks: Marks, open_unmarked: Opener) -> Restored:
-    """Put a backup in the place of a ledger, or take the ledger as it stands, and charge what it lacks.
+    """Replace a ledger by a backup, or take the ledger as it is, and charge the entries that it lacks.
 
-    `open_unmarked` opens a ledger at an address without looking at its marks.
+    `open_unmarked` opens a ledger at an address without checking its marks.
     """
     if backup is None:
         if not has_ledger(address):
@@ -136,7 +136,7 @@ def _charge_copy(ledger: Ledger, marks: Marks) -> tuple[Restored, Mark]:
 
 
 def charge_lost(book: Book, found: Iterable[Mark]) -> Restored:
-    """Charge a copy of a ledger for everything that its marks tell and it does not hold."""
+    """Charge a copy of a ledger for everything that its marks show and it lacks."""
     own = [mark for mark in found if mark.ledger == book.accounts.chain.identity]
     lost = [mark for mark in own if not is_known(book, mark)]
     if own and not lost:
@@ -161,7 +161,7 @@ def charge_lost(book: Book, found: Iterable[Mark]) -> Restored:
 
 
 def _find_gaps(book: Book, lost: Iterable[Mark]) -> dict[str, Amounts]:
-    """Return what each analyst was charged after the last link that the copy and each mark share."""
+    """Return each analyst's charges after the last link that the copy and each mark share."""
     gaps: dict[str, Amounts] = {}
     for mark in lost:
         heads = dict(book.accounts.chain.heads(number for number, _ in mark.trail))
@@ -179,7 +179,7 @@ def _find_gaps(book: Book, lost: Iterable[Mark]) -> dict[str, Amounts]:
 
 
 def _find_rest(book: Book) -> dict[str, Amounts]:
-    """Return all that is left to each analyst; what nobody has a share in goes to the first."""
+    """Return the remaining budget of each analyst; budget outside all shares goes to the first."""
     accounts, gaps = book.accounts, dict[str, Amounts]()
     everything = accounts.spent(EVERYBODY)
     for analyst, share in accounts.shares().items():
@@ -193,7 +193,7 @@ def _find_rest(book: Book) -> dict[str, Amounts]:
 
 
 def _charge_gap(book: Book, analyst: str, gap: Amounts) -> None:
-    """Charge what is lost, whatever is left: it has happened."""
+    """Charge lost entries, even beyond the remaining budget: they have happened."""
     accounts = book.accounts
     if analyst not in accounts.shares():
         accounts.give(analyst, Fraction(0))
@@ -202,7 +202,7 @@ def _charge_gap(book: Book, analyst: str, gap: Amounts) -> None:
 
 
 def _refuse_whole(address: str, marks: Marks, open_unmarked: Opener) -> None:
-    """Refuse to put a backup in the place of a ledger that is whole and is not behind its marks."""
+    """Raise an error instead of replacing a ledger that is intact and not behind its marks."""
     if not has_ledger(address):
         return
     try:
@@ -212,7 +212,7 @@ def _refuse_whole(address: str, marks: Marks, open_unmarked: Opener) -> None:
     except RequestError:
         return
     if whole:
-        raise refused(address, "is whole and the newest, so that nothing is to be restored", "Use it.")
+        raise refused(address, "is intact and the newest, so there is nothing to restore", "Use it.")
 
 
 def _is_newest(book: Book, found: Iterable[Mark]) -> bool:
@@ -221,7 +221,7 @@ def _is_newest(book: Book, found: Iterable[Mark]) -> bool:
 
 
 def _move_aside(path: Path) -> None:
-    """Keep what was in a ledger's place under another name, with the logs that belong to it."""
+    """Rename the replaced ledger, with its log files."""
     if not path.exists():
         return
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
@@ -232,7 +232,7 @@ def _move_aside(path: Path) -> None:
 
 
 def _fold(path: Path) -> None:
-    """Fold the log into the file, so that it can be moved alone."""
+    """Fold the log into the file, so that the file can be moved without it."""
     copy = path.with_name(f"{path.name}.folded")
     _remove(copy)
     with closing(LedgerFile(path)) as source:
@@ -244,7 +244,7 @@ def _fold(path: Path) -> None:
 
 
 def _copy(backup: Path, draft: Path) -> None:
-    """Copy a file, with the log of one that was copied while it was open; the backup stays as it is."""
+    """Copy a backup, with the log of one that was copied while it was open; the backup is unchanged."""
     for suffix in ("", "-wal"):
         part = backup.with_name(backup.name + suffix)
         if part.exists():

@@ -1,4 +1,4 @@
-"""What a ledger comes to, in words that do not say less than it knows."""
+"""Sentences on the belief that a ledger allows, which never understate it."""
 
 from __future__ import annotations
 
@@ -23,41 +23,42 @@ def standing(
     analyst: str | None = None,
     separate: Sequence[str] = (),
 ) -> str:
-    """What an attacker may believe now; once there are open `releases`, of which answers alone it is true.
+    """Return the sentence on an attacker's current belief, which names `releases` that it does not cover.
 
-    With an `analyst`, from that analyst's answers alone. `separate` are other ledgers about the same data.
+    With an `analyst`, it covers only that analyst's answers. `separate` are other ledgers about the same
+    data.
     """
     beside = _name_separate(separate)
     one, several = ABOUT[promise.secret]
     about = one if promise.group == 1 else several.format(group=promise.group)
-    # of the promise's own prior; another prior has another ceiling
+    # the promised posterior belongs to the promise's own prior only
     ceiling = f" (promise: {percent(promise.posterior)})" if belief.prior == promise.prior else ""
     claim = "a claim" if belief.tail == 0 else "a true claim"
     bound = (
-        f"ho gave {claim} about {about} {percent(belief.prior)} before may now give it at most "
-        f"{at_most(belief.highest)}{ceiling}"
+        f"n attacker who was at most {percent(belief.prior)} sure of {claim} about {about} can now be "
+        f"at most {at_most(belief.highest)} sure{ceiling}"
     )
     if belief.tail > 0:
         bound += f"; the chance that it becomes more is at most {chance(belief.tail)}"
     if not releases:
-        stated = f"W{bound}." if analyst is None else f"From the answers to {analyst} alone, w{bound}."
+        stated = f"A{bound}." if analyst is None else f"From the answers to {analyst} alone, a{bound}."
         return f"{stated}{beside}"
     named = ", ".join(f"{each.name} ({each.description})" for each in releases)
     verb = "was" if len(releases) == 1 else "were"
     answers = "the differentially private answers" + ("" if analyst is None else f" to {analyst}")
     return (
-        f"From {answers} alone, w{bound}. But {named} {verb} published too, without "
-        f"differential privacy: of everything ever released together no such bound holds.{beside}"
+        f"From {answers} alone, a{bound}. But {named} {verb} published too, without "
+        f"differential privacy: no such bound holds for everything ever released together.{beside}"
     )
 
 
 def _name_separate(places: Sequence[str]) -> str:
-    """The sentence about ledgers that have a promise of their own; by name, for an analyst reads it too."""
+    """Return the sentence about ledgers with a separate promise; by name only, as an analyst reads it too."""
     if not places:
         return ""
     named = ", ".join(place.rstrip("/").rpartition("/")[2] or place for place in places)
     ledgers, keep = ("ledger", "keeps") if len(places) == 1 else ("ledgers", "keep")
     return (
-        f" The {ledgers} {named} {keep} a separate promise about the same data: of all their answers "
-        "together this bound does not hold."
+        f" The {ledgers} {named} {keep} a separate promise about the same data: this bound does not "
+        "hold for all their answers together."
     )

@@ -1,8 +1,8 @@
-"""Shares: how analysts divide one cap, so that none of them notices what the others spend.
+"""Analysts' shares: a division of one cap that reveals to none of them what the others spend.
 
-Within      An analyst's accountant has all other shares spent already. What is left of it is share * limit
+Limit       An analyst's accountant counts all other shares as spent. The remaining budget is share * limit
             minus the analyst's own spending, and the filter's own rule decides.
-Room        What each has spent, or may spend, whichever is more, fits under the cap for all together. So no
+Room        The larger of each analyst's spending and share fits under the cap for all together. So no
             analyst is ever refused because of another, and the cap holds.
 Exact       A share is the decimal that was written: ten times 0.1 is 1. Shares that exceed 100% by a rounding
             error are scaled down.
@@ -24,7 +24,7 @@ SLACK = Fraction(1, 10**9)
 
 
 def exact_shares(analysts: Mapping[str, Real]) -> dict[str, Fraction]:
-    """The shares as fractions that add up to at most 1."""
+    """Return the shares as fractions that add up to at most 1."""
     require(bool(analysts), "Ledger", "analysts", "none", "at least one analyst with a share")
     shares: dict[str, Fraction] = {}
     for name, share in analysts.items():
@@ -40,18 +40,19 @@ def exact_shares(analysts: Mapping[str, Real]) -> dict[str, Fraction]:
             hint="Lower some of them in the policy.",
         )
     scale = max(total, Fraction(1))
+    # rounded down, so that together they never exceed 1
     return {name: Fraction(share * PLACES // scale, PLACES) for name, share in shares.items()}
 
 
 def within_share(spent: Accountant, share: Fraction) -> Accountant:
-    """The accountant of one analyst: all that is not this share counts as spent."""
+    """Return the accountant of one analyst: everything outside this share counts as spent."""
     return _plus(spent, _part(spent, 1 - share))
 
 
 def require_room(
     nothing: Accountant, shares: Mapping[str, Fraction], spent: Mapping[str, Accountant]
 ) -> None:
-    """Refuse shares that would give away again what somebody has spent."""
+    """Raise an error for shares that would grant again a budget that is already spent."""
     together, beyond = nothing, Fraction(0)
     for name, share in shares.items():
         own, part = spent.get(name, nothing), _part(nothing, share)
@@ -62,13 +63,13 @@ def require_room(
     if not together.fits(nothing.spent):
         over = [name for name, share in shares.items() if _used(spent.get(name, nothing)) > share]
         raise RequestError(
-            f"These shares divide again what is already spent: {', '.join(over)} spent more than this.",
+            f"These shares grant again what is already spent: {', '.join(over)} spent more than that.",
             hint=f"Let the shares of all others add up to at most {_floor(1 - beyond)}.",
         )
 
 
 def _part(accountant: Accountant, share: Fraction) -> dict[str, Fraction]:
-    """A part of the cap, in each of the sums that it bounds."""
+    """Return a share of the cap, in each of the sums that it bounds."""
     limit = accountant.limit
     if isinstance(limit, PureDP):
         return {"epsilon": share * Fraction(limit.epsilon)}
@@ -80,11 +81,11 @@ def _plus(accountant: Accountant, amounts: Mapping[str, Fraction]) -> Accountant
 
 
 def _used(spent: Accountant) -> Fraction:
-    """The part of the cap that is spent, in the sum where it is largest."""
+    """Return the share of the cap that is spent, in the sum where it is largest."""
     whole = _part(spent, Fraction(1))
     return max(getattr(spent, name) / most if most else Fraction(0) for name, most in whole.items())
 
 
 def _floor(share: Fraction) -> str:
-    """A percentage that does not promise too much."""
+    """Return a share as a percentage, rounded down."""
     return f"{float(max(Fraction(0), share) * 10_000 // 1) / 100:g}%"

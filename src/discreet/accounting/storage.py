@@ -1,10 +1,10 @@
-"""Where a ledger is kept: a file of SQLite, or a database of PostgreSQL that several servers share.
+"""Storage of a ledger: an SQLite file, or a PostgreSQL database that several servers share.
 
-    ledger.db, sqlite:///ledger.db    a file          :memory:    nothing that stays
+    ledger.db, sqlite:///ledger.db    a file          :memory:    not persistent
     postgresql://host/database        a database; `?options=-csearch_path%3Dname` names a schema of it
 
-Both keep what `Storage` says. Every failure is one sentence, and none of them holds a value from the data,
-nor the password of an address.
+Both implement `LedgerStorage`. Every failure is one sentence, and none contains a value from the data, or the
+password of an address.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 DAMAGED = "is damaged", "Restore it from a backup; without one, treat the whole promise as spent."
 FOREIGN = "is not a ledger of discreet", "Name another place under ledger in the policy."
 MALFORMED = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
-"""What reading a row raises whose values are not what was written."""
+"""The errors of parsing a row whose values were changed."""
 UNWRITABLE = (
     "cannot be written",
     "Make it and its folder writable, or name another file under ledger in the policy.",
@@ -50,7 +50,7 @@ COLUMNS = {
 
 
 class Found(Protocol):
-    """What a statement has found."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...
@@ -69,30 +69,31 @@ class Rows(Protocol):
 
 
 class Storage(Protocol):
-    """What a ledger needs of the place where it is kept."""
+    """The operations that a ledger needs from its storage."""
 
     place: str
 
     def reading(self) -> AbstractContextManager[Rows]:
-        """Everything inside sees the same moment."""
+        """Open a read-only transaction that sees one snapshot."""
 
     def write(self, work: Callable[[Rows], T], *, after_data: bool = False) -> T:
-        """What `work` makes of rows that nobody else writes meanwhile; on the disk when this returns.
+        """Return the result of `work`, in a transaction that excludes other writers.
 
-        `after_data`: data has been read already, so that a failure is a fault and not a refusal.
+        The result is durable when this returns. `after_data`: data has been read already, so that a failure
+        is an `EngineFault` and not a refusal.
         """
 
     def verify(self, rows: Rows) -> None:
-        """Refuse a place whose parts do not fit together, as far as it can tell by itself."""
+        """Raise an error if the storage finds itself damaged."""
 
     def is_alive(self, rows: Rows, process: str) -> bool:
-        """Whether a process that has written here can still go on with it."""
+        """Return whether a process that has written here still runs."""
 
     def copy_to(self, path: Path) -> None:
-        """Copy everything, as it is at one moment, into a new file of SQLite; writers go on meanwhile."""
+        """Copy one snapshot of everything into a new SQLite file, while writers continue."""
 
     def damaged(self, what: str) -> RequestError:
-        """The refusal of a ledger that contradicts itself."""
+        """Return the error for a ledger that contradicts itself."""
 
     def close(self) -> None: ...
 
@@ -113,12 +114,12 @@ def newer(place: str, form: int) -> NewerFormatError:
 
 
 def is_database(address: str) -> bool:
-    """Whether a ledger's address is that of a server."""
+    """Return whether a ledger's address is that of a server."""
     return address.startswith(POSTGRESQL)
 
 
 def copy_tables(source: Rows, target: Rows, *, keep: str = "") -> None:
-    """Copy the rows of all tables of a ledger; `keep` is what makes the target take given ids."""
+    """Copy the rows of all tables of a ledger; `keep` is SQL that makes the target accept given ids."""
     for table, columns in COLUMNS.items():
         names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
         for row in source.execute(f"SELECT {names} FROM {table} ORDER BY 1"):

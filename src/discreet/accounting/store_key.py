@@ -2,9 +2,9 @@
 
 The key decides how people are hashed and which of a person's rows are kept, and it is part of a store's name.
 Servers that share a ledger therefore share the key: the same question then means the same at each of them,
-and over one database they make and use one store. The ledger's own server draws the key when the first of
-them starts, so that no statement, and no log of statements, holds it. The key stands in the ledger's
-database, as the key that signs sessions does: whoever can read that database can read both.
+and over one database they build and use one store. The ledger's own server draws the key when the first of
+them starts, so that no statement, and no log of statements, contains it. The key is in the ledger's database,
+as is the key that signs sessions: a role that can read that database can read both.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ DRAW = f"INSERT INTO store_key (one, key) VALUES (1, pg_catalog.sha256({DRAWN}))
 
 
 def share_store_key(address: str) -> bytes:
-    """Return the key that stands in the ledger's database; where there is none, have one drawn there."""
+    """Return the key in the ledger's database; have one drawn there if there is none."""
     database = Database(address)
     try:
         database.prepare(TABLES, SCHEMA)
         with database.told(), database.writing("store_key") as rows:
             found = rows.execute(FIND).fetchone()
             if found is None:
-                # another server may draw one at the same moment: whoever commits first wins, for both
+                # another server may draw one at the same moment: the first commit wins, for both
                 rows.execute(DRAW)
                 found = rows.execute(FIND).fetchone()
             return bytes(found[0])

@@ -1,4 +1,4 @@
-"""What the entries of a ledger add up to: at every moment, and compared with the accounts that say so."""
+"""Totals of a ledger's entries: over time, and checked against the accounts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NONE: Sums = (Fraction(0), Fraction(0), Fraction(0), 0)
 
 
 def moments(accounts: Accounts, most: int, analyst: str | None = None) -> list[Accountant]:
-    """What was spent after each entry; of a long ledger, at `most` of these moments and at the end."""
+    """Return the spending after each entry; of a long ledger, after `max_points` of them and at the end."""
     whose = "" if analyst is None else " WHERE analyst = :analyst"
     rows = accounts.rows.execute(
         f"SELECT epsilon, rho, delta FROM entry{whose} ORDER BY id", {"analyst": analyst}
@@ -27,7 +27,7 @@ def moments(accounts: Accounts, most: int, analyst: str | None = None) -> list[A
 
 
 def compare_totals(accounts: Accounts) -> None:
-    """Refuse a ledger that has lost entries, or whose accounts do not add up; as fast for a long one."""
+    """Raise an error for a ledger with lost entries or wrong account totals; the time is constant."""
     last = accounts.rows.execute("SELECT coalesce(max(id), 0) FROM entry").fetchone()[0]
     total = NONE
     for name in accounts.shares():
@@ -40,7 +40,7 @@ def compare_totals(accounts: Accounts) -> None:
 
 
 def compare_entries(accounts: Accounts) -> None:
-    """Refuse a ledger whose sums are not those of its entries."""
+    """Raise an error for a ledger whose sums are not those of its entries."""
     found = dict.fromkeys(accounts.shares(), NONE)
     query = "SELECT analyst, count(*), epsilon, rho, delta FROM entry GROUP BY 1, 3, 4, 5"
     for analyst, times, *texts in accounts.rows.execute(query):

@@ -1,8 +1,8 @@
-"""Belief: what an attacker may come to think about one person, and what it takes to keep that in bounds.
+"""Belief: the most that an attacker may come to believe about one person, and the epsilon that bounds it.
 
-Here stand the promise in plain odds, the way from (prior, posterior) to gamma and epsilon and back from any
-privacy loss, what single outputs do to the belief in a property, and the ways to choose epsilon. Nothing here
-reads data or draws noise: it is arithmetic about what others release.
+This package has the promise, the conversion from (prior, posterior) to gamma and epsilon and back from any
+privacy loss, the effect of single outputs on the belief in a property, and the methods to choose epsilon.
+Nothing here reads data or draws noise: it is arithmetic about the releases of other packages.
 """
 
 from discreet.belief.breaches import (

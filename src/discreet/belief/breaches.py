@@ -1,9 +1,9 @@
-"""Breaches: what one output of a randomization operator does to the belief in a property.
+"""Privacy breaches: the effect of one output of a randomization operator on the belief in a property.
 
 Definition  A channel has Pr[x -> y] in row x and column y; a property Q is a set of values x. There is an
             upward breach rho1 -> rho2 when Pr[Q] <= rho1 and Pr[Q | y] > rho2 for some possible output y; a
             downward breach rho2 -> rho1 when Pr[Q] >= rho2 and Pr[Q | y] < rho1. Both are strict, so that a
-            mechanism that just attains its promise keeps it.
+            mechanism that exactly attains its promise keeps it.
 Belief      The amplification of y is max_x Pr[x -> y] / min_x Pr[x -> y]. If it is at most
             gamma(rho1, rho2), then y breaches no property, upward or downward, under any prior [EGS03].
 
@@ -39,7 +39,7 @@ class Amplification:
 
 @dataclass(frozen=True, kw_only=True)
 class Breach:
-    """One output after which a property is believed more, or less, than was allowed."""
+    """One output after which the belief in a property is higher, or lower, than allowed."""
 
     output: int
     prior: float
@@ -50,8 +50,8 @@ class Breach:
 class WorstProperty:
     """The property within a prior bound that one output makes most believed.
 
-    No property within the bound exceeds `limit`; up to 16 values it is the posterior itself, above that the
-    property is the best that taking likely values first finds.
+    No property within the bound exceeds `limit`. Up to 16 values, `limit` is the posterior itself; above
+    that, the property is the best one found by taking likely values first.
     """
 
     values: tuple[int, ...]
@@ -62,7 +62,7 @@ class WorstProperty:
 
 
 def amplification(channel: ArrayLike) -> Amplification:
-    """gamma of every output; infinite where an output rules a value out, 1 where it cannot occur.
+    """Return gamma of every output; infinite where an output rules a value out, 1 where it cannot occur.
 
     >>> amplification([[0.75, 0.25], [0.25, 0.75]]).overall
     3.0
@@ -75,13 +75,13 @@ def amplification(channel: ArrayLike) -> Amplification:
 
 
 def posteriors(channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask) -> Floats:
-    """Pr[Q | y] for every output y; NaN where y cannot occur. `holds` says which values have the property."""
+    """Return Pr[Q | y] for every output y, NaN where y cannot occur. `has_property` marks the values in Q."""
     matrix, p, mask = _problem(channel, prior, holds)
     joint = p[:, None] * matrix
     total = joint.sum(axis=0)
     hit = joint[mask].sum(axis=0)
     missed = joint[~mask].sum(axis=0)
-    # hit / (hit + missed), not hit / total: a certain property must not be rounded to above 1
+    # hit / (hit + missed), not hit / total: rounding must not lift a certain property above 1
     after: Floats = np.divide(hit, hit + missed, out=np.full(total.shape, math.nan), where=total > 0)
     return after
 
@@ -89,7 +89,7 @@ def posteriors(channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mas
 def upward_breaches(
     channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
 ) -> tuple[Breach, ...]:
-    """Every output that raises a property of prior at most `rho1` above `rho2`."""
+    """Return every output that raises a property of prior at most `rho1` above `rho2`."""
     before, after = _beliefs(channel, prior, holds, rho1, rho2)
     if before > rho1:
         return ()
@@ -102,7 +102,7 @@ def upward_breaches(
 def downward_breaches(
     channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
 ) -> tuple[Breach, ...]:
-    """Every output that lowers a property of prior at least `rho2` below `rho1`."""
+    """Return every output that lowers a property of prior at least `rho2` below `rho1`."""
     before, after = _beliefs(channel, prior, holds, rho1, rho2)
     if before < rho2:
         return ()
@@ -113,11 +113,11 @@ def downward_breaches(
 
 
 def worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> WorstProperty | None:
-    """The most believed property, after its worst output, among those of prior at most `rho1`.
+    """Return the property of prior at most `rho1` with the highest posterior, after its worst output.
 
-    Its complement is the worst downward: from at least 1 - rho1. None if every value is more probable.
+    Its complement is the worst one downward, from at least 1 - rho1. None if every value has a larger prior.
     """
-    require_probability("worst_property", "rho1", rho1)
+    require_probability("find_worst_property", "rho1", rho1)
     matrix, p = require_channel(channel), require_distribution("prior", prior, len(np.asarray(channel)))
     bound = float(rho1) * (1 + ROUNDING)
     if not np.any((p > 0) & (p <= bound)):
@@ -133,7 +133,7 @@ def worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> WorstPro
 
 
 def require_channel(channel: ArrayLike) -> Floats:
-    """A matrix whose rows are distributions, or one clear sentence."""
+    """Return the channel as a matrix; raise an error unless its rows are distributions."""
     matrix = _floats("channel", channel)
     require(matrix.ndim == 2 and matrix.size > 0, "breaches", "channel", f"shape {matrix.shape}", "a matrix")
     holds = bool(np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=ROUNDING))
@@ -142,7 +142,7 @@ def require_channel(channel: ArrayLike) -> Floats:
 
 
 def require_distribution(name: str, values: ArrayLike, size: int) -> Floats:
-    """`size` probabilities that sum to 1, or one clear sentence."""
+    """Return `size` probabilities; raise an error unless they sum to 1."""
     p = _floats(name, values)
     require(
         p.shape == (size,), "breaches", name, f"shape {p.shape}", f"{size} probabilities, one for each value"
@@ -173,7 +173,7 @@ def _problem(
 def _beliefs(
     channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
 ) -> tuple[float, Floats]:
-    """Pr[Q], and Pr[Q | y] for every y."""
+    """Return Pr[Q], and Pr[Q | y] for every y."""
     require_probability("breaches", "rho1", rho1)
     require_probability("breaches", "rho2", rho2)
     require(rho1 < rho2, "breaches", "rho2", rho2, f"above rho1, which is {rho1}")
@@ -182,7 +182,7 @@ def _beliefs(
 
 
 def _by_enumeration(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
-    """All properties: the sums over subset i + 2**k are those over subset i and value k."""
+    """Search all properties: the sums over subset i + 2**k are those over subset i and value k."""
     weight, hit = np.zeros(1), np.zeros(1)
     for each, joint in zip(p, p * likelihood, strict=True):
         weight, hit = np.concatenate([weight, weight + each]), np.concatenate([hit, hit + joint])
@@ -195,7 +195,7 @@ def _by_enumeration(likelihood: Floats, p: Floats, bound: float, output: int) ->
 
 
 def _by_likelihood(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
-    """Likely values first; `limit` lets the first value that does not fit count in part."""
+    """Take likely values first; `limit` counts the first value that does not fit in part."""
     joint, left, values = p * likelihood, bound, []
     relaxed, room = 0.0, bound
     for k in np.argsort(-likelihood, kind="stable").tolist():

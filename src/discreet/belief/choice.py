@@ -1,4 +1,4 @@
-"""A choice of epsilon, always beside the beliefs that it allows."""
+"""A choice of epsilon, together with the beliefs that it allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFERENCE = (0.001, 0.01, 0.05, 0.1, 0.5)
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """An epsilon, the way it was found, and the neighbours that it is meant for."""
+    """An epsilon, the method that chose it, and the neighbor relation that it is for."""
 
     name: str
     epsilon: float
@@ -33,10 +33,11 @@ class Choice:
         return self.beliefs_at(REFERENCE)
 
     def beliefs_at(self, priors: Iterable[Real]) -> tuple[tuple[float, float], ...]:
+        """Return each prior with the highest posterior that this epsilon allows for it."""
         return tuple((float(prior), highest(prior, self.epsilon)) for prior in priors)
 
     def promise(self, prior: Real) -> Promise:
-        """The promise that this epsilon keeps for claims of at most `prior`."""
+        """Return the promise that this epsilon keeps for claims of at most `prior`."""
         posterior = highest(prior, self.epsilon)
         if posterior >= 1:
             raise RequestError(
@@ -47,7 +48,7 @@ class Choice:
         return Promise(prior, posterior, secret=self.relation)
 
     def explain(self) -> str:
-        """How epsilon was found, and what it allows."""
+        """Return a text with the method, the epsilon, and the beliefs that it allows."""
         about = {Relation.VALUE: "what a record says", Relation.PRESENCE: "whether someone is in the data"}
         lines = [
             f"{self.name}: epsilon = {number(self.epsilon, 4)} for {self.relation.neighbours} neighbours.",
@@ -63,9 +64,9 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """An epsilon that would do against one attacker only: to look at, not to use.
+    """An epsilon that suffices against one attacker only: for comparison, not for use.
 
-    It has no `epsilon` and makes no promise, so that it cannot set a parameter.
+    It has no `epsilon` and makes no promise, so that it cannot be used as a parameter.
     """
 
     name: str

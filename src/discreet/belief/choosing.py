@@ -1,22 +1,21 @@
-"""Ways to choose epsilon that the literature proposes, each returned with the beliefs that it allows.
+"""Methods to choose epsilon that the literature proposes, each returned with the beliefs that it allows.
 
 limiting_breaches       ln gamma(prior, posterior)                                        [OYL]
 identifiability         ln((m - 1) rho / (1 - rho)): m equal candidates, none above rho   [LC12]
 possible_worlds         sensitivity / spread * ln((n - 1) rho / (1 - rho))                [LC11]
 relative_error          -ln(1 - p) / (w c): a count c within w c, with probability p      [ND15]
-accuracy_first          the least epsilon whose noise stays within alpha but for beta
+accuracy_first          the least epsilon whose noise stays within alpha except with probability beta
 risk_profile            the largest epsilon with posterior / prior <= ratio               [KR24]
 epsilon_generation      |ln(|1 - rows|) / columns|: a heuristic, no belief follows        [EGM]
 
-`tight_identifiability` is a what-if: the epsilon at which an attacker to whom all candidates are equally
-likely stays below rho. One with another prior does not, so it never sets a parameter.
+`tight_identifiability` is for comparison only: it is the epsilon at which an attacker to whom all candidates
+are equally likely stays below rho. An attacker with another prior does not, so it never sets a parameter.
 
-[OYL]       Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy.
-[LC11]      Lee & Clifton, How Much Is Enough? Choosing epsilon for Differential Privacy.
-[LC12]      Lee & Clifton, Differential Identifiability.
-[ND15]      Naldi & D'Acquisto, Differential Privacy: An Estimation Theory-Based Method for Choosing Epsilon.
-[KR24]      Kazan & Reiter, Prior-itizing Privacy: A Bayesian Approach to Setting the Privacy Budget, 2024.
-[EGM]       The Epsilon Generation Model; papers/ lists what it gets wrong.
+[OYL]       Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy. [LC11]      Lee & Clifton,
+How Much Is Enough? Choosing epsilon for Differential Privacy. [LC12]      Lee & Clifton, Differential
+Identifiability. [ND15]      Naldi & D'Acquisto, Differential Privacy: An Estimation Theory-Based Method for
+Choosing Epsilon. [KR24]      Kazan & Reiter, Prior-itizing Privacy: A Bayesian Approach to Setting the
+Privacy Budget, 2024. [EGM]       The Epsilon Generation Model; papers/ lists its errors.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from discreet.core.relations import Relation
 
 
 def limiting_breaches(prior: Real, posterior: Real, *, secret: Relation | str = Relation.VALUE) -> Choice:
-    """A belief of at most `prior` stays at most `posterior`.
+    """Return the epsilon at which a belief of at most `prior` stays at most `posterior`.
 
     >>> limiting_breaches(0.2, 0.5).epsilon
     1.3862...
@@ -58,7 +57,7 @@ def limiting_breaches(prior: Real, posterior: Real, *, secret: Relation | str = 
 
 
 def identifiability(m: int, rho: Real) -> Choice:
-    """One of `m` equally likely candidates is the one; none is believed in with more than `rho`."""
+    """Return the epsilon at which none of `m` equally likely candidates is believed above `rho`."""
     epsilon = _log_odds_against_guessing("identifiability", "m", m, rho)
     return Choice(
         name="Differential identifiability",
@@ -70,7 +69,7 @@ def identifiability(m: int, rho: Real) -> Choice:
 
 
 def tight_identifiability(answers: Sequence[Real], rho: Real, *, sensitivity: Real | None = None) -> WhatIf:
-    """What the equally likely worlds with these true `answers` would need, and no other attacker.
+    """Return the epsilon for equally likely worlds with these true `answers`, and for no other attacker.
 
     Solves max_i 1 / sum_j exp(-|f_i - f_j| / scale) = rho for the scale of Laplace noise.
     """
@@ -99,9 +98,10 @@ def tight_identifiability(answers: Sequence[Real], rho: Real, *, sensitivity: Re
 def possible_worlds(
     n: int, rho: Real, *, sensitivity: Real, spread: Real, relation: Relation | str = Relation.PRESENCE
 ) -> Choice:
-    """`n` equally likely worlds whose answers lie within `spread`; none is believed in with more than `rho`.
+    """Return the epsilon at which none of `n` equally likely worlds is believed above `rho`.
 
-    `relation` is the one that the query's `sensitivity` was taken for.
+    The answers in these worlds lie within `spread`. `relation` is the neighbor relation of the query's
+    `sensitivity`.
     """
     against_guessing = _log_odds_against_guessing("possible_worlds", "n", n, rho)
     require_positive("possible_worlds", "sensitivity", sensitivity)
@@ -117,7 +117,7 @@ def possible_worlds(
 
 
 def relative_error(w: Real, p: Real, count: Real, *, secret: Relation | str = Relation.VALUE) -> Choice:
-    """A count of about `count` is released within a share of `w`, with probability `p`.
+    """Return the epsilon that releases a count of about `count` within a share of `w`, with probability `p`.
 
     >>> relative_error(0.1, 0.95, 100).epsilon
     0.2995...
@@ -142,7 +142,7 @@ def accuracy_first(
     noise: str = "laplace",
     secret: Relation | str = Relation.VALUE,
 ) -> Choice:
-    """The least epsilon with |error| <= `alpha` but for a probability of `beta`.
+    """Return the least epsilon with |error| <= `alpha` except with probability `beta`.
 
     `noise` is laplace or geometric; the latter needs a little less, since an integer has fewer ways to err.
 
@@ -171,10 +171,10 @@ def accuracy_first(
 
 
 def risk_profile(p: Real, q: Real, ratio: Real) -> Choice:
-    """The largest epsilon at which a belief in membership and value together grows by at most `ratio`.
+    """Return the largest epsilon at which a belief in membership and value grows by at most `ratio`.
 
-    `p` is the prior of membership, `q` of the value given membership. The bound on posterior / prior,
-    1 / (pq + p(1 - q) z**2 + (1 - p) z) with z = exp(-epsilon), is set equal to `ratio` and solved for z.
+    `p` is the prior of membership, `q` of the value given membership. The bound on posterior / prior, 1 / (pq
+    + p(1 - q) z**2 + (1 - p) z) with z = exp(-epsilon), is set equal to `ratio` and solved for z.
     """
     require_probability("risk_profile", "p", p)
     require_probability("risk_profile", "q", q)
@@ -200,7 +200,7 @@ def risk_profile(p: Real, q: Real, ratio: Real) -> Choice:
 
 
 def epsilon_generation(rows: int, columns: int, *, secret: Relation | str = Relation.VALUE) -> Choice:
-    """EGM's epsilon from the table's size: offered to compare, not to rely on."""
+    """Return EGM's epsilon from the table's size: offered for comparison only."""
     require_count("epsilon_generation", "rows", rows, least=3)
     require_count("epsilon_generation", "columns", columns)
     return Choice(
@@ -212,7 +212,7 @@ def epsilon_generation(rows: int, columns: int, *, secret: Relation | str = Rela
 
 
 def _log_odds_against_guessing(owner: str, name: str, m: int, rho: Real) -> float:
-    """ln gamma from a guess among m to rho."""
+    """Return ln gamma from a guess among m to rho."""
     require_count(owner, name, m, least=2)
     require_probability(owner, "rho", rho)
     require(rho * m > 1, owner, "rho", rho, f"above the chance of a guess, 1/{m}")
@@ -220,7 +220,7 @@ def _log_odds_against_guessing(owner: str, name: str, m: int, rho: Real) -> floa
 
 
 def _geometric_rate(k: int, beta: float) -> float:
-    """The least rate with 2 a**(k+1) / (1 + a) <= beta, a = exp(-rate)."""
+    """Return the least rate with 2 a**(k+1) / (1 + a) <= beta, a = exp(-rate)."""
 
     def excess(log_rate: float) -> float:
         rate = math.exp(log_rate)
@@ -230,7 +230,7 @@ def _geometric_rate(k: int, beta: float) -> float:
 
 
 def _root(f: Callable[[float], float], start: float) -> float:
-    """Where a monotone function of a logarithm crosses 0."""
+    """Return the argument at which a monotone function of a logarithm crosses 0."""
     low = high = start
     while (f(low) > 0) == (f(high) > 0):
         low, high = low - 1, high + 1

@@ -1,4 +1,4 @@
-"""Information: what an output says about a value, on average and at its worst.
+"""Information: how much an output reveals about a value, on average and in the worst case.
 
 Definition  With p the prior and p_y the posterior after output y, and t f(t) convex,
             KL^f(p_y || p) = sum over x of p(x) h(p_y(x) / p(x)),  h(t) = t f(t),  h(0) its limit;
@@ -7,10 +7,10 @@ Definition  With p the prior and p_y the posterior after output y, and t f(t) co
 Belief      A property of prior at most rho1 reaches rho2 only if
             rho1 h(rho2 / rho1) + (1 - rho1) h((1 - rho2) / (1 - rho1)) <= I_w^f.
             The left side grows with rho2, so there is a largest rho2. Amplification bounds it as well; the
-            smaller of the two is what to report.
+            smaller of the two is reported.
 Under DP    I_w <= K - 1 - ln K nats, K = epsilon / (1 - exp(-epsilon)): about epsilon**2 / 8.
-Not so      A small mutual information does not exclude breaches: the rare output that tells all hardly
-            counts in a mean.
+Limits      A small mutual information does not exclude breaches: a rare output that reveals everything
+            hardly counts in a mean.
 
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 """
@@ -32,13 +32,13 @@ Weighing = Callable[[Floats], Floats]
 
 
 def mutual_information(channel: ArrayLike, prior: ArrayLike, f: Weighing = np.log) -> float:
-    """The mean of KL^f over the outputs: in nats for `np.log`, in bits for `np.log2`."""
+    """Return the mean of KL^f over the outputs: in nats for `np.log`, in bits for `np.log2`."""
     divergences, weights = _divergences(channel, prior, f)
     return float(divergences @ weights)
 
 
 def worst_case_information(channel: ArrayLike, prior: ArrayLike, f: Weighing = np.log) -> float:
-    """The largest KL^f over the outputs that can occur.
+    """Return the largest KL^f over the outputs that can occur.
 
     >>> worst_case_information([[0.6, 0.4], [0.4, 0.6]], [0.5, 0.5], np.log2)
     0.029...
@@ -47,12 +47,12 @@ def worst_case_information(channel: ArrayLike, prior: ArrayLike, f: Weighing = n
 
 
 def worst_case_information_of(epsilon: Real) -> float:
-    """The most nats that any output of an epsilon-DP channel can say about one record.
+    """Return the most nats that any output of an epsilon-DP channel reveals about one record.
 
     >>> worst_case_information_of(1)
     0.1233...
     """
-    require_nonnegative("worst_case_information_of", "epsilon", epsilon)
+    require_nonnegative("worst_case_information_for_epsilon", "epsilon", epsilon)
     e = float(epsilon)
     if e < 1e-5:
         return e * e / 8
@@ -61,8 +61,8 @@ def worst_case_information_of(epsilon: Real) -> float:
 
 
 def bound_from_information(rho1: Real, information: Real, f: Weighing = np.log) -> float:
-    """The largest posterior that a property of prior at most `rho1` can reach, given I_w^f."""
-    require_probability("bound_from_information", "rho1", rho1)
+    """Return the largest posterior that a property of prior at most `rho1` can reach, given I_w^f."""
+    require_probability("bound_posterior_from_information", "rho1", rho1)
     h = _weighed(f)
     at_zero = _limit_at_zero(h)
     p = float(rho1)
@@ -74,7 +74,8 @@ def bound_from_information(rho1: Real, information: Real, f: Weighing = np.log) 
     information = float(information)
     if not information >= implied(p) - 1e-12:
         raise InvalidParameterError(
-            f"bound_from_information.information must be at least {implied(p):g}; got {information:g}."
+            f"bound_posterior_from_information.information must be at least {implied(p):g}; "
+            f"got {information:g}."
         )
     if information >= implied(1.0):
         return 1.0
@@ -85,14 +86,14 @@ def bound_from_information(rho1: Real, information: Real, f: Weighing = np.log) 
 
 
 def breach_bound(channel: ArrayLike, prior: ArrayLike, rho1: Real, f: Weighing = np.log) -> float:
-    """The smaller of the bounds from worst-case information and from amplification."""
+    """Return the smaller of the bounds from worst-case information and from amplification."""
     gamma = amplification(channel).overall
     by_amplification = 1.0 if math.isinf(gamma) else highest(rho1, math.log(gamma))
     return min(by_amplification, bound_from_information(rho1, worst_case_information(channel, prior, f), f))
 
 
 def _divergences(channel: ArrayLike, prior: ArrayLike, f: Weighing) -> tuple[Floats, Floats]:
-    """KL^f after every possible output, and how probable that output is."""
+    """Return KL^f after every possible output, and the probability of each output."""
     matrix = require_channel(channel)
     p = require_distribution("prior", prior, matrix.shape[0])
     h = _weighed(f)
@@ -110,7 +111,7 @@ def _values(h: Weighing, ratios: Floats, at_zero: float) -> Floats:
 
 
 def _weighed(f: Weighing) -> Weighing:
-    """t f(t), if it is convex."""
+    """Return t f(t); raise an error unless it is convex."""
 
     def h(t: Floats) -> Floats:
         return t * np.asarray(f(t), dtype=np.float64)
@@ -132,7 +133,7 @@ def _weighed(f: Weighing) -> Weighing:
 
 
 def _is_convex(t: Floats, values: Floats) -> bool:
-    """No value lies above the chord of its neighbours, but for rounding."""
+    """Return whether no value lies above the chord of its neighbors, except by rounding."""
     share = (t[2:] - t[1:-1]) / (t[2:] - t[:-2])
     chord = share * values[:-2] + (1 - share) * values[2:]
     size = np.abs(values)
@@ -140,7 +141,7 @@ def _is_convex(t: Floats, values: Floats) -> bool:
 
 
 def _limit_at_zero(h: Weighing) -> float:
-    """h(0+), which for a convex h is finite or infinite; still moving at 1e-200 is taken as infinite."""
+    """Return h(0+), finite or infinite for a convex h; still moving at 1e-200 is taken as infinite."""
     with np.errstate(all="ignore"):
         nearer, near = h(np.array([1e-300, 1e-200])).tolist()
     settled = math.isfinite(nearer) and abs(nearer - near) <= 1e-9 * (1 + abs(nearer))

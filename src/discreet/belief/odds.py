@@ -1,7 +1,7 @@
-"""Odds: belief is additive in log-odds, and a privacy loss is what may be added.
+"""Odds: belief is additive in log-odds, and a privacy loss bounds the amount that is added.
 
-Definition  logit p = ln(p / (1 - p)), sigmoid its inverse. A claim of prior p whose release has a loss of at
-            most `loss` between "true" and "false" ends between sigmoid(logit p - loss) and
+Definition  logit p = ln(p / (1 - p)), sigmoid its inverse. A claim of prior p, after a release with a loss of
+            at most `loss` between "true" and "false", ends between sigmoid(logit p - loss) and
             sigmoid(logit p + loss), for every property of the person, not for single values only.
 gamma       of (prior, posterior) is the factor between their odds, and ln gamma the loss that leads from one
             to the other [EGS03].
@@ -22,14 +22,14 @@ from discreet.core.numbers import Real, require_probability
 
 
 class Gain(NamedTuple):
-    """How much a belief can grow at most, and the prior at which it does."""
+    """The largest growth of a belief, and the prior at which it occurs."""
 
     gain: float
     prior: float
 
 
 def logit(p: Real) -> float:
-    """The natural logarithm of the odds of p.
+    """Return the natural logarithm of the odds of p.
 
     >>> logit(0.5)
     0.0
@@ -39,7 +39,7 @@ def logit(p: Real) -> float:
 
 
 def sigmoid(x: float) -> float:
-    """The probability whose log-odds are x; never an overflow."""
+    """Return the probability whose log-odds are x, without overflow."""
     require(not math.isnan(x), "sigmoid", "x", x, "a number")
     if x >= 0:
         return 1 / (1 + math.exp(-x))
@@ -47,7 +47,7 @@ def sigmoid(x: float) -> float:
 
 
 def log_gamma(prior: Real, posterior: Real) -> float:
-    """logit posterior - logit prior, without cancellation where the two are close or tiny.
+    """Return logit posterior - logit prior, without cancellation where the two are close or tiny.
 
     >>> log_gamma(0.01, 0.05)
     1.6506...
@@ -61,7 +61,7 @@ def log_gamma(prior: Real, posterior: Real) -> float:
 
 
 def gamma(prior: Real, posterior: Real) -> float:
-    """The factor from the odds of `prior` to those of `posterior`.
+    """Return the factor from the odds of `prior` to those of `posterior`.
 
     >>> round(gamma(0.01, 0.05), 9)
     5.210526316
@@ -71,24 +71,24 @@ def gamma(prior: Real, posterior: Real) -> float:
 
 
 def highest(prior: Real, loss: Real) -> float:
-    """The largest posterior of a claim after a release whose loss is at most `loss`.
+    """Return the largest posterior of a claim after a release whose loss is at most `loss`.
 
     >>> round(highest(0.01, 1.6), 4)
     0.0476
     """
-    p = _checked("highest", prior, loss)
+    p = _checked("highest_posterior", prior, loss)
     return p / (p + (1 - p) * math.exp(-loss))
 
 
 def lowest(prior: Real, loss: Real) -> float:
-    """The smallest posterior of a claim after a release whose loss is at most `loss`."""
-    p = _checked("lowest", prior, loss)
+    """Return the smallest posterior of a claim after a release whose loss is at most `loss`."""
+    p = _checked("lowest_posterior", prior, loss)
     shrunk = p * math.exp(-loss)
     return shrunk / (shrunk + (1 - p))
 
 
 def largest_gain(epsilon: Real) -> Gain:
-    """The most that any belief can grow by under `epsilon`.
+    """Return the largest growth of any belief under `epsilon`.
 
     >>> largest_gain(4)
     Gain(gain=0.761..., prior=0.119...)
@@ -98,9 +98,9 @@ def largest_gain(epsilon: Real) -> Gain:
 
 
 def chance_of_reaching(prior: Real, posterior: Real) -> float:
-    """Before the release, whatever it is: the most probable it can be that `posterior` will be reached."""
-    require_probability("chance_of_reaching", "prior", prior)
-    require_probability("chance_of_reaching", "posterior", posterior)
+    """Return a bound, before any release, on the probability that `posterior` will be reached."""
+    require_probability("bound_chance_of_reaching", "prior", prior)
+    require_probability("bound_chance_of_reaching", "posterior", posterior)
     return min(1.0, prior / float(posterior))
 
 

@@ -1,18 +1,19 @@
-"""The promise: what an attacker may come to believe about any one person, after everything released.
+"""The promise: a bound on an attacker's belief about any one person, after everything that is released.
 
 Definition  A claim that is believed with at most `prior` is afterwards believed with at most `posterior`.
             gamma = posterior (1 - prior) / (prior (1 - posterior)), and epsilon = ln gamma / group, for the
-            neighbours that differ in the secret: `value` replaces one record, `presence` adds or removes
+            neighbors that differ in the secret: `value` replaces one record, `presence` adds or removes
             it [EGS03, OYL].
-Belief      Releases that together are epsilon-DP for these neighbours keep it, for every property of up to
+Belief      Releases that together are epsilon-DP for these neighbors keep it, for every property of up to
             `group` people and for every prior up to `prior`, upward and downward.
-Tail        With tail > 0, the posterior may pass the cap with at most that probability if the claim is true.
-            This is a probability for each person; see `belief.tails`. With tail 0 only pure mechanisms do.
-Relations   A value promise may be served by an add/remove mechanism at half of its epsilon, as replacing is
-            one removal and one addition. A presence promise is served by add/remove mechanisms alone.
+Tail        With tail > 0, the posterior may exceed the bound with at most that probability if the claim is
+            true. This is a probability for each person; see `belief.tail_bounds`. With tail 0 only pure
+            mechanisms keep the promise.
+Relations   An add/remove mechanism may serve a value promise at half of its epsilon, as replacing is one
+            removal and one addition. Only add/remove mechanisms serve a presence promise.
 
-[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
-[OYL]       Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy.
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining. [OYL]
+Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ FINEST = 1e-6
 
 @dataclass(frozen=True, init=False)
 class Promise:
-    """From at most `prior` to at most `posterior`, about any one person.
+    """A bound on the belief about any one person: from at most `prior` to at most `posterior`.
 
     >>> Promise(0.01, 0.05).epsilon
     1.6506...
@@ -72,6 +73,7 @@ class Promise:
         require(
             is_real(tail) and 0 <= tail < 1, self, "tail", tail, "a probability of at least 0 and below 1"
         )
+        # the dataclass is frozen, and its own __init__ would keep the values as they were given
         fields = {"prior": float(prior), "posterior": float(posterior), "secret": relation, "group": group}
         for name, value in (fields | {"tail": float(tail)}).items():
             object.__setattr__(self, name, value)
@@ -83,16 +85,16 @@ class Promise:
 
     @property
     def loss(self) -> float:
-        """ln gamma: the privacy loss that the group may have together."""
+        """ln gamma: the privacy loss that the whole group may have."""
         return log_gamma(self.prior, self.posterior)
 
     @property
     def epsilon(self) -> float:
-        """The budget of each person, in the secret's own neighbour relation."""
+        """The budget of each person, in the neighbor relation of the secret."""
         return self.loss / self.group
 
     def epsilon_for(self, relation: Relation | str) -> float:
-        """The epsilon at which a mechanism proven for `relation` may run.
+        """Return the epsilon at which a mechanism proven for `relation` may run.
 
         >>> Promise(0.01, 0.05).epsilon_for("presence")
         0.8253...
@@ -109,12 +111,12 @@ class Promise:
         )
 
     def laplace_scale(self, sensitivity: Real) -> float:
-        """The scale of Laplace noise for a query of this L1 sensitivity, in the secret's relation."""
+        """Return the scale of Laplace noise for an L1 sensitivity in the secret's relation."""
         require_positive(self, "sensitivity", sensitivity)
         return float(sensitivity) / self.epsilon
 
     def gaussian_scale(self, sensitivity: Real) -> float:
-        """The least sigma of Gaussian noise for a query of this L2 sensitivity, in the secret's relation.
+        """Return the least sigma of Gaussian noise for an L2 sensitivity in the secret's relation.
 
         >>> round(Promise(0.01, 0.05, tail=1e-6).gaussian_scale(1), 4)
         3.0923
@@ -135,7 +137,7 @@ class Promise:
         return self.group * float(sensitivity) / _largest_mu(self.loss, self.tail)
 
     def admits(self, guarantee: Guarantee) -> bool:
-        """Whether everything that has this guarantee, and nothing else, may be released under the promise."""
+        """Return whether all releases together may have this guarantee under the promise."""
         try:
             held = restate(guarantee, self.secret).for_group(self.group)
         except RequestError:
@@ -145,14 +147,17 @@ class Promise:
         return self.tail > 0 and tail_beyond(held, self.loss) <= self.tail
 
     def explain(self, *, people: int | None = None) -> str:
-        """What is promised, in two sentences and in odds, and what is not; `people` are all in the data."""
+        """Return a text of what is promised, in two sentences and in odds, and of what is not.
+
+        `people` is the number of people in the data.
+        """
         if people is not None:
             require_count(self, "people", people)
         return promise_text(self, people)
 
 
 def _largest_mu(loss: float, tail: float) -> float:
-    """The largest Gaussian mu whose tail beyond `loss` is at most `tail`, by bisection on what was tried."""
+    """Return the largest Gaussian mu whose tail beyond `loss` is at most `tail`, by bisection."""
     z = -float(scipy.special.ndtri(tail))
     root = math.sqrt(z * z + 2 * loss)
     # where Pr[loss of the raw output > loss] is `tail`; post-processing can only demand less

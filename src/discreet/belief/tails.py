@@ -1,4 +1,4 @@
-"""The tail of a release: how probable it is, at most, that an odds factor of gamma is exceeded.
+"""The tail of a release: a bound on the probability that an odds factor of gamma is exceeded.
 
 Definition  tail(gamma) = min over e < ln gamma of profile(e) / (1 - exp(e - ln gamma)).
 Belief      Pr[posterior > rho2 | the claim is true] <= tail(gamma), where gamma leads from prior to rho2; and
@@ -7,10 +7,10 @@ Why         Let S be the outputs, of the release or of anything computed from it
             more than gamma. Then P(S) > gamma Q(S), and P(S) - exp(e) Q(S) <= profile(e) for every e, so
             P(S) (1 - exp(e) / gamma) <= profile(e). A claim about several values mixes their laws, and the
             profile of mixtures is no larger. For a true profile the minimum is attained by some such S.
-Not so      Pr[loss > ln gamma] is not enough: it can grow under post-processing. Nor does (e, d)-DP say that
-            the loss is at most e but for a probability of d.
+Limits      Pr[loss > ln gamma] is not enough: it can grow under post-processing. Nor does (e, d)-DP imply
+            that the loss is at most e except with probability d.
 
-Every e gives a valid bound, so the search below can only be too careful, never too bold.
+Every e gives a valid bound, so the search below can only be too pessimistic, never too optimistic.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ NEAREST = 1e-300
 
 
 def tail(guarantee: Guarantee, gamma: Real) -> float:
-    """The probability, at most, that the odds of a true claim grow by more than the factor `gamma`.
+    """Return a bound on the probability that the odds of a true claim grow by more than the factor `gamma`.
 
     >>> from discreet.core.guarantees import ApproximateDP
     >>> round(tail(ApproximateDP(epsilon=1, delta=1e-6), math.exp(2)), 10)
     1.582e-06
     """
     holds = isinstance(gamma, Real) and not isinstance(gamma, bool) and gamma >= 1
-    require(holds, "tail", "gamma", gamma, "a number of at least 1")
+    require(holds, "tail_probability", "gamma", gamma, "a number of at least 1")
     return tail_beyond(guarantee, math.log(gamma))
 
 
 def smallest_gamma(guarantee: Guarantee, tail: Real) -> float:
-    """The least odds factor that is exceeded with probability at most `tail`; infinite if there is none."""
+    """Return the least odds factor that is exceeded with probability at most `tail`, or infinity."""
     require(is_real(tail) and 0 <= tail < 1, "smallest_gamma", "tail", tail, "a number in [0, 1)")
     loss = loss_within(guarantee, float(tail))
     return math.exp(loss) if loss < 709 else math.inf
 
 
 def tail_beyond(guarantee: Guarantee, loss: float) -> float:
-    """`tail` of gamma = exp(loss), for losses of any size."""
+    """Return `tail_probability` of gamma = exp(loss), for losses of any size."""
     if loss >= guarantee.cap:
-        # an infinite loss is never passed, but may be attained: then the limit is stated
+        # an infinite loss is never exceeded, but may be attained: then the limit is returned
         return 0.0 if math.isfinite(guarantee.cap) else guarantee.profile(FURTHEST)
 
     def bound(log_distance: float) -> float:
         e = min(loss - math.exp(log_distance), FURTHEST)
-        # loss - e, not the distance asked for: the bound must be the one of the e that was rounded to
+        # loss - e, not the distance itself: the bound must belong to the rounded e
         return guarantee.profile(e) / -math.expm1(e - loss) if e < loss else 1.0
 
     nearest = loss * 1e-9 or 1e-12
@@ -66,9 +66,10 @@ def tail_beyond(guarantee: Guarantee, loss: float) -> float:
 
 
 def loss_within(guarantee: Guarantee, tail: float) -> float:
-    """The least loss that is exceeded with probability at most `tail`: ln of `smallest_gamma`.
+    """Return the least loss that is exceeded with probability at most `tail`: ln of `smallest_gamma`.
 
-    tail(gamma) <= tail just if ln gamma >= e - ln(1 - profile(e) / tail) for some e with profile(e) < tail.
+    tail(gamma) <= tail exactly if ln gamma >= e - ln(1 - profile(e) / tail) for some e with profile(e) <
+    tail.
     """
     if tail == 0:
         return guarantee.cap
@@ -87,7 +88,7 @@ def loss_within(guarantee: Guarantee, tail: float) -> float:
 
 
 def _first_below(guarantee: Guarantee, tail: float) -> tuple[float, float]:
-    """Two losses, one twice the other, between which the profile falls below `tail`."""
+    """Return two losses, one twice the other, between which the profile falls below `tail`."""
     e = 1.0
     while guarantee.profile(e) >= tail and e < FURTHEST:
         e *= 2
@@ -97,7 +98,7 @@ def _first_below(guarantee: Guarantee, tail: float) -> tuple[float, float]:
 
 
 def _least(bound: Callable[[float], float], low: float, high: float) -> float:
-    """The least of `bound` that a grid, and golden sections around its best point, come upon.
+    """Return the least value of `bound` on a grid and on golden sections around its best point.
 
     Sections and not parabolas, because the profile of a discrete mechanism has kinks.
     """

@@ -1,4 +1,4 @@
-"""What an attacker may come to believe, given what is known of the privacy loss.
+"""Belief update: the posteriors that a claim can reach, given a bound on the privacy loss.
 
 Definition  A claim of prior p may end between sigmoid(logit p - t) and sigmoid(logit p + t). With no tail
             allowed, t is the largest loss that any output has (infinite where there is no largest: the claim
@@ -6,10 +6,10 @@ Definition  A claim of prior p may end between sigmoid(logit p - t) and sigmoid(
 Belief      Pr[posterior > highest | the claim is true] <= tail, and
             Pr[posterior < lowest | the claim is false] <= tail.
 Loss        epsilon; (epsilon, delta); or any guarantee of `core.guarantees`, or of its shape: Gaussian mu,
-            zCDP rho, Renyi, a privacy-loss distribution.
+            zCDP rho, Rényi, a privacy-loss distribution.
 Attacker    knows all other records, or takes records as independent.
 
-See `belief.tails` for why this, and not less, is what a loss distribution says.
+`belief.tail_bounds` argues why these bounds follow from a loss distribution, and why smaller ones do not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Loss = Real | tuple[Real, Real] | Guarantee
 
 @dataclass(frozen=True, kw_only=True)
 class Belief:
-    """Where a claim of probability `prior` can end, but for a probability of `tail`."""
+    """The range in which a claim of probability `prior` can end, except with probability `tail`."""
 
     prior: float
     highest: float
@@ -45,9 +45,10 @@ def belief(
     tail: Real = 0.0,
     secret: Relation | str | None = None,
 ) -> Belief:
-    """The highest and lowest posterior but for `tail`; or how probably a cap of `posterior` is exceeded.
+    """Return the highest and lowest posterior of a claim, except with probability `tail`.
 
-    `secret` says what the claim is about, a value or a presence: what the loss was proven for, if not given.
+    With `posterior`, return the probability that it is exceeded as `tail`. `secret` is the subject of the
+    claim, a value or a presence; by default the one that the loss was proven for.
 
     >>> belief(0.01, 1.6)
     Belief(prior=0.01, highest=0.0476..., lowest=0.0020..., tail=0.0, secret=<Relation.VALUE: 'value'>)
@@ -73,7 +74,7 @@ def belief(
 
 
 def stated(loss: Loss, secret: Relation | str | None = None) -> Guarantee:
-    """A loss in any of its forms as a guarantee for `secret`."""
+    """Return a loss in any of its forms as a guarantee for `secret`."""
     relation = None if secret is None else Relation.parse("belief", "secret", secret)
     if isinstance(loss, tuple):
         require(len(loss) == 2, "belief", "loss", loss, "epsilon or (epsilon, delta)")

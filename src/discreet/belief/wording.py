@@ -1,4 +1,4 @@
-"""Promises in plain words: percentages and odds as people read them, and what is and is not promised."""
+"""Numbers, percentages and odds as people read them, and the text of a promise with its limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLAIMS = {
 }
 
 TINY = 1e-15
-"""Below it a chance is told by its power of ten alone."""
+"""Below it a chance is given only by its power of ten."""
 
 GENERAL = (
     "What is true of people in general. If a study finds that smoking harms, everyone knows more about a "
@@ -23,7 +23,7 @@ GENERAL = (
 
 
 def number(value: float, digits: int = 3) -> str:
-    """`value` in `digits` significant digits, without exponent or trailing zeros.
+    """Return `value` in `digits` significant digits, without exponent or trailing zeros.
 
     >>> number(5.2105263), number(0.1650681), number(99.00000001), number(48842)
     ('5.21', '0.165', '99', '48,842')
@@ -36,7 +36,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def number_up(value: float, digits: int = 3) -> str:
-    """The same rounded up in its last digit, so that an error of at most this much is one.
+    """Return the number rounded up in its last digit, so that an error of at most this much is one.
 
     >>> number_up(0.2301), number_up(60.0), number_up(99.91), number_up(1420.2), number_up(0.1 + 0.2)
     ('0.231', '60', '100', '1,421', '0.3')
@@ -44,12 +44,12 @@ def number_up(value: float, digits: int = 3) -> str:
     if value <= 0 or not math.isfinite(value):
         return number(value, digits)
     scale = 10 ** max(0, digits - 1 - math.floor(math.log10(value)))
-    # what is above a digit by less than a float can tell is that digit
+    # a value above a digit by less than a float's precision counts as that digit
     return number(math.ceil(value * scale * (1 - 1e-12)) / scale, digits)
 
 
 def how_many(count: int, one: str, many: str) -> str:
-    """A number of things.
+    """Return a count with its noun, in the singular or plural.
 
     >>> how_many(1, "class", "classes"), how_many(1200, "class", "classes")
     ('1 class', '1,200 classes')
@@ -58,7 +58,7 @@ def how_many(count: int, one: str, many: str) -> str:
 
 
 def points(share: float) -> str:
-    """A difference of percentages.
+    """Return a difference of percentages in percentage points.
 
     >>> points(0.01), points(0.2)
     ('1 percentage point', '20 percentage points')
@@ -68,7 +68,7 @@ def points(share: float) -> str:
 
 
 def percent(p: float) -> str:
-    """A probability or a relative error as a percentage, never rounded to 0% or 100% unless it is.
+    """Return a probability or a relative error as a percentage; only an exact 0 or 1 becomes 0% or 100%.
 
     >>> percent(0.04764682961988097), percent(0.9955), percent(0.05), percent(0.9999955), percent(1e-9)
     ('4.76%', '99.55%', '5%', '99.99955%', '1 in 1,000,000,000')
@@ -88,14 +88,14 @@ def percent(p: float) -> str:
 
 
 def at_most(p: float) -> str:
-    """A probability rounded up in its third digit, so that what is said to be at most this much is.
+    """Return a probability as a percentage, rounded up in its third digit so that it is an upper bound.
 
     >>> at_most(0.047646), at_most(0.05000000000001), at_most(0.999877), at_most(1.0)
     ('4.77%', '5%', '99.988%', '100%')
     """
     if not TINY <= p < 1:
         return percent(p)
-    # a rounding error of the arithmetic before is none
+    # ignore the rounding errors of earlier arithmetic, which would lift an exact 5% to 5.01%
     if p > 0.9:
         step = 10.0 ** (math.floor(math.log10(1 - p)) - 1)
         return percent(1 - math.floor((1 - p) / step + 1e-6) * step)
@@ -104,7 +104,7 @@ def at_most(p: float) -> str:
 
 
 def chance(p: float) -> str:
-    """A small probability as one case in so many, a tiny one rounded up; a larger one as a percentage.
+    """Return a small probability as one case in so many, a tiny one rounded up; a larger one as a percentage.
 
     >>> chance(1e-6), chance(0.05), chance(0.0003), chance(5e-324)
     ('1 in 1,000,000', '5%', '1 in 3,330', '1 in 10^323')
@@ -118,7 +118,7 @@ def chance(p: float) -> str:
 
 
 def odds(p: float) -> str:
-    """The odds of p, against the smaller side.
+    """Return the odds of p, against the smaller side.
 
     >>> odds(0.01), odds(0.05), odds(0.75)
     ('1 to 99', '1 to 19', '3 to 1')
@@ -127,7 +127,7 @@ def odds(p: float) -> str:
 
 
 class Promised(Protocol):
-    """What a promise says of itself."""
+    """The terms of a promise that its text needs."""
 
     @property
     def prior(self) -> float: ...
@@ -144,7 +144,10 @@ class Promised(Protocol):
 
 
 def promise_text(promise: Promised, people: int | None) -> str:
-    """Two sentences, the odds, and what they do not cover; `people` are all in the data, if known."""
+    """Return the text of a promise: two sentences, the odds, and what they do not cover.
+
+    `people` is the number of people in the data, if known.
+    """
     sentences = _certain(promise) if promise.tail == 0 else _probable(promise)
     limits = [_other_secret(promise), _attacker(promise), _relatives(promise), _exceptions(promise, people)]
     covered = [sentences, "", _in_odds(promise), "", "What this does not cover:"]
@@ -152,7 +155,7 @@ def promise_text(promise: Promised, people: int | None) -> str:
 
 
 def _reached(promise: Promised, times: int) -> str:
-    """Where the prior can end under a multiple of the loss."""
+    """Return the posterior that the prior can reach under a multiple of the loss."""
     top = highest(promise.prior, times * promise.loss)
     return percent(top) if top < 0.99999 else "as good as 100%"
 

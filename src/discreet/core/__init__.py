@@ -1,5 +1,5 @@
-"""The nouns that every room shares: errors, numbers, relations, randomness, exact and released values,
-guarantees, the policy, and what an engine is to those who are handed one.
+"""The vocabulary that every package shares.
 
-Nothing here knows SQL, a particular engine or a particular mechanism.
+Errors, number checks, neighbor relations, randomness, exact and released values, guarantees, the policy and
+the engine protocols. Nothing here depends on SQL, on a particular engine or on a particular mechanism.
 """

@@ -1,8 +1,8 @@
-"""How likely something is, from how often it happened: the interval of Clopper and Pearson.
+"""Clopper-Pearson confidence intervals for a probability, from a count of successes.
 
-It is the set of probabilities that the count does not reject on either side at `miss / 2`, by the binomial
-law itself. So it holds the true one with 1 - `miss` at least, whatever that is and however few trials there
-are. Its ends are quantiles of beta laws.
+The interval is the set of probabilities that the observed count does not reject on either side at `alpha /
+2`, by the binomial law itself. It therefore contains the true probability with at least 1 - `alpha`, for
+every probability and for any number of trials. Its ends are quantiles of beta distributions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def clopper_pearson(hits: Integers, trials: int, *, miss: float = 0.05) -> tuple
 
 
 def clopper_pearson(hits: int | Integers, trials: int, *, miss: float = 0.05) -> tuple[Any, Any]:
-    """Intervals that hold the probability of an event, of each of many events, with 1 - `miss` at least.
+    """Return intervals that contain the probability of each event with at least 1 - `alpha`.
 
     >>> clopper_pearson(0, 10)
     (0.0, 0.308...)
@@ -36,7 +36,7 @@ def clopper_pearson(hits: int | Integers, trials: int, *, miss: float = 0.05) ->
     counts = np.asarray(hits)
     within = trials > 0 and bool(((counts >= 0) & (counts <= trials)).all())
     require(within, "clopper_pearson", "hits", hits, f"between 0 and {trials}")
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # 0 hits or all have no quantile on one side; it is 0 or 1 below
         low = scipy.special.betaincinv(counts, trials - counts + 1, miss / 2)
         high = scipy.special.betainccinv(counts + 1, trials - counts, miss / 2)
     ends = np.where(counts > 0, low, 0.0), np.where(counts < trials, high, 1.0)

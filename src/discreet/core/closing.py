@@ -1,4 +1,4 @@
-"""What is held open for a while: a connection, a store, a ledger."""
+"""Resources that are held open for a while: a connection, a store, a ledger."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """A context manager that is closed at its end."""
+    """A context manager that calls `close` when it exits."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release the resource."""
 
     def __enter__(self) -> Self:
         return self

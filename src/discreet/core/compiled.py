@@ -1,7 +1,7 @@
-"""Kernels: functions over arrays that numba compiles once and keeps on disk for the next process.
+"""Functions over arrays that numba compiles once and caches on disk for the next process.
 
-numba keeps them beside the module, in the user's cache folder where that is not writable, or in
-NUMBA_CACHE_DIR. Where none of them can be written to, each process compiles anew.
+numba caches them beside the module, in the user's cache folder where that is not writable, or in
+NUMBA_CACHE_DIR. Where it can write to none of these, each process compiles again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ R = TypeVar("R")
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """The compiled form of a function."""
+    """Return the compiled form of a function."""
     try:
         return cast("Callable[P, R]", numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # numba found no folder to keep it in
+    except RuntimeError:  # numba found no writable cache folder
         return cast("Callable[P, R]", numba.njit(nogil=True)(function))

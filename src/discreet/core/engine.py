@@ -1,9 +1,9 @@
-"""Engine: what counts rows. It knows SQL and files; it knows no privacy.
+"""Engine protocols: the systems that count rows. They know SQL and files, and nothing about privacy.
 
-An engine is opened over named sources and shut off from everything else: no file, network, extension or
-setting can be reached through the text that it is asked to run. What it counts comes back as `Exact`.
-A failure after opening is an `EngineFault` with a constant text; the details are the custodian's.
-Threads may share an engine: it counts for one of them at a time.
+An engine is opened over named sources and isolated from everything else: the SQL that it runs can reach no
+file, network, extension or setting. Its counts are returned as `Exact`. A failure after opening is an
+`EngineFault` with a constant text; only the custodian sees the details. Threads may share an engine, which
+runs one statement at a time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from discreet.core.values import Exact
 
 
 class Engine(Protocol):
-    """Counts inside the data's own system; a context manager that lets go of the data at its end."""
+    """An engine that counts inside the data's own system; a context manager that closes it on exit."""
 
     def count(self, sql: str) -> Exact[pa.Table]:
-        """The rows of one SELECT: grouped counts and integer sums."""
+        """Return the rows of one SELECT: grouped counts and integer sums."""
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Release the data."""
 
     def __enter__(self) -> Self: ...
 
@@ -36,52 +36,52 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Foreseeing(Protocol):
-    """An engine that cannot run every statement, and says so before anything is charged."""
+    """An engine that cannot run every statement, and refuses those before anything is charged."""
 
     def require(self, sql: str) -> None:
-        """Refuse a statement that it cannot run; reads no data."""
+        """Raise an error for a statement that the engine cannot run, without reading data."""
 
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """An engine whose running statement can be stopped from another thread."""
+    """An engine whose running statement another thread can cancel."""
 
     def stop(self) -> None:
-        """Stop what runs, if anything does; it ends in a fault there."""
+        """Cancel the running statement, if any; it fails with an `EngineFault` in its own thread."""
 
 
 State = list[tuple[object, ...]]
 
 
 class Publisher(Engine, Protocol):
-    """Counts the rows of a custodian's tables as they are, and writes what is published of them.
+    """An engine that counts the custodian's own rows and writes published tables.
 
-    `lent` are small tables that a statement may join, such as what each value becomes.
+    `lookup_tables` are small tables that a statement may join, such as the generalized form of each value.
     """
 
     def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
-        """The rows of one SELECT: grouped counts."""
+        """Return the rows of one SELECT: grouped counts."""
 
     def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
-        """The rows of one SELECT as a file, whole or not at all."""
+        """Write the rows of one SELECT to a file, completely or not at all."""
 
     def types(self, name: str) -> Mapping[str, str]:
-        """The columns of a table and their types, as DuckDB calls them."""
+        """Return the columns of a table and their DuckDB types."""
 
     def is_read(self, file: Path, table: str = "") -> bool:
-        """Whether writing there would overwrite what is read here."""
+        """Return whether writing to this file or table would overwrite a source of this engine."""
 
     @property
     def state(self) -> State:
-        """What changes when the data does."""
+        """A fingerprint that changes when the data changes."""
 
 
 @runtime_checkable
 class Keeping(Protocol):
-    """A publisher whose engine can keep what is published, as a new table or folder of its own."""
+    """A publisher that can also write a release into its own system, as a new table or folder."""
 
     def require_new(self, name: str) -> None:
-        """Refuse a name that is taken, or where nothing may be written; reads no row."""
+        """Raise an error for a name that exists or cannot be written, without reading rows."""
 
     def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
-        """The rows of one SELECT under a name, whole or not at all."""
+        """Write the rows of one SELECT to a new table, completely or not at all."""

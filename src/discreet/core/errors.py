@@ -1,16 +1,16 @@
-"""What can go wrong, and whose business it is.
+"""The exception tree, with the exit code of each class.
 
     DiscreetError
-    ├── RequestError             depends on the request and the policy alone, raised before data is read
+    ├── RequestError             depends only on the request and the policy, raised before data is read
     │   ├── InvalidParameterError    one parameter is out of its range            (exit code 2)
-    │   ├── BudgetError              the promise does not leave room for it       (exit code 3)
-    │   ├── BusyError                the server has no room for it in time        (exit code 2)
-    │   └── UnderWayError            the same is being done elsewhere             (exit code 2)
-    ├── DataError                the custodian's data is not what the policy says of it  (exit code 2)
-    ├── UnmetError               no release meets the models that were asked for  (exit code 4)
+    │   ├── BudgetError              the promise has no budget left for it        (exit code 3)
+    │   ├── BusyError                the server cannot start it in time           (exit code 2)
+    │   └── AlreadyRunningError      the same request is already running          (exit code 2)
+    ├── DataError                the custodian's data contradicts the policy      (exit code 2)
+    ├── ModelNotMetError         no release meets the requested privacy models    (exit code 4)
     └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
 
-A message says what is wrong, where, and what to do next. It never holds a value from the data.
+A message says what is wrong, where, and what to do next. It never contains a value from the data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 
 
 class DiscreetError(Exception):
-    """The root of everything this package raises on purpose."""
+    """The base class of every error that this package raises on purpose."""
 
     exit_code: ClassVar[int] = 1
     code: ClassVar[str] = "internal"
@@ -32,7 +32,7 @@ class DiscreetError(Exception):
 
 
 class RequestError(DiscreetError):
-    """Refused from text and policy alone; nothing was read, nothing is charged."""
+    """A request refused because of its text and the policy alone; nothing was read or charged."""
 
     exit_code = 2
     code = "refused"
@@ -45,14 +45,14 @@ class InvalidParameterError(RequestError, ValueError):
 
 
 class BudgetError(RequestError):
-    """The promise does not leave room for the request."""
+    """A request that costs more than the promise has left."""
 
     exit_code = 3
     code = "budget"
 
 
 class BusyError(RequestError):
-    """Nothing was begun; the same may be asked again after so many `seconds`."""
+    """A request that was not started because the server is busy; it may be retried after `seconds`."""
 
     code = "busy"
 
@@ -62,7 +62,7 @@ class BusyError(RequestError):
 
     @classmethod
     def after(cls, seconds: float) -> Self:
-        """Return the refusal of a question that could begin after so many seconds."""
+        """Return the error for a question that could start only after this many seconds."""
         whole = max(1, math.ceil(seconds))
         return cls(
             "ask: the server is busy, and the question cannot begin in time.",
@@ -72,15 +72,15 @@ class BusyError(RequestError):
 
 
 class UnderWayError(RequestError):
-    """The same is being done, and is not done twice."""
+    """A request that is already running, and is not run twice."""
 
     code = "under-way"
 
 
 class DataError(DiscreetError):
-    """The data is not what the policy says of it; only a custodian's command meets this.
+    """Data that contradicts the policy; raised only by a custodian's command.
 
-    A message may end in a log: it tells how many values are wrong and how to list them, never which.
+    A message may end up in a log: it gives the number of wrong values and how to list them, never the values.
     """
 
     exit_code = 2
@@ -88,14 +88,14 @@ class DataError(DiscreetError):
 
 
 class UnmetError(DiscreetError):
-    """No release meets what was asked for; said to the custodian, as it depends on the data."""
+    """No release meets the requested models; shown only to the custodian, as it depends on the data."""
 
     exit_code = 4
     code = "unmet"
 
 
 class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an error of the request)
-    """The engine failed after data was read; the custodian's log has the details under `incident`."""
+    """A failure of the engine after data was read; the custodian's log has the details under `incident`."""
 
     exit_code = 5
     code = "engine-fault"
@@ -107,7 +107,7 @@ class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an 
 
 
 def require(holds: bool, owner: object, name: str, value: object, wanted: str, *, hint: str = "") -> None:
-    """Refuse a parameter that is not what is `wanted`.
+    """Raise an error for a parameter that is not what is `expected`.
 
     >>> require(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):

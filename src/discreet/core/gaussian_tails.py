@@ -1,9 +1,9 @@
-"""Tails of the discrete Gaussian: sums of exp(-z**2 / (2 v)) over integers, enclosed from both sides.
+"""Bounds on tail probabilities of the discrete Gaussian: sums of exp(-z**2 / (2 v)) over integers.
 
-Up to sigma = 1000 the sum is taken term by term. Above, by the trapezoid rule with its error bounded:
-for f(z) = exp(-z**2 / (2 v)) the sum over z >= m is the integral from m plus f(m) / 2, off by at most
-one eighth of the variation of f' beyond m: |f'(m)| / 8 past the inflection at sigma, and 3 exp(-1/2) /
-(8 sigma) for any m (f' rises to exp(-1/2) / sigma, falls to its negative, and returns to 0).
+Up to sigma = 1000 the sum is taken term by term. Above, the trapezoid rule is used with a bound on its error:
+for f(z) = exp(-z**2 / (2 v)) the sum over z >= m is the integral from m plus f(m) / 2, off by at most one
+eighth of the variation of f' beyond m: |f'(m)| / 8 past the inflection at sigma, and 3 exp(-1/2) / (8 sigma)
+for any m (f' rises to exp(-1/2) / sigma, falls to its negative, and returns to 0).
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import scipy
 
 TERMWISE = 1000.0
 REACH = 40.0
-COVER = 2.0**-46  # what rounding may change, relatively
+COVER = 2.0**-46  # a bound on the relative rounding error of the sums
 
 
 def normalizer(variance: Fraction) -> float:
-    """The sum over all integers. From sigma = 1 on it is sigma sqrt(2 pi), by Poisson summation to 1e-8."""
+    """Return the sum over all integers.
+
+    From sigma = 1 on it is sigma sqrt(2 pi), by Poisson summation, to 1e-8.
+    """
     sigma = math.sqrt(variance)
     if sigma > TERMWISE:
         return sigma * math.sqrt(2 * math.pi)
@@ -29,7 +32,7 @@ def normalizer(variance: Fraction) -> float:
 
 
 def tail(variance: Fraction, m: int) -> tuple[float, float]:
-    """Bounds on Pr[Z >= m]."""
+    """Return lower and upper bounds on Pr[Z >= m]."""
     if m <= 0:
         low, high = tail(variance, 1 - m)
         return 1.0 - high, 1.0 - low
@@ -46,6 +49,7 @@ def tail(variance: Fraction, m: int) -> tuple[float, float]:
 
 
 def _trapezoid(sigma: float, m: int) -> tuple[float, float]:
+    """Return bounds on Pr[Z >= m] by the trapezoid rule, whose error is bounded above."""
     x = m / sigma
     norm = sigma * math.sqrt(2 * math.pi)
     here = math.exp(-x * x / 2)

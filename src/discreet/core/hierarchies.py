@@ -1,4 +1,4 @@
-"""How a policy says that a column is made coarser: one entry, of one kind.
+"""Hierarchy entries of a policy: the generalization of a column, by one of these kinds.
 
     csv      {csv: occupation.csv}                     ARX's format: value;level 1;…;*
     numbers  {widths: [5, 10, 20]}                     intervals from `low` on; each width a multiple
@@ -8,8 +8,8 @@
     dates    {dates: [month, year, decade]}
     order    {order: [low, middle, high], widths: [2]} ordered values by consecutive runs; or with `cuts`
 
-`low` and `high` are the domain of numbers and dates; without them it is what the column declares. What a kind
-means for values is the business of `discreet.anonymity.hierarchies`.
+`low` and `high` are the domain of numbers and dates; without them the domain is the one that the column
+declares. `discreet.anonymity.hierarchies` applies an entry to values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Side(StrEnum):
 
 
 class Alphabet(StrEnum):
-    """The characters that a masked code is made of."""
+    """The characters that a masked code consists of."""
 
     DIGITS = "digits"
     LETTERS = "letters"
@@ -55,7 +55,7 @@ class Period(StrEnum):
 
 
 class Missing(StrEnum):
-    """What becomes of rows without a value in a column when a table is published."""
+    """The treatment of rows without a value in a column when a table is published."""
 
     CATEGORY = "category"
     SUPPRESS = "suppress"
@@ -75,7 +75,7 @@ BESIDE = {
 
 
 class HierarchyEntry(Strict):
-    """One hierarchy as the policy has it; exactly one kind."""
+    """One hierarchy of the policy, of exactly one kind."""
 
     csv: str | None = None
     widths: tuple[Number, ...] | None = None
@@ -92,7 +92,7 @@ class HierarchyEntry(Strict):
     @field_validator("cuts", mode="before")
     @classmethod
     def _levels(cls, value: Any) -> Any:
-        """One list is one level."""
+        """Wrap a single list as one level."""
         if not isinstance(value, list | tuple):
             return value
         levels = value if value and all(isinstance(each, list | tuple) for each in value) else [value]
@@ -119,19 +119,19 @@ class HierarchyEntry(Strict):
 
     @property
     def kind(self) -> str:
-        """The key that says what the hierarchy is."""
+        """The key that determines the kind of hierarchy."""
         return next(name for name in MAIN if getattr(self, name) is not None)
 
     @property
     def cut_numbers(self) -> tuple[tuple[Decimal, ...], ...]:
-        """The cut points of intervals."""
+        """The cut points of numeric intervals, level by level."""
         return tuple(tuple(Decimal(cut) for cut in level) for level in self.cuts or ())
 
     def _one_kind(self) -> None:
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         mains = [name for name in MAIN if name in given]
         if not mains:
-            raise ValueError(f"says no kind: give one of {', '.join(MAIN)}")
+            raise ValueError(f"has no kind: give one of {', '.join(MAIN)}")
         kind = mains[0]
         other = [name for name in given if name != kind and name not in BESIDE[kind]]
         if other:
@@ -153,7 +153,7 @@ class HierarchyEntry(Strict):
 
 
 def leaves(tree: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths of a tree from the top to each value."""
+    """Yield the path from the root of a tree to each value."""
     if isinstance(tree, dict):
         for name, inside in tree.items():
             yield from [(*above, name)] if inside is None else leaves(inside, (*above, name))
@@ -165,7 +165,7 @@ def leaves(tree: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
 
 
 def check_tree(tree: Any) -> None:
-    """Every value once, every group in one place."""
+    """Raise an error unless every value occurs once and every group is in one place."""
     if not isinstance(tree, dict) or not tree:
         raise ValueError('tree must be groups of values, such as {"*": {Asian: [Japanese, Indian]}}')
     paths = list(leaves(tree))
@@ -173,11 +173,12 @@ def check_tree(tree: Any) -> None:
     parents: dict[tuple[int, str], tuple[str, ...]] = {}
     for path in paths:
         if path[-1] in seen:
-            raise ValueError(f"tree must have every value once; {path[-1]} stands there twice")
+            raise ValueError(f"tree must have every value once; {path[-1]} occurs twice")
         seen.add(path[-1])
         for depth, name in enumerate(path[:-1]):
             if parents.setdefault((depth, name), path[:depth]) != path[:depth]:
-                raise ValueError(f"tree must have different names for groups; {name} stands in two places")
+                raise ValueError(f"tree must have different names for groups; {name} is in two places")
+    # a shorter path repeats its value at deeper levels, where no group may have the same name
     for path in paths:
         above = [(depth, path[-1]) for depth in range(len(path) - 1, max(map(len, paths)) - 1)]
         if any(place in parents for place in above):
@@ -192,8 +193,8 @@ def _check_widths(widths: tuple[Number, ...], *, whole: bool) -> None:
     for narrow, wide in pairwise(widths):
         if wide <= narrow or Decimal(wide) % Decimal(narrow):
             raise ValueError(
-                f"widths must each be a multiple of the one before, as intervals would overlap; "
-                f"{wide} is none of {narrow}"
+                f"widths must each be a multiple of the one before, or intervals would overlap; "
+                f"{wide} is not a multiple of {narrow}"
             )
 
 
@@ -211,4 +212,4 @@ def _check_cuts(cuts: tuple[tuple[str, ...], ...], order: list[str] | None) -> N
         raise ValueError("cuts must rise within a level")
     for fine, coarse in pairwise(places):
         if not set(coarse) < set(fine):
-            raise ValueError("cuts must lose some at every level and gain none, as intervals would overlap")
+            raise ValueError("cuts must lose some at every level and add none, or intervals would overlap")

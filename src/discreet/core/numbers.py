@@ -1,4 +1,4 @@
-"""Numbers as users give them: checked once, at the door, with one clear sentence when they are not usable."""
+"""Checks and parsers for numbers that users give, each with one clear error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Real = int | float | Fraction
 
 
 def is_real(value: object) -> bool:
-    """Whether `value` is a finite number that a float can hold (a bool is not one)."""
+    """Return whether `value` is a finite number that a float can hold (a bool is not one)."""
     if not isinstance(value, int | float | Fraction) or isinstance(value, bool):
         return False
     try:
@@ -23,35 +23,35 @@ def is_real(value: object) -> bool:
 
 
 def require_probability(owner: object, name: str, value: object) -> None:
-    """Refuse all but 0 < value < 1."""
+    """Raise an error unless 0 < value < 1."""
     require(is_real(value) and 0 < value < 1, owner, name, value, "a probability between 0 and 1")  # type: ignore[operator]
 
 
 def require_positive(owner: object, name: str, value: object) -> None:
-    """Refuse all but finite numbers above 0."""
+    """Raise an error unless the value is a finite number above 0."""
     require(is_real(value) and value > 0, owner, name, value, "a finite number above 0")  # type: ignore[operator]
 
 
 def require_nonnegative(owner: object, name: str, value: object) -> None:
-    """Refuse all but finite numbers of at least 0."""
+    """Raise an error unless the value is a finite number of at least 0."""
     require(is_real(value) and value >= 0, owner, name, value, "a finite number of at least 0")  # type: ignore[operator]
 
 
 def require_count(owner: object, name: str, value: object, *, least: int = 1) -> None:
-    """Refuse all but integers of at least `least`."""
+    """Raise an error unless the value is an integer of at least `minimum`."""
     holds = isinstance(value, int) and not isinstance(value, bool) and value >= least
     require(holds, owner, name, value, f"an integer of at least {least}")
 
 
 def keep_fraction(owner: object, name: str) -> None:
-    """Check that a field of a frozen dataclass is above 0 and keep it as the exact fraction that it is."""
+    """Check that a field of a frozen dataclass is above 0, and replace it by its exact fraction."""
     value = getattr(owner, name)
     require_positive(owner, name, value)
     object.__setattr__(owner, name, Fraction(value))
 
 
 def parse_number(name: str, text: str) -> float:
-    """A finite number as typed on a command line.
+    """Return a finite number as typed on a command line.
 
     >>> parse_number("--epsilon", "0.5")
     0.5
@@ -66,7 +66,7 @@ def parse_number(name: str, text: str) -> float:
 
 
 def parse_probability(name: str, text: str) -> float:
-    """A probability as typed: 5%, 0.05 or 1/20.
+    """Return a probability as typed: 5%, 0.05 or 1/20.
 
     >>> parse_probability("--prior", "5%"), parse_probability("--prior", "1/20")
     (0.05, 0.05)

@@ -1,12 +1,12 @@
-"""Numerals: which texts are read as numbers, the same on every engine.
+"""Patterns of the texts that are read as numbers, the same on every engine.
 
-Engines disagree: DuckDB alone reads 0x1F and 1_000, Spark alone 1d. Here a numeral is decimal digits with at
-most one point, up to 255 on either side of it, with a sign and an exponent of up to four digits if there are
-any, or inf, infinity or nan in any case; blanks may stand around it. Everything else is no number.
+Engines disagree: only DuckDB reads 0x1F and 1_000, only Spark reads 1d. Here a numeral is decimal digits with
+at most one point, up to 255 digits on either side of it, with an optional sign and an optional exponent of up
+to four digits; or inf, infinity or nan in any case. Blanks may surround it. Everything else is not a number.
 
 The patterns mean the same in RE2, in Java and in PostgreSQL. No text can be split among their parts in two
-ways, so that an engine that backtracks, as Java does, matches in linear time. The limits on digits keep what
-is read within PostgreSQL's numeric, which holds 16,383 digits behind the point, and short to compute with.
+ways, so an engine that backtracks, as Java does, matches in linear time. The limits on digits keep the value
+within PostgreSQL's numeric, which holds 16,383 digits behind the point, and cheap to compute with.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ NUMERAL = f"(?i)^{BLANKS}[+-]?({_DIGITS}|inf|infinity|nan){BLANKS}$"
 
 
 def numeral(text: str) -> str:
-    """The SQL of a text that is to be read as a number, from that of any text: empty if it is no numeral.
+    """Return SQL for the numeral in a text expression, or for an empty text where it is not a numeral.
 
-    It stands within a conversion alone, and every engine but DuckDB has the pattern in its conversions.
+    Use it only inside a conversion: every engine except DuckDB has the pattern in its own conversions.
     """
     return f"regexp_extract({text}, '{NUMERAL}')"

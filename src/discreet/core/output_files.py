@@ -1,13 +1,13 @@
-"""Files that are written: whole or not at all, over nothing else, and without leftovers.
+"""Output files: written completely or not at all, never over anything else, and without leftovers.
 
-Whole       a draft is written beside the file and takes its place at the end.
-Refused     what is there and is no plain file (a folder, a device, a pipe, a symbolic link), or a file whose
-            contents are of another kind than its ending says: a name that was mistyped must not cost a table
-            or a ledger. It is refused before anything is charged.
-Leftovers   a draft may hold rows, and a process that is killed leaves it behind. Its name says which process
-            of which machine it is of, so that the next one that writes to the folder removes it. Folders for
-            what does not fit into memory are treated alike.
-Full        a disk that is full is named as such.
+Complete    A draft is written beside the file and replaces it at the end.
+Refused     An existing path that is not a regular file (a folder, a device, a pipe, a symbolic link), or a
+            file whose content does not match its extension: a mistyped name must not destroy a table or a
+            ledger. It is refused before anything is charged.
+Leftovers   A draft may hold rows, and a killed process leaves it behind. Its name identifies the process and
+            the machine, so that the next process that writes to the folder removes it. Folders for data that
+            does not fit into memory are treated alike.
+Full        An error says so where the disk is full.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ KINDS: tuple[tuple[int, bytes, tuple[str, ...], str], ...] = (
     (0, b"PK\x03\x04", (".zip", ".xlsx"), "an archive"),
     (0, b"\x1f\x8b", (".gz",), "an archive"),
 )
-"""Where a kind of file has its mark, the mark, the endings that it goes with, and what it is called."""
+"""Formats by their magic number: its offset, its bytes, the extensions of the format, and its name."""
 BINARY = tuple(ending for _, _, endings, _ in KINDS for ending in endings)
 FULL = "No space left on device"
 SPILL = "discreet-spill-"
 
 
 def require_output(path: Path) -> None:
-    """Refuse a place that cannot be written, or where something other than an earlier output is."""
+    """Raise an error for a path that cannot be written, or that holds anything but an earlier output."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
@@ -55,17 +55,17 @@ def require_output(path: Path) -> None:
     except OSError as error:
         raise explain_unwritable(path, error) from None
     if not stat.S_ISREG(mode):
-        raise RequestError(f"{path} is {_name_kind(mode)}, and no file to be replaced.", hint="Name another.")
+        raise RequestError(f"{path} is {_name_kind(mode)}, not a file to replace.", hint="Name another.")
     found = _read_kind(path)
     if found is not None:
         raise RequestError(
-            f"{path} is there and is {found}, which would be lost.", hint="Name another file, or remove it."
+            f"{path} exists and is {found}, which would be lost.", hint="Name another file, or remove it."
         )
 
 
 @contextmanager
 def replace_output(path: Path) -> Iterator[Path]:
-    """Yield a draft beside `path` to write; it takes the place of `path` once it is whole."""
+    """Yield a draft beside `path` to write to; it replaces `path` once it is complete."""
     require_output(path)
     remove_leftovers(path.absolute().parent, path.name)
     draft = name_draft(path)
@@ -79,16 +79,17 @@ def replace_output(path: Path) -> Iterator[Path]:
 
 
 def write_output(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write a small file, whole or not at all; a `private` one is for its owner alone to read."""
+    """Write a small file, completely or not at all; only its owner can read a `private` one."""
     mode = 0o600 if private else 0o666
     with replace_output(path) as draft:
+        # O_EXCL does not follow a link that somebody placed at the draft's name
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
 
 
 def explain_unwritable(path: Path, error: OSError) -> RequestError:
-    """One sentence about a file that the system does not let be written."""
+    """Return the error for a file that the system does not let us write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return refuse_full(path)
     return RequestError(
@@ -97,7 +98,7 @@ def explain_unwritable(path: Path, error: OSError) -> RequestError:
 
 
 def refuse_full(path: Path) -> RequestError:
-    """One sentence about a disk that is full."""
+    """Return the error for a full disk."""
     return RequestError(
         f"{path} cannot be written: its disk is full.",
         hint="Make room and run it again; nothing is charged twice.",
@@ -105,18 +106,18 @@ def refuse_full(path: Path) -> RequestError:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error, of the system or of a driver, says that a disk is full."""
+    """Return whether an error of the system or of a driver reports a full disk."""
     known = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return known or FULL in str(error)
 
 
 def name_draft(path: Path, ending: str = "") -> Path:
-    """A name beside `path` that is this process's own."""
+    """Return a path beside `path` that only this process uses."""
     return path.with_name(f".{path.name}.{os.getpid()}.{_machine()}.draft{ending}")
 
 
 def make_spill_folder() -> tempfile.TemporaryDirectory[str]:
-    """A private folder for what does not fit into memory; those of processes that are gone are removed."""
+    """Create a private folder for data that does not fit into memory; remove those of dead processes."""
     place = Path(tempfile.gettempdir())
     for left in place.glob(f"{SPILL}*"):
         if match := re.match(rf"{SPILL}(\d+)\.(\w+)-", left.name):
@@ -127,7 +128,7 @@ def make_spill_folder() -> tempfile.TemporaryDirectory[str]:
 def remove_leftovers(folder: Path, name: str = "") -> None:
     """Remove the drafts of processes that ended without doing so.
 
-    Those of a file of that `name` that an earlier version left are named by their process alone.
+    Drafts that an earlier version left for a file of that `name` carry only the process number.
     """
     patterns = [r"\..+\.(\d+)\.(\w+)\.draft.*"]
     if name:
@@ -142,6 +143,7 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
 def _remove_left(path: Path, match: re.Match[str]) -> None:
     pid, machine = int(match[1]), match[2]
     with suppress(OSError):
+        # a process elsewhere cannot be checked, and a running one or another user's is not ours to remove
         if machine not in ("", _machine()) or _is_running(pid) or path.lstat().st_uid != os.getuid():
             return
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -158,7 +160,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _machine() -> str:
-    """Which machine, or container, a process number is of: a folder may be shared by several."""
+    """Return a hash of the machine or container that a process number belongs to: a folder may be shared."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
@@ -177,7 +179,7 @@ def _name_kind(mode: int) -> str:
 
 
 def _read_kind(path: Path) -> str | None:
-    """What an existing file is, where that is not what its ending says; an empty one is nothing."""
+    """Return a description of an existing file that does not match its extension, else None."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)

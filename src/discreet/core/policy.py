@@ -1,11 +1,11 @@
-"""Policy: what the custodian declares of the tables, once, before any question is asked.
+"""The policy: everything that the custodian declares about the tables before any question is asked.
 
-Everything that bounds, sensitivities and group keys are computed from stands here, and nothing of it comes
-from the data. Where the data disagrees it is clamped, not reported: a number beyond its bounds moves to the
-nearer one, a category that is not declared becomes missing, rows beyond a person's bound are left out.
+Bounds, sensitivities and group keys are computed from the policy and never from the data. Where the data
+disagrees it is clamped without a report to the analyst: a number beyond its bounds moves to the nearer bound,
+an undeclared category becomes missing, rows beyond a person's bound are left out.
 
-The models check each entry by itself and what entries say of each other; `app.policies` reads them from YAML
-and names file, line and way out for whatever is wrong.
+The models check each entry and the references between entries; `app.policies` reads them from YAML and gives
+file, line and remedy for each error.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from discreet.core.relations import Relation
 from discreet.core.strict import Strict, is_moderate
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
-WIDEST = 2**53
+WIDEST = 2**53  # below it, doubles hold every integer, and engines may convert to them
 LONGEST_TEXT = 1_000
-"""Characters of a text that are kept: one person's text takes no more time than that."""
+"""Characters of a text that are kept, so that one person's text takes bounded time."""
 READ_AGAIN, LEAST_READ = 10, 1_000
 ASSUMED_ROWS = 1_000_000
-"""Rows of a table that declares no number of them, where times are computed."""
+"""The number of rows that running times assume for a table that declares none."""
 ENGINE = re.compile(r"duckdb|duckdb:///.+|postgres(ql)?://.+|spark:local(\[[1-9]\d*\])?|(spark|sc)://.+")
 ENGINES = "duckdb, duckdb:///FILE, postgresql://…, spark:local, spark://… or sc://…"
 
 
 class Kind(StrEnum):
-    """What a column holds."""
+    """The type of a column's values."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What a column is to an attacker."""
+    """The role of a column for an attacker."""
 
     IDENTIFIER = "identifier"
     QUASI = "quasi"
@@ -75,6 +75,7 @@ def _is_bound(kind: Kind, bound: object) -> bool:
 
 
 def _in_order(low: Any, high: Any) -> bool:
+    # a date and a datetime do not compare with each other, but their ISO texts do
     if isinstance(low, date) and isinstance(high, date):
         return low.isoformat() <= high.isoformat()
     return bool(low <= high)
@@ -88,7 +89,7 @@ Probability = Annotated[float, BeforeValidator(_probability, json_schema_input_t
 
 
 class Terms(Strict):
-    """The terms of the promise; `belief.Promise` is made of them."""
+    """The terms of the promise, from which a `belief.Promise` is made."""
 
     prior: Probability
     posterior: Probability
@@ -98,19 +99,20 @@ class Terms(Strict):
 
 
 class Scale(StrEnum):
-    """How a number is divided into bins of equal width."""
+    """The scale on which a number is divided into bins of equal width."""
 
     LINEAR = "linear"
     LOG = "log"
 
 
 class Column(Strict):
-    """One column: its kind, its public bounds or values, its role.
+    """One column: its type, its public bounds or values, its role.
 
-    `nulls`: true, rows may lack it, and NULL is a key like others; false, every row has it, so that counting
-    its values is counting rows; unsaid, rows may lack it, and NULL is no key. No sensitivity rests on it.
-    `missing` is what becomes of rows without a value when the table is published. `scale` says how a number
-    is divided where it is mined: into parts of equal width, or of equal width of its logarithm.
+    `nulls`: true, values may be missing, and NULL is a group key like others; false, no value is missing, so
+    that counting its values is counting rows; unset, values may be missing, and NULL is not a group key. No
+    sensitivity depends on it. `missing` is the treatment of rows without a value when the table is published.
+    `scale` is how a number is binned where a model is trained: into bins of equal width, or of equal width of
+    its logarithm.
     """
 
     type: Kind = Kind.TEXT
@@ -160,17 +162,17 @@ class Column(Strict):
 
     @property
     def step(self) -> Fraction:
-        """One step of the grid on which the column's numbers stand."""
+        """One step of the grid on which the column's numbers lie."""
         return Fraction(self.resolution) if self.resolution is not None else Fraction(1)
 
     @property
     def longest_text(self) -> int:
-        """Characters of the longest value that is kept, where it is text."""
+        """The length of the longest text that is kept; longer values are cut."""
         return max(map(len, self.values)) if self.values else LONGEST_TEXT
 
     @property
     def grid(self) -> tuple[int, int] | None:
-        """The bounds of a number in steps, or None where it has none."""
+        """The bounds of a number in grid steps, or None where it has none."""
         if self.type not in (Kind.INTEGER, Kind.DECIMAL) or self.low is None or self.high is None:
             return None
         low, high = (Fraction(bound) for bound in (self.low, self.high))  # type: ignore[arg-type]
@@ -178,27 +180,27 @@ class Column(Strict):
 
 
 class Link(Strict):
-    """A foreign key: every value of the column is a key of the other table, which has it at most once."""
+    """A foreign key: every value of the column is a key of the other table, where it occurs at most once."""
 
     table: str
     column: str
 
 
 class Through(Strict):
-    """The person of a row is that of the row which its linked column `through` names."""
+    """The person of a row is the person of the row that its linked column `through` refers to."""
 
     through: str
 
 
 class Between(Strict):
-    """The values of a number or a date from `low` to `high`, both included; unsaid, as far as it goes."""
+    """The values of a number or a date from `low` to `high`, both included; an unset end is open."""
 
     low: int | Decimal | date | None = None
     high: int | Decimal | date | None = None
 
 
 def _condition(value: object) -> object:
-    """One value is a list of one; null is a missing value."""
+    """Wrap a single value as a tuple; null is a missing value."""
     if isinstance(value, dict | Between):
         return value
     many = value if isinstance(value, list | tuple) else [value]
@@ -210,12 +212,12 @@ Impossible = dict[str, Condition]
 
 
 class Table(Strict):
-    """One table: where it is, who its people are, what one person may contribute.
+    """One table: its source, its privacy unit, and the most that one person may contribute.
 
-    `person` is "row", the column that names the person, a link through which the person is found, or "none"
-    for a public table that is about nobody. `most_rows` is the most rows that it is expected to have: how
-    long answers take rests on it, and nothing else. `impossible` lists combinations of values that no row
-    can have; what is made up to be like the table never has them either.
+    `person` is "row", the column that identifies the person, a link through which the person is found, or
+    "none" for a public table that is about nobody. `most_rows` is the largest number of rows that is
+    expected; only the time that answers take depends on it. `impossible` lists combinations of values that no
+    row can have; synthetic rows never have them either.
     """
 
     source: str
@@ -239,7 +241,7 @@ class Table(Strict):
     @field_validator("links", mode="before")
     @classmethod
     def _dotted(cls, value: Any) -> Any:
-        """`patient: patients.id` is short for a table and a column."""
+        """Expand `patient: patients.id` into a table and a column."""
         if not isinstance(value, dict):
             return value
         return {
@@ -296,24 +298,24 @@ class Table(Strict):
 
     @property
     def person_column(self) -> str | None:
-        """The column that names the person, where there is one."""
+        """The column that identifies the person, or None."""
         return self.person if isinstance(self.person, str) and self.person not in ("row", "none") else None
 
     @property
     def through(self) -> str | None:
-        """The linked column through which the person is found, where there is one."""
+        """The linked column through which the person is found, or None."""
         return self.person.through if isinstance(self.person, Through) else None
 
     @property
     def declared_rows(self) -> int:
-        """The rows that times are computed for."""
+        """The number of rows that running times are computed for."""
         return self.rows or self.most_rows or ASSUMED_ROWS
 
     @property
     def most_rows_read(self) -> int:
-        """The most rows of one person that a question looks at to find those that count.
+        """The most rows of one person that a question reads to find those that count.
 
-        A person may have any number of rows; a store keeps so many of them, the first ones by rank.
+        A person may have any number of rows; a store keeps this many of them, the first ones by rank.
         """
         counted = self.rows_per_person * (self.groups_per_person or 1)
         return max(LEAST_READ, READ_AGAIN * counted)
@@ -325,27 +327,27 @@ class Table(Strict):
 
 
 class TrueValues(StrEnum):
-    """Who may see what an answer would be without noise, in the console: nobody, or the custodian."""
+    """Access to the answers without noise, in the console: nobody, or the custodian."""
 
     NEVER = "never"
     CUSTODIAN = "custodian"
 
 
 class Bounds(StrEnum):
-    """What of a person with too many rows counts: some of the rows, or all of them for less."""
+    """The contribution bounding of a person with too many rows: some of the rows, or all with less weight."""
 
     ROWS = "rows"
     WEIGHTS = "weights"
 
 
 class Analyst(Strict):
-    """Somebody who may ask, within a share of the budget."""
+    """A person who may ask questions, within a share of the budget."""
 
     share: Probability
 
 
 class Policy(Strict):
-    """The whole of it."""
+    """The whole policy."""
 
     promise: Terms | None = None
     tables: dict[str, Table]
@@ -367,13 +369,13 @@ class Policy(Strict):
 
     @property
     def in_place(self) -> bool:
-        """Whether nothing may be written: rows are encoded and ranked in every statement."""
+        """Whether nothing may be written to the engine: each statement encodes and ranks the rows again."""
         return not self.embedded and not self.store
 
     @field_validator("engine")
     @classmethod
     def _addressed(cls, value: str) -> str:
-        """The address of a database; what follows a password's colon is never shown."""
+        """Check the address of the engine; the error never shows the part that may hold a password."""
         if not ENGINE.fullmatch(value):
             raise ValueError(f"it must be {ENGINES}; got {value.partition('://')[0]}")
         return value
@@ -390,29 +392,30 @@ class Policy(Strict):
                     )
         for name in self.tables:
             self._require_people(name)
+        # three shares of 0.333333333 and similar decimals may exceed 1 by rounding
         if sum(analyst.share for analyst in self.analysts.values()) > 1 + 1e-9:
             raise ValueError("the analysts' shares add up to more than 100%")
         return self
 
     def owner(self, name: str) -> str | None:
-        """The table through which the people of a table are found."""
+        """Return the table through which the people of a table are found, or None."""
         table = self.tables[name]
         return None if table.through is None else table.links[table.through].table
 
     def own_links(self, name: str) -> dict[str, Link]:
-        """The links of a table whose two ends know people: they lead to rows of the same person."""
+        """Return the links of a table that lead to rows of the same person: both ends identify people."""
         table = self.tables[name]
         if not table.knows_people:
             return {}
         return {column: link for column, link in table.links.items() if self.tables[link.table].knows_people}
 
     def own_keys(self, name: str) -> tuple[str, ...]:
-        """The columns of a table that such links lead to."""
+        """Return the columns of a table that such links refer to."""
         links = [link for each in self.tables for link in self.own_links(each).values()]
         return tuple(dict.fromkeys(link.column for link in links if link.table == name))
 
     def _require_people(self, name: str) -> None:
-        """Whoever goes from owner to owner comes to a table that names its people."""
+        """Raise an error unless following the person links ends at a table that identifies people."""
         seen, owner = {name}, self.owner(name)
         while owner is not None:
             table = self.tables[owner]

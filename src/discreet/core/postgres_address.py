@@ -34,16 +34,16 @@ OTHERS_OF_TABLE = (
     " LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee"
     " WHERE c.oid = pg_catalog.to_regclass({table}) AND a.grantee <> c.relowner"
 )
-"""Whom a table was granted to, as a GRANT names them: a new one to whoever default privileges say."""
+"""The grantees of a table, as a GRANT names them; default privileges grant new tables to some."""
 LOGIN = re.compile(r"[a-z]+://(?:[^@/]*@)?")
 WORD = re.compile(r"(?:\\.|[^\s\\])+", re.S)
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|$)')
 
 
 def pin_search_path(address: str, settings: Mapping[str, str] | None = None) -> str:
-    """Return the same address with search path and encoding fixed; other settings of its options are kept.
+    """Return the address with a fixed search path and encoding; other settings in its options are kept.
 
-    `settings` are added. A start-up message is in no log of statements, so a secret may be among them.
+    `settings` are added. No statement log contains a start-up message, so the settings may include a secret.
 
     >>> pin_search_path("postgresql://db.example/shop?options=-csearch_path%3Dclinic")
     'postgresql://db.example/shop?client_encoding=UTF8&options=-csearch_path%3Dpg_catalog%2Cpg_temp'
@@ -93,7 +93,7 @@ def _parse_address(address: str) -> tuple[str, list[str], list[str]]:
 
 
 def _split_settings(options: str) -> Iterator[str]:
-    """Yield `name=value` for each -c or -- of a server's command line; a backslash escapes one character."""
+    """Yield `name=value` for each -c or -- of a server command line; a backslash escapes one character."""
     words = iter(re.sub(r"\\(.)", r"\1", word, flags=re.S) for word in WORD.findall(options))
     for word in words:
         setting = next(words, "") if word == "-c" else word[2:]

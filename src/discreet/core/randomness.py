@@ -1,7 +1,7 @@
-"""The one door through which randomness enters: the operating system's generator.
+"""The only source of randomness: the operating system's generator.
 
-Everything random in the package is computed from the bytes that a `Randomness` hands out. There is no
-seed here: a test that needs repeatable bytes builds `Randomness(source=...)` from a generator of its own.
+Everything random in the package is computed from the bytes of a `Randomness`. There is no seed here: a test
+that needs repeatable bytes builds `Randomness(source=...)` from a generator of its own.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class Randomness:
     source: Callable[[int], bytes] = os.urandom
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Independent uniform 64-bit words."""
+        """Return independent uniform 64-bit words."""
         return np.frombuffer(self.source(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def bits(self, count: int) -> int:
-        """A uniform integer of `count` bits, of any size."""
+        """Return a uniform integer of `count` bits, of any size."""
         size = (count + 7) // 8
         return int.from_bytes(self.source(size), "little") >> (8 * size - count)
 
     def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound), by rejection."""
+        """Return a uniform integer in [0, bound), by rejection."""
         width = (bound - 1).bit_length()
         while (draw := self.bits(width)) >= bound:
             pass

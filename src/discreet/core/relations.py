@@ -1,7 +1,7 @@
-"""Which two tables an attacker must not tell apart; named by the secret that it keeps.
+"""Neighbor relations: the pairs of tables that an attacker must not distinguish, by the secret they protect.
 
-value       replace-one: the tables differ in what one person's record says. Their size is the same, so it
-            may be public, and membership is not hidden.
+value       replace-one: the tables differ in the content of one person's record. They have the same size,
+            which may be public, and membership is not hidden.
 presence    add/remove: one person's record is there or is not. Replacing is one removal and one addition,
             so a presence guarantee of epsilon is a value guarantee of 2 epsilon, and never the other way.
 """
@@ -14,19 +14,19 @@ from discreet.core.errors import require
 
 
 class Relation(StrEnum):
-    """The neighbour relation that a guarantee was proven for."""
+    """The neighbor relation that a guarantee was proven for."""
 
     VALUE = "value"
     PRESENCE = "presence"
 
     @property
     def neighbours(self) -> str:
-        """What the literature calls it."""
+        """The name of the relation in the literature."""
         return {Relation.VALUE: "replace-one", Relation.PRESENCE: "add/remove"}[self]
 
     @classmethod
     def parse(cls, owner: object, name: str, value: object) -> Relation:
-        """The relation a user names, by its secret or by its neighbours.
+        """Return the relation that a user names, by its secret or by its neighbors.
 
         >>> Relation.parse("Promise", "secret", "add/remove")
         <Relation.PRESENCE: 'presence'>
@@ -37,6 +37,6 @@ class Relation(StrEnum):
 
 
 def keep_relation(owner: object) -> None:
-    """Check the `relation` of a frozen dataclass and keep it as a `Relation`."""
+    """Check the `relation` of a frozen dataclass, and replace it by a `Relation`."""
     named = getattr(owner, "relation")  # noqa: B009  (a frozen dataclass of any kind)
     object.__setattr__(owner, "relation", Relation.parse(owner, "relation", named))

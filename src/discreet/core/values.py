@@ -1,8 +1,8 @@
-"""What may leave and what may not.
+"""Exact values, which may not leave, and released values, which may.
 
 An `Exact` value was computed from the data and stays inside; a `Released` one went through a mechanism and
-carries the guarantee under which it did. Only mechanisms open an `Exact` (its `secret`); printing one shows
-nothing, so that no log, message or traceback carries it.
+carries that mechanism's guarantee. Only mechanisms read the `secret` of an `Exact`; printing one shows
+nothing, so that no log, message or traceback contains it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Exact(Generic[T_co]):
-    """A value that may not leave: it is neither shown, compared, nor pickled.
+    """A value that may not leave: it cannot be shown, compared or pickled.
 
     >>> Exact(41)
     Exact()
@@ -36,7 +36,7 @@ class Exact(Generic[T_co]):
 
 @dataclass(frozen=True, eq=False)
 class Released(Generic[T_co]):
-    """A value that may leave, and what it was promised under."""
+    """A value that may leave, with the guarantee it was released under."""
 
     value: T_co
     guarantee: Guarantee

@@ -1,4 +1,4 @@
-"""From an exact value to a released one: one file per mechanism.
+"""Mechanisms: from an exact value to a released one, one mechanism per file.
 
 Being listed in `MECHANISMS` earns the family's conformance suite (tests/conformance/test_mechanisms.py).
 """
@@ -33,9 +33,10 @@ MECHANISMS = (
 
 
 def named(kind: type) -> str:
-    """The name of a mechanism on the command line.
+    """Return the name of a mechanism on the command line.
 
     >>> named(DiscreteLaplace)
     'discrete-laplace'
     """
+    # users type this name, so renaming a mechanism's class changes the command line
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()

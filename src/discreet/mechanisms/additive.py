@@ -1,4 +1,4 @@
-"""What mechanisms that add integer noise share: sums that cannot overflow, exact interval widths."""
+"""Helpers of mechanisms that add integer noise: sums that cannot overflow, exact interval widths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from discreet.mechanisms.sampling import LARGEST, Integers
 
 
 def add(values: Integers, noise: Integers) -> Integers:
-    """values + noise, without overflow; what leaves the range of 64 bits is moved to its end afterwards."""
+    """Return values + noise without overflow.
+
+    Sums beyond 64 bits are moved to the end of the range, which is post-processing.
+    """
     within = values.min(initial=0) > -LARGEST and values.max(initial=0) < LARGEST
     if within and noise.dtype != object:
         return values + noise
@@ -23,9 +26,10 @@ def add(values: Integers, noise: Integers) -> Integers:
 
 
 def least(holds: Callable[[int], bool], around: int) -> int:
-    """The least integer of at least 0 from which `holds`, searched for from a float's estimate of it.
+    """Return the least integer of at least 0 from which `is_enough` holds.
 
-    In steps that double, and then by halves: for wide noise the estimate is off by as much as it is large.
+    The search starts at a float's `estimate`, in steps that double, and then bisects: for wide noise the
+    estimate is off by as much as it is large.
     """
     low, high, step = -1, max(around, 0), 1
     while not holds(high):
@@ -41,7 +45,7 @@ def least(holds: Callable[[int], bool], around: int) -> int:
 
 
 def whole(owner: object, value: Exact[int]) -> int:
-    """The integer inside; its type alone can be wrong, so a refusal says nothing of its value."""
+    """Return the integer inside; only its type can be wrong, so the error reveals nothing about its value."""
     secret = value.secret
     fits = isinstance(secret, Integral) and not isinstance(secret, bool)
     require(fits, owner, "value", f"a {type(secret).__name__}", "an integer")
@@ -49,7 +53,7 @@ def whole(owner: object, value: Exact[int]) -> int:
 
 
 def column(owner: object, values: Exact[Integers]) -> Integers:
-    """The integers inside: one dimension, so that every one gets noise of its own."""
+    """Return the integers inside: a one-dimensional array, so that every one gets noise of its own."""
     secret = values.secret
     fits = isinstance(secret, np.ndarray) and secret.ndim == 1 and secret.dtype == np.int64
     require(fits, owner, "values", f"a {type(secret).__name__}", "a one-dimensional array of int64")

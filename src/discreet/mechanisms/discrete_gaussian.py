@@ -2,7 +2,7 @@
 
 Release     M(D) = q(D) + Z,  Pr[Z = z] proportional to exp(-z**2 / (2 v)),  v = `variance`.
             A vector gets independent noise in each place.
-Requires    |q(D) - q(D')|_2**2 <= `squared_sensitivity` for all neighbours D, D' (over all places together;
+Requires    |q(D) - q(D')|_2**2 <= `squared_sensitivity` for all neighbors D, D' (over all places together;
             the square, because sqrt(2) is not a fraction).
 Guarantee   rho-zCDP with rho = squared_sensitivity / (2 v) [CKS20, Theorem 14]. For one integer also the
             exact profile: the loss is monotone in the output, and the noise is log-concave, so the largest
@@ -65,7 +65,7 @@ class DiscreteGaussian:
     def of_rho(
         cls, rho: Real, *, squared_sensitivity: Real, places: int = 1, relation: Relation = Relation.VALUE
     ) -> DiscreteGaussian:
-        """The least noise that is `rho`-zCDP."""
+        """Return the mechanism with the least noise that is `rho`-zCDP."""
         require_positive(cls.__name__, "rho", rho)
         require_positive(cls.__name__, "squared_sensitivity", squared_sensitivity)
         square = Fraction(squared_sensitivity)
@@ -80,20 +80,20 @@ class DiscreteGaussian:
         return ZeroConcentratedDP(rho=self.squared_sensitivity / (2 * self.variance), relation=self.relation)
 
     def mass(self, z: int) -> float:
-        """Pr[Z = z]."""
+        """Return Pr[Z = z]."""
         return math.exp(-(Fraction(z) ** 2) / (2 * self.variance)) / gaussian_tails.normalizer(self.variance)
 
     def likelihood(self, output: int, truth: int) -> float:
-        """Pr[M(D) = output] where q(D) = truth."""
+        """Return Pr[M(D) = output] where q(D) = truth."""
         return self.mass(output - truth)
 
     def beta(self, alpha: float) -> float:
-        """Pr[|Z| > alpha], rounded up: the answer is (alpha, beta)-useful."""
+        """Return Pr[|Z| > alpha], rounded up: the answer is (alpha, beta)-useful."""
         require_nonnegative(self, "alpha", alpha)
         return min(1.0, 2 * gaussian_tails.tail(self.variance, math.floor(alpha) + 1)[1])
 
     def half_width(self, confidence: float) -> int:
-        """The least h with Pr[|Z| <= h] >= confidence."""
+        """Return the least h with Pr[|Z| <= h] >= confidence."""
         require_probability(self, "confidence", confidence)
         reach = math.sqrt(self.variance) * float(scipy.special.ndtri((1 + confidence) / 2))
         return least(lambda h: self.beta(h) <= 1 - confidence, around=math.ceil(reach - 0.5))
@@ -103,7 +103,7 @@ class DiscreteGaussian:
         return Released(whole(self, count) + int(noise), self.guarantee)
 
     def release_many(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
-        """Every entry with noise of its own; the sensitivity bounds all `places` together, in L2."""
+        """Release every entry with noise of its own; the L2 sensitivity bounds all `places` together."""
         values = column(self, counts)
         enough = values.size <= self.places
         require(enough, self, "places", self.places, "the number of integers released together")

@@ -2,7 +2,7 @@
 
 Release     M(D) = q(D) + Z,  Pr[Z = z] = (1 - a) / (1 + a) * a**|z|,  a = exp(-epsilon / s).
             A vector gets independent noise in each place.
-Requires    |q(D) - q(D')| <= s for all neighbours D, D' (for a vector, in L1).
+Requires    |q(D) - q(D')| <= s for all neighbors D, D' (for a vector, in L1).
 Guarantee   epsilon-DP. For every output y the loss is
             ln Pr[M(D) = y] / Pr[M(D') = y] = (|y - q(D')| - |y - q(D)|) * epsilon / s,
             at most |q(D) - q(D')| * epsilon / s <= epsilon, by the triangle inequality; over the places of
@@ -62,20 +62,20 @@ class DiscreteLaplace:
         return 2 * exp(-self.rate) / math.expm1(-self.rate) ** 2
 
     def mass(self, z: int) -> float:
-        """Pr[Z = z]: what tests, audits and error bars compare against."""
+        """Return Pr[Z = z], which tests, audits and error bars compare against."""
         return math.tanh(self.rate / 2) * exp(-self.rate * abs(z))
 
     def likelihood(self, output: int, truth: int) -> float:
-        """Pr[M(D) = output] where q(D) = truth."""
+        """Return Pr[M(D) = output] where q(D) = truth."""
         return self.mass(output - truth)
 
     def beta(self, alpha: float) -> float:
-        """Pr[|Z| > alpha]: the answer is (alpha, beta)-useful."""
+        """Return Pr[|Z| > alpha]: the answer is (alpha, beta)-useful."""
         require_nonnegative(self, "alpha", alpha)
         return min(1.0, 2 * exp(-self.rate * (math.floor(alpha) + 1)) / (1 + exp(-self.rate)))
 
     def half_width(self, confidence: float) -> int:
-        """The least h with Pr[|Z| <= h] >= confidence: answer ± h is the smallest such interval."""
+        """Return the least h with Pr[|Z| <= h] >= confidence: answer ± h is the smallest such interval."""
         require_probability(self, "confidence", confidence)
         reach = -math.log((1 - confidence) * (1 + exp(-self.rate)) / 2) / float(self.rate)
         return least(lambda h: self.beta(h) <= 1 - confidence, around=math.ceil(reach) - 1)
@@ -85,6 +85,6 @@ class DiscreteLaplace:
         return Released(whole(self, count) + int(noise), self.guarantee)
 
     def release_many(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
-        """Every entry with noise of its own; `sensitivity` bounds all entries together, in L1."""
+        """Release every entry with noise of its own; the L1 `sensitivity` bounds all entries together."""
         values = column(self, counts)
         return Released(add(values, discrete_laplace(self.rate, values.size, random)), self.guarantee)

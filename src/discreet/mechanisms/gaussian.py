@@ -7,10 +7,10 @@ Guarantee   the discrete Gaussian's own profile (`DiscreteGaussianDP`), which te
             law, delta(e) = Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu), mu = sensitivity / sigma [BW18].
 Utility     Pr[|error| > alpha] from exact sums.
 Calibration `exact_sigma` inverts the profile. The textbook's sensitivity * sqrt(2 ln(2 / delta)) / epsilon
-            (`textbook_sigma`) is there to be compared: at epsilon 1, delta 1e-5 it asks for 4.941 where
+            (`textbook_sigma`) is for comparison: at epsilon 1, delta 1e-5 it requires 4.941 where
             3.731 is enough, and above epsilon = 9.4 it is not enough. Under a promise neither is used:
-            `Promise.gaussian_scale` calibrates the normal law by the tail. On a grid that is coarse beside
-            sigma the law differs a little; `Promise.admits(mechanism.guarantee)` decides.
+            `Promise.gaussian_scale` calibrates the normal law by the tail. On a grid that is coarse relative
+            to sigma the law differs a little; `Promise.admits(mechanism.guarantee)` decides.
 
 [BW18]      Balle & Wang, Improving the Gaussian Mechanism for Differential Privacy.
 """
@@ -37,7 +37,7 @@ from discreet.mechanisms.grid import OnGrid
 
 
 def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
-    """The least sigma for which normal noise is (epsilon, delta)-DP.
+    """Return the least sigma for which normal noise is (epsilon, delta)-DP.
 
     >>> round(exact_sigma(1, 1e-5), 3)
     3.731
@@ -54,7 +54,7 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
 
 
 def textbook_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
-    """What the chapter prints; to compare with, never to use.
+    """Return the sigma of the textbook formula; for comparison, never for use.
 
     >>> round(textbook_sigma(1, 1e-5), 3)
     4.941
@@ -85,7 +85,7 @@ class Gaussian(OnGrid):
 
     @property
     def steps(self) -> DiscreteGaussian:
-        """The mechanism on the grid."""
+        """The mechanism on grid steps."""
         return DiscreteGaussian(
             variance=(self.sigma / self.resolution) ** 2,
             squared_sensitivity=Fraction(math.ceil(self.sensitivity / self.resolution) ** 2),
@@ -98,10 +98,10 @@ class Gaussian(OnGrid):
 
     @property
     def variance(self) -> float:
-        """At least the variance of the noise."""
+        """An upper bound on the variance of the noise."""
         return float(self.sigma) ** 2
 
     def density(self, x: float) -> float:
-        """The continuous law that the grid refines to."""
+        """Return the density of the continuous law that the grid approximates."""
         sigma = float(self.sigma)
         return math.exp(-((x / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))

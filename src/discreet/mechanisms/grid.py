@@ -1,7 +1,7 @@
-"""Real numbers on a declared grid: what mechanisms share that round first and then add integer noise.
+"""Mechanisms for real numbers on a declared grid, which round first and then add integer noise.
 
-A value becomes the nearest multiple of `resolution`, and is a number of steps from there on. The noise is
-that of the mechanism on the steps, whose guarantee holds: what is released is an integer times a constant.
+A value becomes the nearest multiple of `resolution`, and from there on a number of steps. The noise is that
+of the mechanism on the steps, whose guarantee holds: the output is an integer times a constant.
 """
 
 from __future__ import annotations
@@ -33,32 +33,33 @@ class Steps(Protocol):
 
 
 class OnGrid(Protocol):
-    """A mechanism for real numbers by one on the grid; what stands without a body is what it must bring."""
+    """A mechanism for real numbers by one on the grid; subclasses define the members without a body."""
 
     resolution: Fraction
 
     @property
     @abstractmethod
     def steps(self) -> Steps:
-        """The mechanism on the grid."""
+        """The mechanism on grid steps."""
 
     @abstractmethod
     def density(self, x: float) -> float:
-        """The continuous law that the grid refines to."""
+        """Return the density of the continuous law that the grid approximates."""
 
     def likelihood(self, output: float, truth: float) -> float:
-        """Proportional to Pr[M(D) = output] where q(D) = truth, for numbers on the grid."""
+        """Return a number proportional to Pr[M(D) = output] where q(D) = truth, for numbers on the grid."""
         return self.density(output - truth)
 
     def beta(self, alpha: float) -> float:
-        """At least Pr[|error| > alpha], the rounding included."""
+        """Return an upper bound on Pr[|error| > alpha], rounding included."""
         require_nonnegative(self, "alpha", alpha)
         steps = Fraction(alpha) / self.resolution - Fraction(1, 2)
         return self.steps.beta(float(steps)) if steps >= 0 else 1.0
 
     def half_width(self, confidence: float) -> float:
-        """answer ± this covers the value with at least `confidence`, the rounding included."""
+        """Return the h for which answer ± h covers the value with at least `confidence`."""
         require_probability(self, "confidence", confidence)
+        # half a step more, for the rounding to the grid
         return float((self.steps.half_width(confidence) + Fraction(1, 2)) * self.resolution)
 
     def release(self, value: Exact[Fraction], random: Randomness) -> Released[Fraction]:
@@ -67,7 +68,7 @@ class OnGrid(Protocol):
 
 
 def to_grid(owner: object, value: Exact[Fraction], resolution: Fraction) -> Exact[int]:
-    """The nearest multiple of `resolution`, in steps; halves go up, the same way for every value."""
+    """Return the nearest multiple of `resolution`, in steps; halves are rounded up for every value."""
     secret = value.secret
     fits = isinstance(secret, Rational) and not isinstance(secret, bool)
     require(fits, owner, "value", f"a {type(secret).__name__}", "an integer or a fraction")

@@ -1,17 +1,17 @@
-"""Group selection: which keys of a GROUP BY may be shown at all, and about how many people each has.
+"""Partition selection: the keys of a GROUP BY that may be shown, and a noisy number of people for each.
 
 Release     For every group with n >= 1 people, the key and n + Z if n + Z > k, else nothing. Z is discrete
             Laplace noise cut to [-k, k]: Pr[Z = z] = c a**|z|, a = exp(-e),
             c = (1 - a) / (1 + a - 2 a**(k+1)), e = epsilon / t, d = delta / t, and k is the least integer
             with Pr[Z = k] <= d: ceil(ln((exp(e) + 2 d - 1) / ((exp(e) + 1) d)) / e).
-            t is how many groups one person can change: C under presence, 2 C under value.
+            t is the number of groups that one person can change: C under presence, 2 C under value.
 Requires    n counts *distinct people*; a person is in at most C groups (`groups_per_person`). The groups come
             in an order that depends on their keys alone (as by ORDER BY), since positions can be seen.
 Guarantee   (epsilon, delta)-DP. One group, n against n + 1: for every output in both ranges Pr changes by a
             factor of at most exp(e); outside the common range lies one output, at the end, of probability
-            c a**k <= d. So n + Z is (e, d)-DP, and what is made of it too. A group without people would get
-            at most 0 + k, which is not above k: that it is left out without a draw changes nothing. The t
-            groups that one person changes compose to (t e, t d) = (epsilon, delta).
+            c a**k <= d. So n + Z is (e, d)-DP, and everything computed from it is too. A group without people
+            would get at most 0 + k, which is not above k: leaving it out without a draw changes nothing. The
+            t groups that one person changes compose to (t e, t d) = (epsilon, delta).
 Utility     2 k + 1 people or more are always shown, k + 1 more often than not. The chance of being shown is
             the largest that any (e, d)-DP rule allows where the formula for k needs no rounding up [DVGM22].
 Why exact   Z is drawn by rejection from an exact sampler, k is found with proven bounds on exp.
@@ -63,13 +63,16 @@ class Groups:
 
 
 def _alone(keys: NDArray[Any]) -> NDArray[Any]:
-    """Keys without a trace of the others: an array of text is as wide as its widest item ever was."""
+    """Return a copy of the keys without a trace of the others.
+
+    An array of text is as wide as its widest item ever was, which would reveal a key that was not selected.
+    """
     return np.array(keys.tolist(), dtype=keys.dtype.kind) if keys.dtype.kind in "US" else keys.copy()
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSelection:
-    """A key is shown only if its noisy number of people is above `threshold`.
+    """Partition selection: a key is shown only if its noisy number of people is above `threshold`.
 
     >>> GroupSelection(epsilon=1, delta=1e-6, relation=Relation.PRESENCE).threshold
     14
@@ -89,12 +92,12 @@ class GroupSelection:
 
     @property
     def changed(self) -> int:
-        """How many groups one person can change."""
+        """The number of groups that one person can change."""
         return self.groups_per_person * (1 if self.relation is Relation.PRESENCE else 2)
 
     @property
     def rate(self) -> Fraction:
-        """Epsilon for one group, and the decay of the noise per person."""
+        """Epsilon for one group, which is also the decay of the noise per person."""
         return self.epsilon / self.changed
 
     @property
@@ -103,7 +106,7 @@ class GroupSelection:
 
     @cached_property
     def threshold(self) -> int:
-        """k: the noise reaches so far, and a noisy number must be above it."""
+        """k: the largest noise, which a noisy number of people must exceed."""
         e, d = float(self.rate), self.delta / self.changed
         # the formula above is ln(1 + tanh(e / 2) (1 - d) / d) / e, which loses no digits for small e
         odds = math.log((1 - d).numerator) - math.log(d.numerator)
@@ -111,13 +114,13 @@ class GroupSelection:
         return least(self._ends_rarely, around=math.ceil(around))
 
     def _ends_rarely(self, k: int) -> bool:
-        """Whether Pr[Z = k] <= d: a**k (1 - a + 2 d a) <= d (1 + a), surely."""
+        """Return whether Pr[Z = k] <= d, surely: a**k (1 - a + 2 d a) <= d (1 + a)."""
         d = self.delta / self.changed
         (a_least, a_most), (_, end) = exp_bounds(self.rate, DIGITS), exp_bounds(self.rate * k, DIGITS)
         return end * (1 - a_least + 2 * d * a_most) <= d * (1 + a_least)
 
     def mass(self, z: int) -> float:
-        """Pr[Z = z]."""
+        """Return Pr[Z = z]."""
         e = float(self.rate)
         return -math.expm1(-e) * math.exp(-e * abs(z)) / self._norm if abs(z) <= self.threshold else 0.0
 
@@ -128,12 +131,12 @@ class GroupSelection:
         return -math.expm1(-e) - 2 * math.exp(-e) * math.expm1(-e * self.threshold)
 
     def shown(self, people: int) -> float:
-        """Pr[a group of so many people is shown]."""
+        """Return the probability that a group of this many people is shown."""
         require_count(self, "people", people, least=0)
         e, k = float(self.rate), self.threshold
 
         def outermost(count: int) -> float:
-            """The probability of the last `count` outcomes on one side, count <= k + 1."""
+            """Return the probability of the last `count` outcomes on one side, count <= k + 1."""
             return math.exp(-e * (k + 1 - count)) * -math.expm1(-e * count) / self._norm
 
         return outermost(people) if people <= k + 1 else 1 - outermost(max(0, 2 * k + 1 - people))
@@ -146,7 +149,7 @@ class GroupSelection:
         return Released(Groups(_alone(keys[shown]), noisy[shown]), self.guarantee)
 
     def _noise(self, count: int, random: Randomness) -> Integers:
-        """Discrete Laplace noise given that |Z| <= k; where k is small beside its scale, cut from uniform."""
+        """Draw discrete Laplace noise given that |Z| <= k."""
         k, rate = self.threshold, self.rate
         drawn = np.empty(count, np.int64)
         open_places = np.arange(count)
@@ -155,6 +158,7 @@ class GroupSelection:
                 z = discrete_laplace(rate, open_places.size, random)
                 kept = np.abs(z) <= k
             else:
+                # k is small relative to the scale, so most draws from Laplace would be rejected
                 z = uniform_below(2 * k + 1, open_places.size, random) - k
                 kept = bernoulli_exp_many(np.abs(z), rate, random)
             drawn[open_places[kept]] = z[kept].astype(np.int64)

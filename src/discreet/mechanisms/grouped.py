@@ -1,4 +1,4 @@
-"""Rows of one integer column, as an engine hands them over: distinct values, and how often each occurs."""
+"""Rows of one integer column, as an engine returns them: distinct values, and the number of rows of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.mechanisms.sampling import Integers
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Values (in any order) and the number of rows that hold each; printing one shows nothing."""
+    """Values (in any order) and the number of rows that have each; printing one shows nothing."""
 
     values: Integers = field(repr=False)
     counts: Integers = field(repr=False)
@@ -27,7 +27,7 @@ class Grouped:
 
     @classmethod
     def of(cls, rows: Integers) -> Grouped:
-        """The same rows, counted.
+        """Return the distinct values of these rows, with their counts.
 
         >>> Grouped.of(np.array([3, 1, 3])).counts
         array([1, 2])
@@ -36,18 +36,19 @@ class Grouped:
         return cls(values, counts.astype(np.int64))
 
     def within(self, low: int, high: int) -> Grouped:
-        """The rows in increasing order, each moved into [low, high]; values without rows are left out."""
+        """Return the rows clamped to [low, high], in increasing order; values without rows are left out."""
         held = self.counts > 0
         values, counts = np.clip(self.values[held], low, high), self.counts[held]
         order = np.argsort(values, kind="stable")
         values, counts = values[order], counts[order]
+        # low - 1 is below every clamped value, so that the first one starts a run
         starts = np.flatnonzero(np.diff(values, prepend=low - 1))
         return Grouped(values[starts], np.add.reduceat(counts, starts) if starts.size else counts)
 
     def ranked(self, ranks: Integers, low: int, high: int) -> Integers:
-        """The values of these ranks, counted from 1; `low` stands below the first and `high` above the last.
+        """Return the values of these ranks, counted from 1; `low` below the first and `high` above the last.
 
-        For rows that `within` has put in order.
+        The rows must be in order, as `clamp` returns them.
         """
         ends = np.cumsum(self.counts)
         padded = np.concatenate([self.values, [high]])

@@ -1,4 +1,4 @@
-"""Laplace mechanism for real numbers, on a declared grid: the paper's law, without its floating point.
+"""Laplace mechanism for real numbers, on a declared grid: the law of the paper, without floating point.
 
 Release     q(D) is rounded to the grid of multiples of `resolution` and gets discrete Laplace noise in
             grid steps. As the grid is refined the law tends to the density exp(-|x| / scale) / (2 scale).
@@ -8,7 +8,7 @@ Requires    |q(D) - q(D')| <= `sensitivity`; then the rounded values differ by a
 Guarantee   epsilon-DP, that of `DiscreteLaplace` on the steps. Rounding comes before the noise and is part
             of q; the output is an integer times a constant, so its bits carry nothing more.
 Utility     Var within one step of 2 scale**2; Pr[|error| > alpha] <= exp(-(alpha - resolution / 2) / scale).
-Why a grid  A continuous law cannot be sampled by a computer; the doubles that stand for it leak [Mironov12].
+Why a grid  A computer cannot sample a continuous law; the doubles that approximate it leak [Mironov12].
 
 [DMNS06]    Dwork, McSherry, Nissim & Smith, Calibrating Noise to Sensitivity.
 [Mironov12] Mironov, On Significance of the Least Significant Bits for Differential Privacy.
@@ -47,7 +47,7 @@ class Laplace(OnGrid):
 
     @property
     def steps(self) -> DiscreteLaplace:
-        """The mechanism on the grid."""
+        """The mechanism on grid steps."""
         sensitivity = math.ceil(self.sensitivity / self.resolution)
         return DiscreteLaplace(epsilon=self.epsilon, sensitivity=sensitivity, relation=self.relation)
 
@@ -57,7 +57,7 @@ class Laplace(OnGrid):
 
     @property
     def scale(self) -> float:
-        """The papers' lambda (b in the chapter)."""
+        """lambda in the papers, b in the textbook chapter."""
         return float(self.resolution / self.steps.rate)
 
     @property
@@ -65,5 +65,5 @@ class Laplace(OnGrid):
         return self.steps.variance * float(self.resolution) ** 2
 
     def density(self, x: float) -> float:
-        """The continuous law that the grid refines to."""
+        """Return the density of the continuous law that the grid approximates."""
         return math.exp(-abs(x) / self.scale) / (2 * self.scale)

@@ -1,12 +1,12 @@
-"""Median by smooth sensitivity: noise as wide as the data near this data needs.
+"""Median by smooth sensitivity: noise whose width depends on the data around the median.
 
 Release     M(D) = x_m + Z, x_m the value of rank m = ceil(n / 2) among n rows, Z discrete Laplace noise with
             Pr[Z = z] proportional to exp(-r |z|), r = alpha / S(D), alpha = epsilon / 2, S the beta-smooth
             sensitivity of x_m (see `mechanisms.smooth_sensitivity`),
             exp(beta) - 1 = epsilon / (2 ln(2 / delta)).
-Requires    A person is one row; the number of rows is public (replace-one neighbours only); low and high are
+Requires    A person is one row; the number of rows is public (replace-one neighbors only); low and high are
             public, rows outside are moved to the nearer end. 0 < delta <= 1/2.
-Guarantee   (epsilon, delta)-DP. Let D, D' be neighbours, d = |x_m - x'_m| <= min(S, S'). At an output y with
+Guarantee   (epsilon, delta)-DP. Let D, D' be neighbors, d = |x_m - x'_m| <= min(S, S'). At an output y with
             u = |y - x_m| the loss is ln(tanh(r/2) / tanh(r'/2)) + r' |y - x'_m| - r u, at most
             ln(tanh(r/2) / tanh(r'/2)) + (r' - r) u + r' d, where r' d <= alpha = epsilon / 2.
             S' >= S: r' <= r, so the middle term is at most 0, and the first at most ln(r / r') <= beta,
@@ -17,11 +17,11 @@ Guarantee   (epsilon, delta)-DP. Let D, D' be neighbours, d = |x_m - x'_m| <= mi
             Pr[r |Z| > ln(2 / delta)] <= 2 exp(-ln(2 / delta)) = delta.
             In each direction just one of the two costs arises beside the shift.
             S is computed in floating point with smoothing beta - 2**-36 and then enlarged by 2**-40, which
-            covers its error: it is not below the true one, and neighbours' are within exp(beta).
+            covers its error: it is not below the true one, and neighbors' are within exp(beta).
             S is not below alpha / 64; a constant floor keeps it smooth.
 Utility     unbiased around x_m; Pr[|Z| > k] = 2 a**(k+1) / (1 + a), a = exp(-alpha / S). S depends on the
             data, so the width of the noise is for the custodian only. The grid form (`mechanisms.quantile`)
-            needs no delta and 10 to 100 times fewer rows; this one is here to compare.
+            needs no delta and 10 to 100 times fewer rows; this one is here for comparison.
 
 [NRS07]     Nissim, Raskhodnikova & Smith, Smooth Sensitivity and Sampling in Private Data Analysis.
 """
@@ -52,7 +52,7 @@ SPARED = 2.0**-36
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothMedian:
-    """The middle row's value with noise that fits the data around it.
+    """The median with noise that depends on the data around it.
 
     >>> mechanism = SmoothMedian(epsilon=1, delta=1e-6, low=0, high=100)
     >>> round(float(mechanism.scale(Grouped.of(np.arange(100_001) // 1000))), 3)
@@ -79,12 +79,12 @@ class SmoothMedian:
 
     @property
     def alpha(self) -> Fraction:
-        """The share of epsilon that pays for the shift."""
+        """The part of epsilon that pays for the shift."""
         return self.epsilon / 2
 
     @property
     def beta(self) -> float:
-        """How fast the sensitivity may change from neighbour to neighbour, less what covers rounding."""
+        """The rate at which the sensitivity may change between neighbors, less an allowance for rounding."""
         return math.log1p(self._slack) - SPARED
 
     @property
@@ -92,12 +92,12 @@ class SmoothMedian:
         return ApproximateDP(epsilon=self.epsilon, delta=self.delta, relation=Relation.VALUE)
 
     def median(self, rows: Grouped) -> int:
-        """The value of rank ceil(n / 2): exact, and so not to be released."""
+        """Return the value of rank ceil(n / 2): exact, so it must not be released."""
         kept = rows.within(self.low, self.high)
         return int(kept.ranked(np.array([_middle(kept)]), self.low, self.high)[0])
 
     def scale(self, rows: Grouped) -> Fraction:
-        """S(D): depends on the data, and so not to be released."""
+        """Return S(D): it depends on the data, so it must not be released."""
         kept = rows.within(self.low, self.high)
         floor = float(self.alpha / STEEPEST)
         found = smooth_rank_sensitivity(
@@ -106,7 +106,7 @@ class SmoothMedian:
         return Fraction(found) * ENLARGED
 
     def likelihood(self, output: int, truth: Grouped) -> float:
-        """Pr[M(D) = output] where D has the rows `truth`."""
+        """Return Pr[M(D) = output] where D has the rows `truth`."""
         rate = float(self.alpha / self.scale(truth))
         return math.tanh(rate / 2) * math.exp(-rate * abs(output - self.median(truth)))
 

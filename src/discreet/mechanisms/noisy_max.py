@@ -2,18 +2,18 @@
 
 Release     M(D) = the i for which score_i + Z_i is largest, Z_i independent discrete Laplace noise:
             Pr[Z = z] is proportional to exp(-rate |z|). Among equals one is drawn uniformly.
-            rate = epsilon / (2 s); for monotone scores rate = epsilon / s. The noisy scores do not leave.
-Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbours D, D'. The candidates are
-            public. `monotone` only where between neighbours all scores rise or all fall.
+            rate = epsilon / (2 s); for monotone scores rate = epsilon / s. The noisy scores stay secret.
+Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbors D, D'. The candidates are
+            public. `monotone` only where between neighbors all scores rise or all fall.
 Guarantee   epsilon-DP. Drawing among equals is the same as giving all candidates a random order beforehand
             and letting the first of the equals win; fix that order and the noise of all but i. Then i wins
-            just if score_i + Z_i >= T_i, the largest over j != i of score_j + Z_j, plus 1 where j comes
-            before i. T_i moves by at most s between neighbours, like every term in it, and score_i by at most
+            exactly if score_i + Z_i >= T_i, the largest over j != i of score_j + Z_j, plus 1 where j comes
+            before i. T_i moves by at most s between neighbors, like every term in it, and score_i by at most
             s. The tail of Z, Pr[Z >= x], shrinks by at most exp(-rate) per unit of x, so i's chance changes
             by a factor of at most exp(2 rate * s) = exp(epsilon). If all scores rise, or all fall, T_i and
             score_i move the same way, T_i - score_i by at most s: exp(rate * s) = exp(epsilon).
-            Ties are common with integer noise; the argument holds for them because the winner of each is
-            fixed by an order that knows no data.
+            Ties are common with integer noise; the argument holds for them because an order that does not
+            depend on the data fixes the winner of each.
 Utility     The pick is g or more behind with probability at most (n - 1) Pr[Z - Z' >= g], Z and Z' two of the
             noises; permute-and-flip does better at the same epsilon.
 
@@ -39,17 +39,17 @@ NEGLIGIBLE = 45
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyMax(Selection):
-    """Every score gets noise; only the winner's name leaves.
+    """Report noisy max: every score gets noise, and only the index of the winner is released.
 
     >>> NoisyMax(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(2)
     array([0.13, 0.  , 0.87, 0.  ])
     """
 
     def probabilities(self, scores: Integers) -> Floats:
-        """Pr[M(D) = i] for every i, summed over where the winner may land.
+        """Return Pr[M(D) = i] for every i, summed over where the winner may land.
 
-        Landings that are left out, below all or above all by NEGLIGIBLE / rate, have less than exp(-45) each
-        way for every candidate.
+        Landings beyond NEGLIGIBLE / rate below or above all candidates are left out; they have a probability
+        of less than exp(-45) on either side for every candidate.
         """
         behind, rate = gaps(self, scores), float(self.rate)
         reach = math.ceil(NEGLIGIBLE / rate)
@@ -60,7 +60,7 @@ class NoisyMax(Selection):
         return np.asarray((at * shares_of_ties(below, at)).sum(axis=0))
 
     def shortfall(self, candidates: int, confidence: float) -> int:
-        """With probability `confidence` or more the pick is at most this far behind the best score."""
+        """Return a gap to the best score that the pick stays within, with at least `confidence`."""
         require_count(self, "candidates", candidates)
         require_probability(self, "confidence", confidence)
         others, miss = candidates - 1, 1 - float(confidence)
@@ -68,7 +68,10 @@ class NoisyMax(Selection):
         return least(lambda s: others * self._overtakes(s + 1) <= miss, around=math.ceil(around))
 
     def _overtakes(self, gap: int) -> float:
-        """Pr[Z - Z' >= gap], gap >= 1; Pr[Z - Z' = g] is ((1-a) / (1+a))**2 a**g (g + (1+a*a) / (1-a*a))."""
+        """Return Pr[Z - Z' >= gap], gap >= 1.
+
+        Pr[Z - Z' = g] is ((1-a) / (1+a))**2 a**g (g + (1+a*a) / (1-a*a)).
+        """
         a, rest = math.exp(-self.rate), -math.expm1(-self.rate)
         mixed = (1 + a * a) / ((1 + a) * rest)
         return math.exp(-self.rate * gap) * rest * (gap + a / rest + mixed) / (1 + a) ** 2

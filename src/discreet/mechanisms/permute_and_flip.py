@@ -5,13 +5,13 @@ Release     Take the candidates in random order; stop at the first whose coin, o
             scores rate = epsilon / s. Here all coins are tossed at once and one of the heads is drawn
             uniformly: the order is independent of the coins, so the first head in it is uniform among them,
             and the best candidate's coin is always heads.
-Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbours D, D'. The candidates
-            are public. `monotone` only where between neighbours all scores rise or all fall.
+Requires    |score_i(D) - score_i(D')| <= s for every candidate i and all neighbors D, D'. The candidates
+            are public. `monotone` only where between neighbors all scores rise or all fall.
 Guarantee   epsilon-DP. Add to each score an exponential variable of the given rate and take the largest sum:
             score_i's sum passes the best score with probability p_i, and by memorylessness those that pass
             are alike from there on, so the largest is uniform among them: the same law [DKS+21]. Now fix all
             sums but i's; i wins if its own passes their largest, m, with probability
-            min(1, exp(-rate * (m - score_i))). Between neighbours m and score_i each move by at most s, so
+            min(1, exp(-rate * (m - score_i))). Between neighbors m and score_i each move by at most s, so
             the exponent by at most 2 rate * s = epsilon; if all scores rise, or all fall, m and score_i move
             the same way, and m - score_i by at most s: rate * s = epsilon.
 Utility     Pr[i] <= p_i, so the pick is g or more behind with probability at most (n - 1) exp(-rate * g). Its
@@ -37,14 +37,14 @@ from discreet.mechanisms.selection import Selection, gaps, shares_of_ties
 
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(Selection):
-    """A candidate's coin says whether it is good enough; the first that is, is taken.
+    """A selection by random order: the first candidate whose coin shows heads is picked.
 
     >>> PermuteAndFlip(epsilon=1, sensitivity=1).probabilities(np.array([24, 8, 28, 5])).round(3)
     array([0.068, 0.   , 0.932, 0.   ])
     """
 
     def probabilities(self, scores: Integers) -> Floats:
-        """Pr[M(D) = i] for every i: heads for i, and the draw among all heads."""
+        """Return Pr[M(D) = i] for every i: heads for i, and the draw among all heads."""
         heads = np.exp(-gaps(self, scores) * float(self.rate))
         return np.asarray(heads * shares_of_ties(1 - heads, heads))
 

@@ -16,12 +16,12 @@ Guarantee   epsilon-DP, by the exponential mechanism's argument, with the sensit
                         all either way. So does the second.
 Utility     The true quantile has d <= 0, so Pr[d >= t] <= (high - low) exp(-rate * t): `rank_error`. That is
             in rows; how far it is in values depends on the data, and is not public. Ties help twice: a value
-            that many rows share is as far below 0 as its neighbours are above.
+            that many rows share is as far below 0 as its neighbors are above.
 MIN, MAX    With probability 0 every c up to the least row has d = 0, so M would be spread evenly over low ..
-            least row. `inward` moves the target a few rows into the data, just so many that the answer is
+            least row. `aim_inward` moves the target a few rows into the data, just enough that the answer is
             inside with the stated confidence; no epsilon-DP answer can be sure of the last rows themselves.
 Why exact   Between two neighbouring distinct rows d is constant, so candidates fall into at most 2 m + 1 runs
-            for m distinct rows; `mechanisms.sampling.choose` draws a run by its exact weight, then one of its
+            for m distinct rows; `sampling.sample_index` draws a run by its exact weight, then one of its
             values.
 
 [MT07]      McSherry & Talwar, Mechanism Design via Differential Privacy.
@@ -50,7 +50,7 @@ FINEST = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile:
-    """A value of the declared grid near the wanted rank.
+    """A value of the declared grid near the target rank.
 
     >>> Quantile(epsilon=1, low=17, high=90, probability=0.9).rank_error(confidence=0.95)
     14.5
@@ -69,13 +69,14 @@ class Quantile:
         keep_range(self, self.low, self.high)
         _keep_probability(self, self.probability)
         whole = isinstance(self.offset, int) and not isinstance(self.offset, bool)
+        # with denominators up to 10,000, distances of fewer than 2**48 rows fit into 64 bits
         require(whole and abs(self.offset) < 1 << 48, self, "offset", self.offset, "an integer below 2**48")
         require_count(self, "rows_per_person", self.rows_per_person)
         keep_relation(self)
 
     @property
     def sensitivity(self) -> int:
-        """How far one person moves the distance d of any candidate."""
+        """The largest change of the distance d of any candidate by one person."""
         top, bottom = self.probability.numerator, self.probability.denominator
         each = max(top, bottom - top) if self.relation is Relation.PRESENCE else bottom
         return each * self.rows_per_person
@@ -89,14 +90,15 @@ class Quantile:
         return PureDP(epsilon=self.epsilon, relation=self.relation)
 
     def rank_error(self, confidence: float) -> float:
-        """With probability `confidence` or more the value misses its rank by at most so many rows."""
+        """Return the most rows by which the value misses its rank, with at least `confidence`."""
         missed = shortfall(self, self.rate, self.high - self.low + 1, confidence)
         return missed / self.probability.denominator
 
     def inward(self, confidence: float) -> Quantile:
-        """For MIN and MAX: aim so many rows inside that the answer is no further out than the last row.
+        """Return the mechanism for MIN or MAX that aims a few rows inside the data.
 
-        That holds with probability `confidence` or more where there are at least as many rows as `offset`.
+        The answer is then not beyond the last row, with at least `confidence`, where there are at least as
+        many rows as `offset`.
         """
         extreme = self.probability in (0, 1)
         require(extreme, self, "probability", self.probability, "0 or 1 to be moved inward")
@@ -104,7 +106,7 @@ class Quantile:
         return replace(self, offset=rows if self.probability == 0 else -rows)
 
     def runs(self, rows: Grouped) -> tuple[Integers, Integers, Integers]:
-        """Where each run of equally good candidates starts, how many it holds, and their distance d."""
+        """Return the start of each run of equally good candidates, its length, and its distance d."""
         kept = rows.within(self.low, self.high)
         starts = np.empty(2 * kept.values.size + 1, np.int64)
         starts[0], starts[1::2], starts[2::2] = self.low, kept.values, kept.values + 1
@@ -120,17 +122,17 @@ class Quantile:
         return np.maximum(over, under)
 
     def probabilities(self, rows: Grouped) -> Floats:
-        """Pr[M(D) = c] for every c in low .. high."""
+        """Return Pr[M(D) = c] for every c in low .. high."""
         _, lengths, distances = self.runs(rows)
         weights = np.exp(-(distances - distances[lengths > 0].min()) * float(self.rate))
         return np.repeat(weights / (weights * lengths).sum(), lengths)
 
     def likelihood(self, output: int, truth: Grouped) -> float:
-        """Pr[M(D) = output] where D has the rows `truth`."""
+        """Return Pr[M(D) = output] where D has the rows `truth`."""
         return float(self.probabilities(truth)[output - self.low]) if self.low <= output <= self.high else 0.0
 
     def log_likelihoods(self, outputs: Integers, truth: Grouped) -> Floats:
-        """ln Pr[M(D) = c] for each output c in low .. high, however many values the grid has."""
+        """Return ln Pr[M(D) = c] for each output c in low .. high, however many values the grid has."""
         starts, lengths, distances = self.runs(truth)
         held = lengths > 0
         weights = -distances[held] * float(self.rate)
@@ -146,7 +148,7 @@ class Quantile:
 
 
 def keep_range(owner: object, low: object, high: object) -> None:
-    """Refuse a range that is not two integers, the lower first, within what 64 bits can subtract."""
+    """Raise an error unless low < high are integers whose difference fits into 64 bits."""
     for name, end in (("low", low), ("high", high)):
         holds = isinstance(end, int) and not isinstance(end, bool) and abs(end) < LARGEST // 2
         require(holds, owner, name, end, "an integer below 2**61")
@@ -154,7 +156,7 @@ def keep_range(owner: object, low: object, high: object) -> None:
 
 
 def _keep_probability(owner: Quantile, value: object) -> None:
-    """Keep the probability as a fraction; a float counts as the decimal that it prints as."""
+    """Replace the probability by a fraction; a float counts as the decimal that it prints as."""
     wanted = f"a probability from 0 to 1 with a denominator of at most {FINEST}"
     require(is_real(value) and 0 <= value <= 1, owner, "probability", value, wanted)  # type: ignore[operator]
     exact = Fraction(str(value))

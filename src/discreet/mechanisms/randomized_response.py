@@ -4,8 +4,8 @@ Release     M(x) = x with probability p = exp(epsilon) / (exp(epsilon) + k - 1),
             values, each with probability q = 1 / (exp(epsilon) + k - 1).
 Requires    x in 0 .. k - 1; what lies outside is moved to the nearer end. In a vector each person has one
             entry; r entries of the same person cost r epsilon.
-Guarantee   epsilon-DP for replaced values, in the local model: no one but the person need see x. Every output
-            has probability p or q whatever x is, and p / q = exp(epsilon). Who answered is not hidden.
+Guarantee   epsilon-DP for replaced values, in the local model: nobody but the person sees x. Every output
+            has probability p or q whatever x is, and p / q = exp(epsilon). Participation is not hidden.
 Utility     The share of value v among n people is estimated without bias by (c_v / n - q) / (p - q), c_v the
             number of answers v. If the true share is f, its variance is
             (f p (1 - p) + (1 - f) q (1 - q)) / (n (p - q)**2), and Pr[|error| > alpha] is at most
@@ -37,7 +37,7 @@ from discreet.mechanisms.sampling import LARGEST, Floats, Integers, bernoulli_od
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponse:
-    """The truth more often than any one lie, by a factor of exp(epsilon).
+    """A true answer that is more probable than any one false answer, by a factor of exp(epsilon).
 
     >>> RandomizedResponse(epsilon=1, values=2).matrix().round(3)
     array([[0.731, 0.269],
@@ -67,13 +67,13 @@ class RandomizedResponse:
         return math.exp(-self.epsilon) * self.truthful
 
     def matrix(self) -> Floats:
-        """The channel: Pr[output = column | truth = row]."""
+        """Return the channel: Pr[output = column | truth = row]."""
         channel = np.full((self.values, self.values), self.lie)
         np.fill_diagonal(channel, self.truthful)
         return channel
 
     def likelihood(self, output: int, truth: int) -> float:
-        """Pr[M(truth) = output]."""
+        """Return Pr[M(truth) = output]."""
         return self.truthful if output == truth else self.lie
 
     def release(self, answer: Exact[int], random: Randomness) -> Released[int]:
@@ -81,7 +81,7 @@ class RandomizedResponse:
         return Released(int(self._randomized(one, random)[0]), self.guarantee)
 
     def release_many(self, answers: Exact[Integers], random: Randomness) -> Released[Integers]:
-        """One answer for each person, each with coins of its own."""
+        """Release one answer for each person, each with coins of its own."""
         kept = np.clip(column(self, answers), 0, self.values - 1)
         return Released(self._randomized(kept, random), self.guarantee)
 
@@ -93,22 +93,22 @@ class RandomizedResponse:
         return given
 
     def estimate(self, answers: Integers) -> Floats:
-        """The unbiased estimate of every value's true share, from the released answers.
+        """Return the unbiased estimate of every value's true share, from the released answers.
 
-        A share may come out below 0 or above 1 where people are few; what is unbiased must be able to.
+        With few people a share may come out below 0 or above 1, as an unbiased estimate must allow.
         """
         shares = np.bincount(answers, minlength=self.values) / max(answers.size, 1)
         return np.asarray((shares - self.lie) / (self.truthful - self.lie))
 
     def variance(self, share: float, people: int) -> float:
-        """The variance of the estimate of a true `share` among `people`."""
+        """Return the variance of the estimate of a true `share` among `people`."""
         require_count(self, "people", people)
         p, q = self.truthful, self.lie
         spread = share * p * (1 - p) + (1 - share) * q * (1 - q)
         return spread / (people * (p - q) ** 2)
 
     def beta(self, alpha: float, people: int) -> float:
-        """A bound on Pr[an estimated share is off by more than alpha]."""
+        """Return a bound on Pr[an estimated share is off by more than alpha]."""
         require_nonnegative(self, "alpha", alpha)
         require_count(self, "people", people)
         return min(1.0, 2 * math.exp(-2 * people * (alpha * (self.truthful - self.lie)) ** 2))

@@ -8,16 +8,16 @@ a few units in the last place, 2**-50; allowed: `MARGIN`, 2**-40). The few that 
 are settled by decimal arithmetic with proven bounds, drawing more bits of the same U until they decide.
 So no tail is cut, nothing is rounded, and the speed is that of one vectorized logarithm.
 
-bernoulli_exp       Pr[True] = exp(-x)
-geometric           Pr[G >= k] = exp(-rate k)                     by inversion: G = floor(-ln U / rate)
-discrete_laplace    Pr[Z = z] proportional to exp(-rate |z|)      as the difference of two geometrics
-discrete_gaussian   Pr[Z = z] proportional to exp(-z**2 / (2 v))  by rejection from discrete Laplace [CKS20]
-bernoulli_odds      Pr[True] = w exp(-x) / (1 + w exp(-x))
-uniform_below       uniform in [0, bound)                         by rejection
-choose              Pr[i] proportional to m_i exp(-rate d_i)      by inversion over cumulated weights
+sample_bernoulli_exp      Pr[True] = exp(-x)
+sample_geometric          Pr[G >= k] = exp(-rate k)                     by inversion: floor(-ln U / rate)
+sample_discrete_laplace   Pr[Z = z] proportional to exp(-rate |z|)      as a difference of two geometrics
+sample_discrete_gaussian  Pr[Z = z] proportional to exp(-z**2 / (2 v))  by rejection from Laplace [CKS20]
+sample_bernoulli_odds     Pr[True] = w exp(-x) / (1 + w exp(-x))
+sample_uniform_below      uniform in [0, bound)                         by rejection
+sample_index              Pr[i] proportional to m_i exp(-rate d_i)      by inversion over cumulated weights
 
-How long a sampler runs depends on its parameters and on its own coins, never on the value that the noise
-is added to.
+The running time of a sampler depends on its parameters and on its own coins, never on the value that the
+noise is added to.
 
 [CKS20]     Canonne, Kamath & Steinke, The Discrete Gaussian for Differential Privacy.
 [Shewchuk]  Adaptive Precision Floating-Point Arithmetic: the idea of a float that knows when it is right.
@@ -57,7 +57,7 @@ class Uniform:
         self._prefix, self._bits, self._random = word, 64, random
 
     def settle(self, decide: Callable[[Fraction, Fraction, int], int | None]) -> int:
-        """Ask `decide(low, high, digits)` about ever narrower bounds on U until it knows."""
+        """Call `decide(low, high, digits)` with ever narrower bounds on U until it returns a decision."""
         while True:
             low = Fraction(self._prefix, 1 << self._bits)
             high = Fraction(self._prefix + 1, 1 << self._bits)
@@ -69,7 +69,10 @@ class Uniform:
 
 
 def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Fractions that enclose exp(-x). `Decimal.exp` is correctly rounded, so one step outwards suffices."""
+    """Return fractions that enclose exp(-x).
+
+    `Decimal.exp` is correctly rounded, so one step outwards suffices.
+    """
     if x > 3 * digits:  # exp(-x) < 10**-digits: more digits would only make long fractions
         return Fraction(0), Fraction(1, 10**digits)
     down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
@@ -79,7 +82,7 @@ def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
 
 def _minus_log_bounds(low: Fraction, high: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Fractions that enclose -ln of everything in [low, high], 0 < low < high <= 1."""
+    """Return fractions that enclose -ln of everything in [low, high], 0 < low < high <= 1."""
     down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
     top = up.divide(Decimal(high.numerator), Decimal(high.denominator))
     bottom = down.divide(Decimal(low.numerator), Decimal(low.denominator))
@@ -89,7 +92,7 @@ def _minus_log_bounds(low: Fraction, high: Fraction, digits: int) -> tuple[Fract
 
 
 def _settle_below_exp(x: Fraction, word: int, random: Randomness) -> bool:
-    """Whether U < exp(-x), for the U that begins with `word`."""
+    """Return whether U < exp(-x), for the U that begins with `word`."""
 
     def decide(low: Fraction, high: Fraction, digits: int) -> int | None:
         least, most = exp_bounds(x, digits)
@@ -99,7 +102,7 @@ def _settle_below_exp(x: Fraction, word: int, random: Randomness) -> bool:
 
 
 def _settle_geometric(rate: Fraction, word: int, random: Randomness) -> int:
-    """floor(-ln U / rate), for the U that begins with `word`."""
+    """Return floor(-ln U / rate), for the U that begins with `word`."""
 
     def decide(low: Fraction, high: Fraction, digits: int) -> int | None:
         if low == 0:
@@ -115,14 +118,14 @@ def _settle_geometric(rate: Fraction, word: int, random: Randomness) -> int:
 
 
 def bernoulli_exp(x: Fraction, random: Randomness) -> bool:
-    """True with probability exp(-x), for x >= 0."""
+    """Return True with probability exp(-x), for x >= 0."""
     word = random.bits(64)
     bound, u = math.exp(-x), word * UNIT
     return u < bound if abs(u - bound) > MARGIN else _settle_below_exp(x, word, random)
 
 
 def _accept(x: Floats, exact: Callable[[int], Fraction], random: Randomness) -> Booleans:
-    """One coin of probability exp(-x[i]) for each i; `exact(i)` is the fraction that x[i] stands for.
+    """Toss one coin of probability exp(-x[i]) for each i; `exact(i)` is the fraction that x[i] approximates.
 
     x must be right to MARGIN / 8 (absolutely, where it is below 30); above that the bound is below MARGIN.
     """
@@ -138,12 +141,12 @@ def _accept(x: Floats, exact: Callable[[int], Fraction], random: Randomness) -> 
 
 
 def geometric(rate: Fraction, count: int, random: Randomness) -> Integers:
-    """`count` draws with Pr[G >= k] = exp(-rate k), rate > 0.
+    """Return `count` draws with Pr[G >= k] = exp(-rate k), rate > 0.
 
     Below a rate of 2**-20 the draw is split, G = 2**j V + W with 2**j rate in (2**-11, 2**-10]: V is
-    geometric of rate 2**j rate, W < 2**j is independent of it with weight exp(-rate W). A value beyond
-    2**62 turns the result into an array of Python integers, so that nothing overflows; from a scale of
-    2**57 on that is likely, and takes microseconds a value.
+    geometric of rate 2**j rate, W < 2**j is independent of it with weight exp(-rate W). A value beyond 2**62
+    turns the result into an array of Python integers, so that nothing overflows; from a scale of 2**57 on
+    that is likely, and takes microseconds per value.
     """
     shift = max(0, math.floor(1 / rate).bit_length() - 11) if rate < Fraction(1, 1 << 20) else 0
     sizes = [CHUNK] * (count // CHUNK) + [count % CHUNK]
@@ -161,12 +164,13 @@ def _geometric_chunk(rate: Fraction, shift: int, count: int, random: Randomness)
 
 
 def _inverted(rate: Fraction, count: int, random: Randomness) -> Integers:
-    """Inversion, for rates of at least 2**-20; a quotient beyond 2**53 cannot pass the filter."""
+    """Draw by inversion, for rates of at least 2**-20; a quotient beyond 2**53 cannot pass the filter."""
     words = random.words(count)
     exponential = -np.log((words.astype(np.float64) + 0.5) * UNIT)
     scale = 1 / float(rate)
     quotient = exponential * scale
     margin = MARGIN * (1 + exponential) * scale + MARGIN * quotient
+    # near U = 0 the first 64 bits do not determine ln U well enough
     undecided = (np.floor(quotient - margin) != np.floor(quotient + margin)) | (words < 1 << 48)
     draws = quotient.astype(np.int64)
     for i in np.flatnonzero(undecided):
@@ -175,7 +179,7 @@ def _inverted(rate: Fraction, count: int, random: Randomness) -> Integers:
 
 
 def _low_part(rate: Fraction, shift: int, count: int, random: Randomness) -> Integers:
-    """W in [0, 2**shift) with weight exp(-rate W), by rejection from uniform; shift < 62."""
+    """Draw W in [0, 2**shift) with weight exp(-rate W), by rejection from uniform; shift < 62."""
     slope = float(rate)
     drawn = np.empty(count, np.int64)
     open_places = np.arange(count)
@@ -192,22 +196,22 @@ def _low_part(rate: Fraction, shift: int, count: int, random: Randomness) -> Int
 
 
 def _low_integer(rate: Fraction, shift: int, random: Randomness) -> int:
-    """The same for one value of any size."""
+    """Draw one W in [0, 2**shift) with weight exp(-rate W), for a shift of any size."""
     while not bernoulli_exp(rate * (w := random.bits(shift)), random):
         pass
     return w
 
 
 def discrete_laplace(rate: Fraction, count: int, random: Randomness) -> Integers:
-    """`count` draws with Pr[Z = z] = (1 - a) / (1 + a) a**|z|, a = exp(-rate)."""
+    """Return `count` draws with Pr[Z = z] = (1 - a) / (1 + a) a**|z|, a = exp(-rate)."""
     return geometric(rate, count, random) - geometric(rate, count, random)
 
 
 def discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Integers:
-    """`count` draws with Pr[Z = z] proportional to exp(-z**2 / (2 variance)) [CKS20, Algorithm 3].
+    """Return `count` draws with Pr[Z = z] proportional to exp(-z**2 / (2 variance)).
 
-    A discrete Laplace Y of scale t = floor(sigma) + 1 is kept with probability
-    exp(-(|Y| - variance / t)**2 / (2 variance)).
+    A discrete Laplace Y of scale t = floor(sigma) + 1 is kept with probability exp(-(|Y| - variance / t)**2 /
+    (2 variance)) [CKS20, Algorithm 3].
     """
     t = math.isqrt(math.floor(variance)) + 1
     rate, centre = Fraction(1, t), variance / t
@@ -235,7 +239,7 @@ def discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Int
 def choose(
     distances: Integers, rate: Fraction, random: Randomness, *, multiplicities: Integers | None = None
 ) -> int:
-    """An index i with Pr[i] proportional to m_i exp(-rate (d_i - min d)); m_i = 1 unless given."""
+    """Return an index i with Pr[i] proportional to m_i exp(-rate (d_i - min d)); m_i = 1 unless given."""
     gaps = distances - distances.min()
     times = np.ones(gaps.size, np.int64) if multiplicities is None else multiplicities
     cumulated = np.cumsum(np.exp(-gaps * float(rate)) * times)
@@ -263,13 +267,13 @@ def choose(
 
 
 def bernoulli_exp_many(distances: Integers, rate: Fraction, random: Randomness) -> Booleans:
-    """One coin for each i, True with probability exp(-rate d_i), d_i >= 0."""
+    """Toss one coin for each i, True with probability exp(-rate d_i), d_i >= 0."""
     x = distances.astype(np.float64) * float(rate)
     return _accept(x, lambda i: rate * int(distances[i]), random)
 
 
 def bernoulli_odds(x: Fraction, weight: int, count: int, random: Randomness) -> Booleans:
-    """`count` coins, True with odds of weight exp(-x) to 1, x >= 0."""
+    """Toss `count` coins, True with odds of weight exp(-x) to 1, x >= 0."""
     words = random.words(count)
     odds = weight * math.exp(-x)
     u, bound = words * UNIT, odds / (1 + odds)
@@ -285,8 +289,8 @@ def bernoulli_odds(x: Fraction, weight: int, count: int, random: Randomness) -> 
 
 
 def uniform_below(bound: int, count: int, random: Randomness) -> Integers:
-    """`count` uniform integers in [0, bound), 1 <= bound <= 2**62, by rejection."""
-    require(1 <= bound <= LARGEST, "uniform_below", "bound", bound, "an integer from 1 to 2**62")
+    """Return `count` uniform integers in [0, bound), 1 <= bound <= 2**62, by rejection."""
+    require(1 <= bound <= LARGEST, "sample_uniform_below", "bound", bound, "an integer from 1 to 2**62")
     if bound == 1:
         return np.zeros(count, np.int64)
     spare = np.uint64(64 - (bound - 1).bit_length())

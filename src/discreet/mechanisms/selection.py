@@ -1,9 +1,9 @@
-"""What all mechanisms that pick one of several candidates share.
+"""The base of all mechanisms that pick one of several candidates.
 
 Scores are integers, higher is better, and `sensitivity` bounds how far any one of them moves between
-neighbours. *Monotone* scores are those that between any two neighbours all rise or all fall: counts under
-add/remove, never counts under replace-one, where one rises as another falls. For them the mechanisms here
-may weigh a unit of score twice as much, so `rate` is epsilon / sensitivity instead of half of that.
+neighbors. *Monotone* scores are those that between any two neighbors all rise or all fall: counts under
+add/remove, never counts under replace-one, where one rises as another falls. For them the mechanisms here may
+weigh a unit of score twice as much, so `rate` is epsilon / sensitivity instead of half of that.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ NODES = 400
 
 @dataclass(frozen=True, kw_only=True)
 class Selection(Protocol):
-    """One of several candidates, by their scores.
+    """A mechanism that picks one of several candidates by their scores.
 
-    What a mechanism must bring stands without a body; what follows from that has one, and is had by deriving.
+    Subclasses define the members without a body, and inherit the others.
     """
 
     epsilon: Fraction
@@ -56,15 +56,15 @@ class Selection(Protocol):
 
     @abstractmethod
     def probabilities(self, scores: Integers) -> Floats:
-        """Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
+        """Return Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
 
     @abstractmethod
     def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
-        """The number of the candidate that is picked."""
+        """Return the index of the picked candidate."""
 
     @property
     def rate(self) -> Fraction:
-        """What one unit of score weighs, as a logarithm: of the odds, or of the noise's decay."""
+        """The logarithmic weight of one unit of score: of the odds, or of the decay of the noise."""
         return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     @property
@@ -72,19 +72,19 @@ class Selection(Protocol):
         return PureDP(epsilon=self.epsilon, relation=self.relation)
 
     def likelihood(self, output: int, truth: Integers) -> float:
-        """Pr[M(D) = output] where the scores are `truth`."""
+        """Return Pr[M(D) = output] where the scores are `truth`."""
         return float(self.probabilities(truth)[output])
 
     def shortfall(self, candidates: int, confidence: float) -> int:
-        """With probability `confidence` or more the pick is at most this far behind the best score."""
+        """Return a gap to the best score that the pick stays within, with at least `confidence`."""
         return shortfall(self, self.rate, candidates, confidence)
 
 
 def bounded(owner: object, scores: Integers) -> Integers:
-    """Scores that cannot overflow when they are subtracted.
+    """Return the scores clipped to a fixed range, so that their differences cannot overflow.
 
-    Moving each into a fixed range brings no two of them further apart and turns no direction around, so
-    sensitivity and monotonicity stay what they are.
+    Clipping brings no two scores further apart and reverses no direction, so sensitivity and monotonicity are
+    unchanged.
     """
     fits = isinstance(scores, np.ndarray) and scores.ndim == 1 and scores.dtype == np.int64
     require(fits, owner, "scores", type(scores).__name__, "a one-dimensional array of int64")
@@ -93,16 +93,16 @@ def bounded(owner: object, scores: Integers) -> Integers:
 
 
 def gaps(owner: object, scores: Integers) -> Integers:
-    """How far each score stays behind the best."""
+    """Return the gap of each score to the best."""
     kept = bounded(owner, scores)
     return np.asarray(kept.max() - kept)
 
 
 def shortfall(owner: object, rate: Fraction, candidates: int, confidence: float) -> int:
-    """The least s with (candidates - 1) exp(-rate (s + 1)) <= 1 - confidence.
+    """Return the least s with (candidates - 1) exp(-rate (s + 1)) <= 1 - confidence.
 
-    Where a candidate that is s behind is picked with probability at most exp(-rate s), the pick is more
-    than this behind the best with probability at most 1 - confidence.
+    Where a candidate that is s behind is picked with probability at most exp(-rate s), the pick is more than
+    this behind the best with probability at most 1 - confidence.
     """
     require_count(owner, "candidates", candidates)
     require_probability(owner, "confidence", confidence)
@@ -112,11 +112,11 @@ def shortfall(owner: object, rate: Fraction, candidates: int, confidence: float)
 
 
 def shares_of_ties(below: Floats, at: Floats) -> Floats:
-    """For each i, the chance that i wins a uniform draw among itself and those of the others that are `at`.
+    """Return, for each i, the chance that i wins a uniform draw among all that are `at` its level.
 
     Each other j is independently `at` the same level with probability at[..., j], below it with below[..., j]
-    and else above, where i cannot win. That is the integral over t in [0, 1] of the product over j != i of
-    (below_j + at_j t), because 1 / (c + 1) is the integral of t**c. The integrand is a polynomial, so
+    and otherwise above, where i cannot win. That is the integral over t in [0, 1] of the product over j != i
+    of (below_j + at_j t), because 1 / (c + 1) is the integral of t**c. The integrand is a polynomial, so
     Gauss-Legendre quadrature is exact for up to 2 NODES candidates.
     """
     count = at.shape[-1]

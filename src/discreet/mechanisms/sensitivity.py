@@ -1,4 +1,4 @@
-"""Global sensitivity: how far one person can move a measure, from the policy's bounds alone.
+"""Global sensitivity: the largest change of a measure by one person, from the policy's bounds alone.
 
 A person has at most R = `rows` rows in all, spread over groups as they come; or, with `groups` C, at most
 R rows in each of at most C groups. With x in [low, high] and M = max(|low|, |high|), over all groups:
@@ -10,7 +10,7 @@ R rows in each of at most C groups. With x in [low, high] and M = max(|low|, |hi
     one cell only, COUNT             R                       R
     one cell only, SUM               R M                     R max(M, high - low)
 
-With `groups`, C R stands for R in L1 and sqrt(C) R in L2.
+With `groups`, replace R by C R in L1 and by sqrt(C) R in L2.
 
 Why         Under value the person's R rows leave where they were and R others arrive: elsewhere (the changes
             add up to 2R in L1, sqrt(2) R in L2), or in the same cell, where a sum moves from R low to R high.
@@ -32,7 +32,7 @@ from discreet.core.relations import Relation, keep_relation
 
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity:
-    """The largest change between neighbours, in both norms."""
+    """The largest change between neighbors, in both norms."""
 
     l1: int
     squared_l2: int
@@ -40,7 +40,7 @@ class Sensitivity:
 
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """What one person may contribute: `rows` in all, or `rows` in each of `groups` groups.
+    """The contribution bounds of one person: `rows` in all, or `rows` in each of `groups` groups.
 
     >>> Contribution(rows=5).count()
     Sensitivity(l1=10, squared_l2=50)
@@ -58,11 +58,11 @@ class Contribution:
         require_count(self, "groups", self.groups)
 
     def count(self, *, one_cell: bool = False) -> Sensitivity:
-        """COUNT of every group (a histogram), or of one cell that stands alone."""
+        """Return the sensitivity of COUNT in every group (a histogram), or in one cell."""
         return self.sum(low=1, high=1, one_cell=one_cell)
 
     def sum(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
-        """SUM of an integer column declared to lie in [low, high]."""
+        """Return the sensitivity of SUM of an integer column declared to lie in [low, high]."""
         require(low <= high, self, "low", low, f"at most high = {high}")
         largest = max(abs(low), abs(high))
         if one_cell:
@@ -75,23 +75,28 @@ class Contribution:
         return Sensitivity(l1=2 * self.groups * self.rows * largest, squared_l2=square * moved)
 
     def centred_sum(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
-        """SUM of 2x - (low + high), which stays on the integer grid."""
+        """Return the sensitivity of SUM of 2x - (low + high), which stays on the integer grid."""
         require(low <= high, self, "low", low, f"at most high = {high}")
         return self.sum(low=low - high, high=high - low, one_cell=one_cell)
 
 
 def mean_of_known_rows(*, low: int, high: int, rows: int) -> Fraction:
-    """A mean where a person is one row and the number of rows is public: replace-one neighbours only.
+    """Return the sensitivity of a mean where a person is one row and the number of rows is public.
+
+    It holds for replace-one neighbors only.
 
     >>> mean_of_known_rows(low=17, high=90, rows=48_842)
     Fraction(73, 48842)
     """
-    require(low <= high, "mean_of_known_rows", "low", low, f"at most high = {high}")
-    require_count("mean_of_known_rows", "rows", rows)
+    require(low <= high, "mean_sensitivity", "low", low, f"at most high = {high}")
+    require_count("mean_sensitivity", "rows", rows)
     return Fraction(high - low, rows)
 
 
 def median(*, low: int, high: int) -> int:
-    """A median: with an odd number of rows, half at each end, one person moves it from end to end."""
-    require(low <= high, "median", "low", low, f"at most high = {high}")
+    """Return the sensitivity of a median.
+
+    With an odd number of rows, half at each end, one person moves it from end to end.
+    """
+    require(low <= high, "median_sensitivity", "low", low, f"at most high = {high}")
     return high - low

@@ -1,16 +1,16 @@
-"""Smooth sensitivity: how far one person moves an answer on data near this data.
+"""Smooth sensitivity: a smooth bound on the change of an answer by one person, on data near this data.
 
-Definition  LS(D) is the largest |f(D) - f(D')| over the neighbours D' of D, and A_k(D) the largest LS of any
+Definition  LS(D) is the largest |f(D) - f(D')| over the neighbors D' of D, and A_k(D) the largest LS of any
             table that differs from D in at most k rows. The beta-smooth sensitivity is S(D) = max over k >= 0
             of exp(-beta k) A_k(D).
-Smooth      S(D) >= A_0(D) = LS(D), and S(D) <= exp(beta) S(D') for neighbours, because a table within k of D
+Smooth      S(D) >= A_0(D) = LS(D), and S(D) <= exp(beta) S(D') for neighbors, because a table within k of D
             is within k + 1 of D'. The larger of S and a constant is smooth as well.
 Ranks       For f(D) = the value of rank m among n rows x_1 <= ... <= x_n in [low, high], n fixed, A_k = max
             over 0 <= t <= k + 1 of x_{m+t} - x_{m+t-k-1}, with low for ranks below 1 and high for ranks above
             n: k changed rows bring f to x_{m+t} or x_{m+t-k} at the far ends, one more across the rest.
 Window      A_k is at most high - low and does not fall with k. So ranks from m - K to m + K suffice, where
-            exp(-beta K) (high - low) has fallen to the constant; and between two ks that are known, i < j, no
-            weight is above exp(-beta (i + 1)) A_j: where that is at most the best so far, none is looked at.
+            exp(-beta K) (high - low) has fallen to the constant; and between two evaluated ks, i < j, no
+            weight is above exp(-beta (i + 1)) A_j: where that is at most the best so far, all are skipped.
 
 [NRS07]     Nissim, Raskhodnikova & Smith, Smooth Sensitivity and Sampling in Private Data Analysis.
 """
@@ -29,10 +29,10 @@ from discreet.mechanisms.sampling import Integers
 def smooth_rank_sensitivity(
     rows: Grouped, rank: int, *, low: int, high: int, beta: float, floor: float
 ) -> float:
-    """The larger of S and `floor`, for the value of `rank` among rows that are in order and in [low, high].
+    """Return the larger of S and `floor`, for the value of `rank` among ordered rows in [low, high].
 
-    Right to a factor of 1 ± 2**-42 while ln((high - low) / floor) is below 100: a weight is an integer times
-    an exponential, whose exponent is off by at most 100 units of 2**-52.
+    The result is right to a factor of 1 ± 2**-42 while ln((high - low) / floor) is below 100: a weight is an
+    integer times an exponential, whose exponent is off by at most 100 units of 2**-52.
     """
     within = math.log((high - low) / floor) / beta
     reach = max(0, min(int(rows.counts.sum()), math.ceil(within) + 1))
@@ -41,13 +41,13 @@ def smooth_rank_sensitivity(
 
 
 def local_sensitivity_within(window: Integers, k: int) -> int:
-    """A_k, from the values of consecutive ranks with the wanted one in the middle."""
+    """Return A_k, from the values of consecutive ranks with the target rank in the middle."""
     middle = window.size // 2
     return int((window[middle : middle + k + 2] - window[middle - k - 1 : middle + 1]).max())
 
 
 def _largest_weight(window: Integers, reach: int, beta: float, floor: float) -> float:
-    """max(floor, exp(-beta k) A_k over 0 <= k <= reach), the most promising stretch of ks first."""
+    """Return max(floor, exp(-beta k) A_k over 0 <= k <= reach), by branch and bound."""
     first, last = local_sensitivity_within(window, 0), local_sensitivity_within(window, reach)
     best = max(floor, float(first), last * math.exp(-beta * reach))
     stretches = [(-last * math.exp(-beta), 0, reach, last)]

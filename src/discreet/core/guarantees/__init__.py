@@ -1,14 +1,14 @@
-"""Guarantees: what is known of a release's privacy loss, in the forms that the literature proves.
+"""Guarantees: bounds on the privacy loss of a release, in the forms that the literature proves.
 
-The loss at an output y is ln Pr[M(D) = y] / Pr[M(D') = y] for neighbours D, D'. Each guarantee here bounds
-its distribution, says for which neighbours (`relation`), and answers three questions:
+The loss at an output y is ln Pr[M(D) = y] / Pr[M(D') = y] for neighbors D, D'. Each guarantee bounds its
+distribution for the neighbors of its `relation`, and has three members:
 
-cap         the largest loss that any output can have; infinite where there is none
-profile(e)  the least d such that the release is known to be (e, d)-DP
-for_group   the same release, for neighbours that differ in `size` people at once
+cap         the largest loss that any output can have; infinite where there is none profile(e)  the least d
+such that the release is known to be (e, d)-DP for_group   the same release, for neighbors that differ in
+`size` people at once
 
-The profile is what everything else follows from: composition, belief, and the tail of a promise. What may be
-summed under a promise with a tail says its (rho, delta) as well, as `concentrated`.
+Everything else follows from the profile: composition, belief, and the tail of a promise. Guarantees that can
+be summed under a promise with a tail also state their (rho, delta), as `concentrated`.
 """
 
 from discreet.core.guarantees.concentrated import RenyiDP, ZeroConcentratedDP

@@ -1,4 +1,4 @@
-"""Guarantees by Renyi divergences: of one order, or of all of them at once (zero-concentrated).
+"""Guarantees by Rényi divergences: of one order, or of all orders at once (zero-concentrated).
 
 [BS16]      Bun & Steinke, Concentrated Differential Privacy.
 [CKS20]     Canonne, Kamath & Steinke, The Discrete Gaussian: the conversion to a profile used here.
@@ -19,7 +19,7 @@ from discreet.core.relations import Relation, keep_relation
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiDP:
-    """The Renyi divergence of one `order` is at most `epsilon`."""
+    """A bound `epsilon` on the Rényi divergence of one `order`."""
 
     order: Real
     epsilon: Real
@@ -35,7 +35,7 @@ class RenyiDP:
         return math.inf if self.epsilon > 0 else 0.0
 
     def profile(self, epsilon: float) -> float:
-        """exp((a-1)(e_a - e)) / a (1 - 1/a)**(a-1) [CKS20]."""
+        """Return exp((a-1)(e_a - e)) / a (1 - 1/a)**(a-1) [CKS20]."""
         return min(1.0, math.exp(min(0.0, _log_delta(float(self.order), float(self.epsilon), epsilon))))
 
     def for_group(self, size: int) -> Guarantee:
@@ -44,7 +44,7 @@ class RenyiDP:
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroConcentratedDP:
-    """Renyi divergence at most a * rho at every order a > 1, but for a probability of `delta` [BS16]."""
+    """Rényi divergence at most a * rho at every order a > 1, except with probability `delta` [BS16]."""
 
     rho: Real
     delta: Real = 0
@@ -60,7 +60,7 @@ class ZeroConcentratedDP:
         return 0.0 if self.rho == 0 and self.delta == 0 else math.inf
 
     def profile(self, epsilon: float) -> float:
-        """The conversion of [CKS20] at its best order, plus delta."""
+        """Return the conversion of [CKS20] at its best order, plus delta."""
         rho, delta = float(self.rho), float(self.delta)
         if rho == 0:
             concentrated = max(0.0, -math.expm1(epsilon))
@@ -80,12 +80,12 @@ class ZeroConcentratedDP:
 
 
 def _log_delta(order: float, divergence: float, epsilon: float) -> float:
-    """ln of the delta that a Renyi divergence of one order allows at `epsilon` [CKS20]."""
+    """Return ln of the delta that a Rényi divergence of one order allows at `epsilon` [CKS20]."""
     return (order - 1) * (divergence - epsilon) - math.log(order) + (order - 1) * math.log1p(-1 / order)
 
 
 def _best_order(rho: float, epsilon: float) -> float:
-    """Where `_log_delta` at divergence order * rho, convex in the order, has its minimum."""
+    """Return the order that minimizes `_log_delta` at divergence order * rho, which is convex in it."""
 
     def slope(log_excess: float) -> float:
         excess = math.exp(log_excess)

@@ -21,7 +21,7 @@ from discreet.core.relations import Relation, keep_relation
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianDP:
-    """No easier to tell apart than N(0, 1) and N(mu, 1): Gaussian noise of sigma = L2 sensitivity / mu."""
+    """At most as distinguishable as N(0, 1) and N(mu, 1): Gaussian noise of sigma = L2 sensitivity / mu."""
 
     mu: Real
     relation: Relation = Relation.VALUE
@@ -35,15 +35,15 @@ class GaussianDP:
         return math.inf if self.mu > 0 else 0.0
 
     def profile(self, epsilon: float) -> float:
-        """Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) [BW18]."""
+        """Return Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) [BW18]."""
         mu = float(self.mu)
         if mu == 0:
             return max(0.0, -math.expm1(epsilon))
         above = float(scipy.special.log_ndtr(mu / 2 - epsilon / mu))
         if above < -745:
-            return 0.0  # below the least float; the difference that follows would be one of rounding errors
+            return 0.0  # below the least float; the difference that follows would be rounding error
         below = epsilon + float(scipy.special.log_ndtr(-mu / 2 - epsilon / mu))
-        # the two tails are close for a small mu: what rounding them may change is added
+        # the two tails are close for a small mu, so a bound on their rounding error is added
         cover = 2.0**-50 * (1 + abs(above) + abs(below))
         return min(1.0, max(0.0, math.exp(above) * (cover - math.expm1(below - above))))
 
@@ -57,9 +57,9 @@ class GaussianDP:
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteGaussianDP:
-    """One integer, moved by at most `shift`, with discrete Gaussian noise of parameter `variance`.
+    """One integer that changes by at most `shift`, with discrete Gaussian noise of parameter `variance`.
 
-    For a single integer only; a vector has the `ZeroConcentratedDP` of its L2 distance [CKS20].
+    It holds for a single integer only; a vector has the `ZeroConcentratedDP` of its L2 distance [CKS20].
     """
 
     variance: Fraction
@@ -76,9 +76,9 @@ class DiscreteGaussianDP:
         return math.inf
 
     def profile(self, epsilon: float) -> float:
-        """Pr[Z > t] - exp(e) Pr[Z > t + shift], t = e variance / shift - shift / 2 [CKS20, Theorem 7].
+        """Return Pr[Z > t] - exp(e) Pr[Z > t + shift], t = e variance / shift - shift / 2 [CKS20, Theorem 7].
 
-        The loss at z is (2 z shift + shift**2) / (2 variance), so it is above `epsilon` just for z > t.
+        The loss at z is (2 z shift + shift**2) / (2 variance), so it exceeds `epsilon` exactly for z > t.
         """
         first = math.floor(Fraction(epsilon) * self.variance / self.shift - Fraction(self.shift, 2)) + 1
         _, above = gaussian_tails.tail(self.variance, first)

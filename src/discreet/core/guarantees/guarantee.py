@@ -1,4 +1,4 @@
-"""What every guarantee says; and any of them for several people at once, or for other neighbours."""
+"""The protocol of all guarantees, and their conversion to groups of people and to other neighbors."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ class Guarantee(Protocol):
 
     @property
     def relation(self) -> Relation:
-        """The neighbours it was proven for."""
+        """The neighbors that the bound was proven for."""
 
     @property
     def cap(self) -> float:
-        """The largest loss any output can have."""
+        """The largest loss that any output can have."""
 
     def profile(self, epsilon: float) -> float:
-        """The least delta for which the release is known to be (epsilon, delta)-DP."""
+        """Return the least delta for which the release is known to be (epsilon, delta)-DP."""
 
     def for_group(self, size: int) -> Guarantee:
-        """The guarantee when `size` people change together."""
+        """Return the guarantee for neighbors that differ in `size` people."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOf:
-    """Any guarantee, for `size` people at once: (e, d) becomes (g e, d (exp(g e) - 1) / (exp(e) - 1))."""
+    """Any guarantee for `size` people at once: (e, d) becomes (g e, d (exp(g e) - 1) / (exp(e) - 1))."""
 
     member: Guarantee
     size: int
@@ -56,13 +56,13 @@ class GroupOf:
 
 
 def restate(guarantee: Guarantee, relation: Relation | str) -> Guarantee:
-    """The same release, for other neighbours: a replacement is a removal and an addition.
+    """Return the guarantee for other neighbors: a replacement is a removal and an addition.
 
     >>> from discreet.core.guarantees import PureDP
     >>> restate(PureDP(epsilon=1, relation=Relation.PRESENCE), Relation.VALUE)
     PureDP(epsilon=2, relation=<Relation.VALUE: 'value'>)
     """
-    wanted = Relation.parse("restate", "relation", relation)
+    wanted = Relation.parse("convert_guarantee", "relation", relation)
     if guarantee.relation is wanted:
         return guarantee
     if wanted is Relation.PRESENCE:

@@ -1,4 +1,4 @@
-"""Guarantees that state an epsilon: pure, of one value with Laplace noise, and approximate, with a delta.
+"""Guarantees that state an epsilon: pure, one value with Laplace noise, and approximate, with a delta.
 
 [KOV15]     Kairouz, Oh & Viswanath, The Composition Theorem for Differential Privacy: randomized response
             is the worst (epsilon, delta)-DP mechanism.
@@ -18,7 +18,7 @@ from discreet.core.relations import Relation, keep_relation
 
 @dataclass(frozen=True, kw_only=True)
 class PureDP:
-    """Every output's loss is at most epsilon.
+    """A bound `epsilon` on the loss of every output.
 
     >>> PureDP(epsilon=1.0).profile(0.0)
     0.462...
@@ -36,7 +36,7 @@ class PureDP:
         return float(self.epsilon)
 
     def profile(self, epsilon: float) -> float:
-        """The profile of randomized response, which is the worst [KOV15]."""
+        """Return the profile of randomized response, the worst such mechanism [KOV15]."""
         e = float(self.epsilon)
         if epsilon <= -e:
             return -math.expm1(epsilon)
@@ -47,7 +47,7 @@ class PureDP:
 
     @property
     def concentrated(self) -> ZeroConcentratedDP:
-        """epsilon-DP is rho-zCDP with rho = epsilon tanh(epsilon / 2), and with no smaller rho [HM24]."""
+        """rho = epsilon tanh(epsilon / 2), the smallest rho of epsilon-DP [HM24]."""
         return ZeroConcentratedDP(rho=self.cap * math.tanh(self.cap / 2), relation=self.relation)
 
 
@@ -55,7 +55,7 @@ class PureDP:
 class LaplaceDP:
     """One value with continuous Laplace noise of scale sensitivity / epsilon; tighter than `PureDP`.
 
-    For a single value only: the profile of a vector is not the one of its L1 distance.
+    It holds for a single value only: the profile of a vector is not the one of its L1 distance.
     """
 
     epsilon: Real
@@ -79,7 +79,7 @@ class LaplaceDP:
 
     @property
     def concentrated(self) -> ZeroConcentratedDP:
-        """rho = epsilon + exp(-epsilon) - 1, and no smaller [HM24]."""
+        """rho = epsilon + exp(-epsilon) - 1, the smallest rho of Laplace noise [HM24]."""
         e = self.cap
         # where the difference would cancel, epsilon**2 / 2 is above it by a part in three thousand at most
         return ZeroConcentratedDP(rho=e + math.expm1(-e) if e > 1e-3 else e * e / 2, relation=self.relation)
@@ -89,7 +89,7 @@ class LaplaceDP:
 class ApproximateDP:
     """(epsilon, delta)-DP: Pr[M(D) in S] <= exp(epsilon) Pr[M(D') in S] + delta for every set S.
 
-    It does *not* say that the loss stays below epsilon but for a probability of delta.
+    It does *not* bound the loss by epsilon except with probability delta.
     """
 
     epsilon: Real
@@ -106,7 +106,10 @@ class ApproximateDP:
         return math.inf if self.delta > 0 else float(self.epsilon)
 
     def profile(self, epsilon: float) -> float:
-        """Leaks all with probability `delta`, else randomized response: the worst such mechanism [KOV15]."""
+        """Return the profile of the worst (epsilon, delta)-DP mechanism [KOV15].
+
+        It leaks everything with probability `delta`, and is randomized response otherwise.
+        """
         delta = float(self.delta)
         return delta + (1 - delta) * PureDP(epsilon=self.epsilon).profile(epsilon)
 
