@@ -19,7 +19,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,7 +33,6 @@ from discreet.accounting.storage import (
     FOREIGN,
     FORMAT,
     FULL,
-    MALFORMED,
     MEMORY,
     PATIENCE,
     UNDER_WAY,
@@ -41,8 +40,9 @@ from discreet.accounting.storage import (
     Rows,
     newer,
     refused,
+    translate_errors,
 )
-from discreet.core.errors import DiscreetError, EngineFault, RequestError
+from discreet.core.errors import RequestError
 
 MARK = int.from_bytes(b"dscr")
 BYTES = ("answer",)
@@ -239,25 +239,13 @@ class LedgerFile:
     def _refused(self, what: str, hint: str) -> RequestError:
         return refused(self.place, what, hint)
 
-    @contextmanager
-    def _told(self, *, after_data: bool = False) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if after_data:
-                raise EngineFault(
-                    "The ledger could not be written after the data was read; the charge stays."
-                ) from None
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            raise self._refused(*REASONS.get(code, UNWRITABLE)) from None
-        except DiscreetError:
-            raise
-        except MALFORMED:
-            if after_data:
-                raise EngineFault(
-                    "The ledger could not be read after the data was; the charge stays."
-                ) from None
-            raise self.damaged("a row of it cannot be read") from None
+    def _told(self, *, after_data: bool = False) -> AbstractContextManager[None]:
+        return translate_errors(self.place, sqlite3.Error, _explain, after_data=after_data)
+
+
+def _explain(error: sqlite3.Error) -> tuple[str, str]:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return REASONS.get(code, UNWRITABLE)
 
 
 def _require_no_bytes(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:

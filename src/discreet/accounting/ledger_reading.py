@@ -106,7 +106,7 @@ class LedgerReading(Protocol):
         """What the ledger comes to, in words; or one analyst's part of it, which tells nothing of others."""
         with self._reading() as book:
             spent, releases = book.accounts.spent(EVERYBODY if analyst is None else analyst), book.releases()
-            separate = [*book.separate_ledgers().values()]
+            separate = book.separate_ledgers()
         return standing(self.promise, spent.belief(prior), releases, analyst=analyst, separate=separate)
 
     def separate_ledgers(self) -> dict[str, str]:

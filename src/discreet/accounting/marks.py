@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet.accounting.chain import Sums
+from discreet.accounting.source_overlap import overlap
 from discreet.core.errors import EngineFault, RequestError
 
 FORMAT = 1
@@ -269,33 +269,6 @@ class Marks:
                     f"The mark {file.path} cannot be written; the charge stays, and no data was read."
                 ) from None
             self.skipped[file.path] = error.strerror or "it cannot be written"
-
-
-def overlap(one: str, other: str) -> bool:
-    """Return whether two sources, by absolute path or pattern, can have a file in common.
-
-    >>> overlap("/data/*.csv", "/data/2024.csv"), overlap("/data/a.csv", "/data/b.csv")
-    (True, False)
-    >>> overlap("/shop.duckdb#visits", "/shop.duckdb#orders"), overlap("/data/people", "/data/people/1.csv")
-    (False, True)
-    """
-    (file, _, table), (other_file, _, other_table) = one.partition("#"), other.partition("#")
-    if table and other_table and not _is_same_table(table, other_table):
-        return False
-    return (
-        file == other_file
-        or fnmatchcase(file, other_file)
-        or fnmatchcase(other_file, file)
-        or file.startswith(f"{other_file}/")
-        or other_file.startswith(f"{file}/")
-    )
-
-
-def _is_same_table(one: str, other: str) -> bool:
-    """Return whether two names can mean one table: in any case of letters, with a schema or without."""
-    parts, others = one.casefold().split("."), other.casefold().split(".")
-    shorter = min(len(parts), len(others))
-    return parts[-shorter:] == others[-shorter:]
 
 
 def _parse_sums(value: Sequence[Any]) -> Sums:

@@ -10,11 +10,11 @@ nor the password of an address.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from discreet.core.errors import RequestError
+from discreet.core.errors import DiscreetError, EngineFault, RequestError
 
 MEMORY = ":memory:"
 SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
@@ -99,6 +99,30 @@ class Storage(Protocol):
 
 def refused(place: str, what: str, hint: str) -> RequestError:
     return RequestError(f"The ledger {place} {what}.", hint=hint)
+
+
+@contextmanager
+def translate_errors(
+    place: str, driver_error: type[Exception], explain: Callable[[Any], tuple[str, str]], *, after_data: bool
+) -> Iterator[None]:
+    """Raise every failure of a storage as one sentence; `after_data` was read it is a fault.
+
+    `explain` says what is wrong and what to do, for an error of the driver.
+    """
+    try:
+        yield
+    except driver_error as error:
+        if after_data:
+            raise EngineFault(
+                "The ledger could not be written after the data was read; the charge stays."
+            ) from None
+        raise refused(place, *explain(error)) from None
+    except DiscreetError:
+        raise
+    except MALFORMED:
+        if after_data:
+            raise EngineFault("The ledger could not be read after the data was; the charge stays.") from None
+        raise refused(place, f"{DAMAGED[0]}: a row of it cannot be read", DAMAGED[1]) from None
 
 
 def newer(place: str, form: int) -> RequestError:
