@@ -6,6 +6,8 @@ Link        A row (id, kind, analyst, body, previous, head). `body` is JSON; `pr
 Sums        Each link carries the running sums of everybody, and a charge those of its analyst too. The
             accounts are compared with the newest of them whenever they are read: an account that was edited
             is refused before it decides anything, in a time that does not grow with the ledger.
+Standing    Shares and suspensions of all analysts are a link whenever one of them changes. Accounts are
+            compared with the newest such link whenever they are read, as sums are.
 Digests     A link holds the digest of the row it stands for, so that a changed row is found without a copy.
 Opening     checks the last link, its predecessor and each account: constant time.
 Verifying   recomputes every head, digest and running sum, and names the first thing that does not fit.
@@ -55,6 +57,8 @@ LINKS = (
 """The schema, with the words that storages have for a number and a name."""
 
 Sums = tuple[str, str, str, int]
+Standing = tuple[str, str | None]
+"""The share of an analyst, and the incident that suspends them."""
 
 
 class Kind(StrEnum):
@@ -64,6 +68,7 @@ class Kind(StrEnum):
     CHARGE = "charge"
     OUTCOME = "outcome"
     RELEASE = "release"
+    STANDING = "standing"
     UNIT = "unit"
     SEPARATE = "separate"
     BACKUP = "backup"
@@ -146,6 +151,22 @@ class Chain:
     def append_release(self, row: Mapping[str, Any]) -> None:
         """Add the link of a release that is not differentially private, given as its row."""
         self.append(Kind.RELEASE, {"release": row["id"], "name": row["name"], "digest": digest_release(row)})
+
+    def append_standings(self, standings: Mapping[str, Standing]) -> None:
+        """Add the link of everybody's share and suspension, as they are from now on."""
+        self.append(Kind.STANDING, {"accounts": {name: [*each] for name, each in standings.items()}})
+
+    def standings(self) -> dict[str, Standing] | None:
+        """Return share and suspension of everybody; None where no link tells, in a ledger from before."""
+        row = self.rows.execute(
+            f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome')"
+            " ORDER BY id DESC LIMIT 1",
+            {"kind": Kind.STANDING.value},
+        ).fetchone()
+        if row is None:
+            return None
+        found = self.parse(row).body["accounts"]
+        return {name: (share, incident) for name, (share, incident) in found.items()}
 
     def last(self) -> Link | None:
         """Return the newest link, or None for a ledger that is not founded yet."""

@@ -29,6 +29,7 @@ from discreet.accounting.migration import chain_existing
 from discreet.accounting.processes import is_alive
 from discreet.accounting.storage import (
     BUSY,
+    CHAINED_FORMAT,
     DAMAGED,
     FOREIGN,
     FORMAT,
@@ -192,8 +193,9 @@ class LedgerFile:
             form = self._recognize(connection)
             for statement in MIGRATIONS.get(form, ()):
                 connection.execute(statement)
-            if 0 < form < FORMAT:
+            if 0 < form < CHAINED_FORMAT:
                 chain_existing(connection, self, form)
+            if 0 < form < FORMAT:
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute(UNDER_WAY)
             connection.execute("COMMIT")

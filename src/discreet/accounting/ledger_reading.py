@@ -124,6 +124,7 @@ class LedgerReading(Protocol):
         with self._reading() as book:
             self.storage.verify(book.rows)
             check_chain(book.accounts)
+            book.accounts.check_standings()
             compare_totals(book.accounts)
             compare_entries(book.accounts)
 

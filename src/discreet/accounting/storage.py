@@ -18,7 +18,8 @@ from discreet.core.errors import DiscreetError, EngineFault, RequestError
 
 MEMORY = ":memory:"
 SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
-FORMAT = 3
+FORMAT, CHAINED_FORMAT = 4, 3
+"""The format of new ledgers, and the first that was chained; in 4 shares and suspensions are, too."""
 PATIENCE = 60.0
 T = TypeVar("T")
 
