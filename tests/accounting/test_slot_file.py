@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting import slot_file
 from discreet.accounting.slot_file import (
     NewerSlotsError,
     SlotsDamagedError,
@@ -143,6 +142,6 @@ def test_a_full_disk_or_one_that_fails_is_told(tmp_path: Path, monkeypatch: pyte
     def fail(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(slot_file.os, "fdatasync", fail)
+    monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(OSError, match="Input/output"):
         write_text(path, "two")
