@@ -32,10 +32,9 @@ import duckdb
 import pyarrow.parquet as pq
 
 from benchmarks import clusters
-from benchmarks.ask import ALLOWED, BY_CITY, fresh, visits
+from benchmarks.ask import ALLOWED, BY_CITY, fresh, open_curator, visits
 from benchmarks.ask import policy as table_policy
 from benchmarks.peers.environments import Progress
-from discreet.app.curator import Curator
 from discreet.core.policy import Bounds, Policy
 
 LARGEST = int(os.environ.get("DISCREET_BENCH_ROWS", "10000000"))
@@ -156,7 +155,7 @@ def _of_engine(bench: Bench, size: int) -> list[Row]:
             update={"bounding": FORMS[form]}
         )
         begun, before = time.perf_counter(), bench.processor()
-        with Curator.under(terms) as curator:
+        with open_curator(terms) as curator:
             opened = Cost(clock=time.perf_counter() - begun, processor=bench.processor() - before)
             if form == PREPARED:
                 once = ("preparing both tables, once", f"{opened.clock:.1f} s", _a_row(opened, size), "")

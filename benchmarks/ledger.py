@@ -1,7 +1,8 @@
 """The ledger: how many reservations a second are on the disk, from one client and from eight at once.
 
 Every reservation is durable before its client goes on. The clients are threads of one process, as those of a
-server are. With grouping one commit takes all that wait; without, each has its own.
+server are. With grouping one commit takes all that wait; without, each has its own. A reservation with marks
+(`accounting.marks`) waits for these as well, which are written beside each other after the commit.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from discreet.accounting.founding import Foundation
 from discreet.accounting.group_commit import MOST
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.marks import MarkFile, Marks
 from discreet.belief import Promise
 from discreet.core.guarantees import PureDP
 from tests.engines import servers
@@ -33,13 +37,16 @@ def rows() -> list[tuple[str, str, str]]:
         return [
             _row("SQLite", str(folder / "grouped.db"), MOST),
             _row("SQLite, a commit each", str(folder / "alone.db"), 1),
+            _row("SQLite, 1 mark", str(folder / "marked.db"), MOST, [folder / "1.mark"]),
+            _row("SQLite, 2 marks", str(folder / "twice.db"), MOST, [folder / "2.mark", folder / "3.mark"]),
             _row("PostgreSQL", server.schema(), MOST),
             _row("PostgreSQL, a commit each", server.schema(), 1),
         ]
 
 
-def _row(name: str, place: str, most: int) -> tuple[str, str, str]:
-    with Ledger(place, PROMISE) as ledger:
+def _row(name: str, place: str, most: int, marked: Sequence[Path] = ()) -> tuple[str, str, str]:
+    marks = Marks([MarkFile(path=each) for each in marked])
+    with Ledger(place, PROMISE, foundation=Foundation(marks=marks)) as ledger:
         storage: Any = ledger.storage
         storage.commits.most = most
         one, many = _rate(ledger, 1), _rate(ledger, CLIENTS)

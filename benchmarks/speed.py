@@ -18,7 +18,6 @@ from benchmarks import ask
 from benchmarks.noise import seconds
 from benchmarks.peers import environments
 from benchmarks.peers.environments import OPENDP, PIPELINE_DP, QRLEW, SMARTNOISE, TUMULT, Peer, Progress
-from discreet.app.curator import Curator
 
 ABOUT = (
     "Person-level COUNT, SUM and AVG of spend by 1,000 cities over 1,000,000 rows of "
@@ -59,7 +58,7 @@ def rows(progress: Progress) -> list[tuple[str, ...]]:
 
 def _ours(source: Path, folder: str, raw: Callable[[], float]) -> tuple[str, ...]:
     before = raw()
-    with Curator.under(ask.policy(source, folder)) as curator:
+    with ask.open_curator(ask.policy(source, folder)) as curator:
         ours = seconds(ask.fresh(curator, ask.BY_CITY.format("visits")))
     remark = (
         "5 rows a person; pure ε, declared cities, intervals and ledger; 10M rows are in the section above"

@@ -69,10 +69,20 @@ COPY = (
         (COPY.format(id=0), "entry 0 was inserted"),
         ("DELETE FROM link WHERE id = 4", "a link of its chain is missing before link 5"),
         ("UPDATE link SET analyst = 'bob' WHERE id = 2", "link 2 of its chain was changed"),
-        ("UPDATE link SET body = replace(body, '1/100', '1/900') WHERE id = 2", "link 2 of its chain was"),
+        ("UPDATE link SET body = replace(body, '1/100', '1/900') WHERE id = 3", "link 3 of its chain was"),
         ("UPDATE release SET name = 'nothing'", "release nothing was changed"),
         ("DELETE FROM release", "release adult-k5 was removed"),
         ("UPDATE account SET epsilon = '0' WHERE analyst = 'bob'", "what bob has spent is not the sum of"),
+        ("UPDATE account SET share = '1' WHERE analyst = 'bob'", "the share of bob was changed"),
+        ("UPDATE account SET incident = 'x-1' WHERE analyst = 'bob'", "the suspension of bob was changed"),
+        (
+            "INSERT INTO account VALUES ('eve', '1', '0', '0', '0', 0, NULL)",
+            "the account of eve was inserted",
+        ),
+        (
+            "UPDATE link SET body = replace(body, '1/2', '2/2') WHERE id = 2",
+            "link 2 of its chain was changed",
+        ),
         ("UPDATE account SET events = 0 WHERE analyst = 'bob'", "entries are missing"),
     ],
 )
@@ -96,6 +106,48 @@ def test_sums_that_were_edited_are_not_believed_when_asking(kept: str) -> None:
         Ledger(kept, PROMISE)
 
 
+def test_shares_and_suspensions_that_were_edited_are_not_believed_when_asking(kept: str) -> None:
+    with Ledger(kept, PROMISE, analysts=HALVES) as ledger:
+        ledger.suspend("bob", "20240301-1")
+        edit(kept, "UPDATE account SET incident = NULL WHERE analyst = 'bob'")
+        with pytest.raises(RequestError, match="the suspension of bob was changed"):
+            ledger.reserve("bob", "more", SQL, pure(Fraction(1, 100)))
+        edit(kept, "UPDATE account SET share = '9/10' WHERE analyst = 'alice'")
+        with pytest.raises(RequestError, match="the share of alice was changed"):
+            ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100)))
+        with pytest.raises(RequestError, match="of alice was changed"):
+            ledger.accounts()
+    # the shares that a policy gives do not hide it
+    with pytest.raises(RequestError, match="of alice was changed"):
+        Ledger(kept, PROMISE, analysts=HALVES)
+
+
+def test_shares_and_suspensions_that_change_as_they_should_are_whole(kept: str) -> None:
+    with Ledger(kept, PROMISE, analysts=HALVES) as ledger:
+        ledger.suspend("bob", "20240301-1")
+        ledger.divide({"alice": Fraction(1, 4), "bob": Fraction(1, 4), "carol": Fraction(1, 2)})
+        ledger.clear("bob")
+        ledger.verify()
+        ledger.settle(ledger.reserve("carol", "more", SQL, pure(Fraction(1, 100))), b"5")
+    with Ledger(kept, PROMISE) as ledger:
+        ledger.verify()
+        assert ledger.account("alice").share == Fraction(1, 4)
+
+
+def test_a_ledger_that_was_chained_without_shares_has_them_chained_once(place: str) -> None:
+    form = "UPDATE ledger SET format = 3" if is_database(place) else "PRAGMA user_version = 3"
+    Ledger(place, PROMISE, analysts=HALVES).close()
+    edit(place, "DELETE FROM link WHERE kind = 'standing'", form)
+    for _ in range(2):
+        with Ledger(place, PROMISE, analysts=HALVES) as ledger:
+            ledger.verify()
+            with ledger.storage.reading() as rows:
+                assert len(Chain(rows, ledger.storage).of_kind(Kind.STANDING)) == 1
+    edit(place, "UPDATE account SET share = '1' WHERE analyst = 'bob'", form)
+    with pytest.raises(RequestError, match="the share of bob was changed"):
+        Ledger(place, PROMISE, analysts=HALVES)
+
+
 @pytest.mark.parametrize("which", ["the last", "one before"])
 def test_opening_finds_an_end_that_was_cut_off(which: str, kept: str) -> None:
     last = "(SELECT max(id) FROM link)"
@@ -108,9 +160,9 @@ def test_a_charge_that_was_hashed_again_does_not_fit_its_running_sums(kept: str)
     """One who knows the format rewrites entry and link; the sums beside them still tell."""
     with Ledger(kept, PROMISE) as ledger, ledger.storage.reading() as rows:
         links = Chain(rows, ledger.storage)
-        first, rest = links.at(2), [links.at(number) for number in range(3, 20)]
+        first, rest = links.at(3), [links.at(number) for number in range(4, 20)]
     assert first is not None
-    changes = [(2, json.dumps({**first.body, "own": ["0", "0", "0", 1]}, sort_keys=True))]
+    changes = [(3, json.dumps({**first.body, "own": ["0", "0", "0", 1]}, sort_keys=True))]
     changes += [(each.id, json.dumps(each.body, sort_keys=True)) for each in rest if each is not None]
     head, statements = first.previous, []
     for number, body in changes:

@@ -179,9 +179,9 @@ def test_shares_that_exceed_the_whole_by_a_rounding_error_are_scaled() -> None:
 
 
 def test_the_cap_holds_even_if_shares_in_the_file_were_made_larger(place: str) -> None:
-    with Ledger(place, PROMISE, analysts=HALVES):
-        pass
-    tamper(place, "UPDATE account SET share = '1'")
+    """Also in the chain: one that was edited alone is refused (`test_chain`)."""
+    with Ledger(place, PROMISE, analysts=HALVES) as ledger:
+        ledger.transact(lambda book: book.accounts.give({"alice": Fraction(1), "bob": Fraction(1)}))
     with Ledger(place, PROMISE) as ledger:
         assert asked(ledger, "alice", pure(0.6 * PROMISE.epsilon))
         with pytest.raises(BudgetError, match="left to bob is") as refused:
@@ -839,8 +839,8 @@ def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path) 
 
 
 def test_a_newer_format_is_refused(spent: Path) -> None:
-    tamper(spent, "PRAGMA user_version = 4")
-    assert "has format 4; this version of discreet knows formats up to 3" in refusal(spent)
+    tamper(spent, "PRAGMA user_version = 5")
+    assert "has format 5; this version of discreet knows formats up to 4" in refusal(spent)
 
 
 def test_a_guarantee_of_a_newer_kind_is_refused(spent: Path) -> None:

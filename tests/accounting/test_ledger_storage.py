@@ -251,7 +251,7 @@ def test_tables_of_another_program_are_refused_and_left_as_they_are(postgres: Po
 @pytest.mark.parametrize(
     ("statements", "what"),
     [
-        (["UPDATE ledger SET format = 4"], "has format 4; this version of discreet knows formats up to 3"),
+        (["UPDATE ledger SET format = 5"], "has format 5; this version of discreet knows formats up to 4"),
         (["UPDATE account SET epsilon = '0' WHERE analyst = ''"], "not the sum of everything"),
         (["UPDATE account SET epsilon = '0'"], "is not the sum of the entries"),
         (["DROP TRIGGER entry_stays ON entry", "DELETE FROM entry WHERE id = 3"], "entries are missing"),

@@ -45,7 +45,7 @@ tables:
       age: {type: integer, low: 0, high: 3}
       note: {type: text}
   visits:
-    source: answers.csv
+    source: visits.csv
     person: age
     rows_per_person: 2
     columns:
@@ -60,7 +60,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = [disease for disease, people in PEOPLE.items() for _ in range(people)]
     lines = [f"{disease},{number % 4},x" for number, disease in enumerate(rows)]
-    (tmp_path / "answers.csv").write_text("\n".join(["disease,age,note", *lines]) + "\n")
+    for name in ("answers.csv", "visits.csv"):
+        (tmp_path / name).write_text("\n".join(["disease,age,note", *lines]) + "\n")
     return tmp_path
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.marks import overlap
+from discreet.accounting.source_overlap import overlap
 from discreet.app.curator import Curator
 from discreet.core.errors import BudgetError, RequestError
 from tests.app.test_promise import discreet
@@ -33,6 +33,10 @@ Shown = pytest.CaptureFixture[str]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A policy whose data are in another folder than its ledger."""
+    return make_folder(tmp_path)
+
+
+def make_folder(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
     rows = "".join(f"{number % 20 + 1},{'ab'[number % 2]}\n" for number in range(200))
     (tmp_path / "data" / "visits.csv").write_text(f"patient,ward\n{rows}")
@@ -46,6 +50,12 @@ def ask(folder: Path, epsilon: float, *more: str, sql: str = SQL) -> int:
 
 def upkeep(folder: Path, verb: str, *more: str) -> int:
     return discreet("ledger", verb, *more, "--policy", str(folder / "privacy.yaml"))
+
+
+def identify(folder: Path, capsys: Shown, *more: str) -> str:
+    """The digits by which a ledger is named."""
+    assert upkeep(folder, "verify", *more, "--json") == 0
+    return str(json.loads(capsys.readouterr().out)["ledger"])[:8]
 
 
 def ask_and_verify(folder: Path) -> list[Callable[[], int]]:
@@ -184,13 +194,33 @@ def test_a_second_ledger_over_marked_data_has_to_be_said_and_each_names_the_othe
     assert upkeep(folder, "create", *other) == 2
     refused(capsys, "data/.discreet.mark", "--separate-promise")
     assert upkeep(folder, "create", *other, "--separate-promise") == 0
-    assert "The ledger ledger.db keeps a separate promise about the same data" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    first, second = identify(folder, capsys), identify(folder, capsys, *other)
+    assert f"The ledger ledger.db ({first}) keeps a separate promise about the same data" in said
     assert ask(folder, 0.5, *other) == 0
-    assert "The ledger ledger.db keeps a separate promise" in " ".join(capsys.readouterr().out.split())
+    assert f"ledger.db ({first}) keeps a separate promise" in " ".join(capsys.readouterr().out.split())
     assert ask(folder, 0.1) == 0
-    assert "The ledger other.db keeps a separate promise" in " ".join(capsys.readouterr().out.split())
+    assert f"other.db ({second}) keeps a separate promise" in " ".join(capsys.readouterr().out.split())
     assert discreet("ledger", "--policy", str(folder / "privacy.yaml")) == 0
-    assert "other.db keeps a separate promise" in " ".join(capsys.readouterr().out.split())
+    assert f"other.db ({second}) keeps a separate promise" in " ".join(capsys.readouterr().out.split())
+
+
+def test_two_ledgers_of_the_same_name_are_told_apart(folder: Path, capsys: Shown) -> None:
+    spend(folder, 0.5)
+    (folder / "north").mkdir()
+    other = ("--ledger", "north/ledger.db")
+    assert upkeep(folder, "create", *other, "--separate-promise") == 0
+    capsys.readouterr()
+    own, north = identify(folder, capsys), identify(folder, capsys, *other)
+    assert own != north
+    assert ask(folder, 0.1) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"ledger.db ({north}) keeps a separate promise" in said
+    assert str(folder) not in said
+    assert upkeep(folder, "verify") == 0
+    said = capsys.readouterr().out
+    assert f"This ledger is {own}." in said
+    assert f"{north} at {folder / 'north' / 'ledger.db'}" in said
 
 
 def test_other_data_in_the_same_folder_are_not_concerned(folder: Path) -> None:
@@ -254,6 +284,7 @@ ROWS = """
     columns:
       ward: {{type: category, values: [a, b]}}
 """
+ROWS_ALONE = f"promise: {{{{prior: 1%, posterior: 5%}}}}\ntables:{ROWS}"
 
 
 @pytest.mark.parametrize("source", ["data/visits.csv", "'data/vis*.csv'"])
@@ -263,7 +294,7 @@ def test_a_table_whose_source_becomes_the_rows_of_another_is_the_same(
     shutil.copy(folder / "data" / "visits.csv", folder / "data" / "others.csv")
     (folder / "privacy.yaml").write_text(POLICY + ROWS.format(source="data/others.csv"))
     spend(folder, 0.5)
-    (folder / "privacy.yaml").write_text(POLICY + ROWS.format(source=source))
+    (folder / "privacy.yaml").write_text(ROWS_ALONE.format(source=source))
     capsys.readouterr()
     assert ask(folder, 0.1, sql="SELECT COUNT(*) AS n FROM rows") == 2
     refused(capsys, "a person of rows is the column patient", "it is a row")
@@ -273,7 +304,7 @@ def test_a_table_that_is_new_over_a_pattern_with_the_same_rows_is_the_same(
     folder: Path, capsys: Shown
 ) -> None:
     spend(folder, 0.5)
-    (folder / "privacy.yaml").write_text(POLICY + ROWS.format(source="'data/vis*.csv'"))
+    (folder / "privacy.yaml").write_text(ROWS_ALONE.format(source="'data/vis*.csv'"))
     capsys.readouterr()
     assert ask(folder, 0.1, sql="SELECT COUNT(*) AS n FROM rows") == 2
     refused(capsys, "a person of rows is the column patient", "it is a row")

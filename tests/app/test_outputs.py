@@ -48,6 +48,17 @@ def test_what_cannot_be_replaced_is_refused_before_anything_is_charged(
         output.unlink()
 
 
+@pytest.mark.parametrize("name", ["synthesize", "tabulate"])
+def test_a_folder_in_which_no_file_can_be_made_is_found_out_before_the_charge(
+    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Root has every right in /proc, and makes no file there."""
+    assert discreet(*("/proc/out.csv" if word == "out.csv" else word for word in COMMANDS[name])) == 2
+    assert "/proc/out.csv" in capsys.readouterr().err
+    with looked_into(load(folder / "privacy.yaml")) as ledger:
+        assert ledger.entries() == []
+
+
 @pytest.mark.parametrize("name", ["anonymize", "synthesize", "tabulate", "stream"])
 @pytest.mark.parametrize("spelled", ["other.csv", "./other.csv"])
 def test_another_table_of_the_policy_is_never_replaced(

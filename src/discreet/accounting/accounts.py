@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.amounts import Cost, amount, is_nothing
-from discreet.accounting.chain import Chain, Sums
+from discreet.accounting.chain import Chain, Standing, Sums
 from discreet.accounting.entries import Account
 from discreet.accounting.notation import fraction_text
 from discreet.accounting.shares import require_room, within_share
@@ -74,16 +74,46 @@ class Accounts:
         if wanted == kept:
             return
         require_room(self.nothing, wanted, {name: self.spent(name) for name in kept})
-        for name, share in wanted.items():
-            self.give(name, share)
+        self.give(wanted)
 
-    def give(self, analyst: str, share: Fraction) -> None:
-        """Write an analyst's share, with a new account where there is none."""
-        self.rows.execute(
-            "INSERT INTO account VALUES (:name, :share, '0', '0', '0', 0, NULL)"
-            " ON CONFLICT (analyst) DO UPDATE SET share = excluded.share",
-            {"name": analyst, "share": str(share)},
-        )
+    def give(self, shares: Mapping[str, Fraction]) -> None:
+        """Write shares of analysts, with a new account where there is none."""
+        for analyst, share in shares.items():
+            self.rows.execute(
+                "INSERT INTO account VALUES (:name, :share, '0', '0', '0', 0, NULL)"
+                " ON CONFLICT (analyst) DO UPDATE SET share = excluded.share",
+                {"name": analyst, "share": str(share)},
+            )
+        self.chain.append_standings(self._read_standings())
+
+    def check_standings(self) -> None:
+        """Refuse shares and suspensions that are not those of the chain; chain those of an older ledger."""
+        found, chained = self._read_standings(), self.chain.standings()
+        if chained is None:
+            if found:
+                self.chain.append_standings(found)
+            return
+        for name in sorted({*found, *chained}):
+            self._compare_standing(name, found.get(name), chained)
+
+    def _read_standings(self) -> dict[str, Standing]:
+        query = "SELECT analyst, share, incident FROM account WHERE analyst <> :everybody ORDER BY analyst"
+        found = self.rows.execute(query, {"everybody": EVERYBODY})
+        return {name: (share, incident) for name, share, incident in found.fetchall()}
+
+    def _compare_standing(
+        self, name: str, found: Standing | None, chained: Mapping[str, Standing] | None
+    ) -> None:
+        """Refuse a share or a suspension that was edited: it would decide wrongly."""
+        known = (chained or {}).get(name)
+        if found == known:
+            return
+        if known is None:
+            raise self.storage.damaged(f"the account of {name} was inserted: its chain does not hold it")
+        if found is None:
+            raise self.storage.damaged(f"the account of {name} was removed")
+        what = "share" if found[0] != known[0] else "suspension"
+        raise self.storage.damaged(f"the {what} of {name} was changed")
 
     def shares(self) -> dict[str, Fraction]:
         """Return the share of every analyst who ever had one; 0 where it was withdrawn."""
@@ -141,6 +171,7 @@ class Accounts:
             "UPDATE account SET incident = :incident WHERE analyst = :analyst",
             {"incident": incident, "analyst": analyst},
         )
+        self.chain.append_standings(self._read_standings())
 
     def summed(self, epsilon: Fraction, rho: Fraction, delta: Fraction, events: int) -> Accountant:
         """Return sums as an accountant."""
@@ -170,6 +201,8 @@ class Accounts:
             raise self.storage.damaged("the sum of everything is missing")
         epsilon, rho, delta, share = (self.number(text) for text in (*row[:3], row[4]))
         self._compare(owner, (*row[:3], row[3]))
+        if owner != EVERYBODY:
+            self._compare_standing(owner, (row[4], row[5]), self.chain.standings())
         return self.summed(epsilon, rho, delta, row[3]), share, row[5]
 
     def _compare(self, owner: str, sums: Sums) -> None:

@@ -6,6 +6,8 @@ Link        A row (id, kind, analyst, body, previous, head). `body` is JSON; `pr
 Sums        Each link carries the running sums of everybody, and a charge also those of its analyst. The
             accounts are compared with the newest sums whenever they are read: an edited account is refused
             before it decides anything, in a time that does not grow with the ledger.
+Standing    Each change of a share or a suspension appends a link with the shares and suspensions of all
+            analysts. Accounts are compared with the newest such link whenever they are read.
 Digests     A link holds the digest of its row, so that a changed row is found without a copy.
 Opening     checks the last link, its predecessor and each account: constant time.
 Verifying   recomputes every head, digest and running sum, and reports the first mismatch.
@@ -56,6 +58,8 @@ LINKS = (
 """The schema, with placeholders for each storage's types of a number and a name."""
 
 Sums = tuple[str, str, str, int]
+Standing = tuple[str, str | None]
+"""The share of an analyst, and the incident that suspends them."""
 
 
 class Kind(StrEnum):
@@ -65,6 +69,7 @@ class Kind(StrEnum):
     CHARGE = "charge"
     OUTCOME = "outcome"
     RELEASE = "release"
+    STANDING = "standing"
     UNIT = "unit"
     SEPARATE = "separate"
     BACKUP = "backup"
@@ -148,6 +153,22 @@ class Chain:
     def append_release(self, row: Mapping[str, Any]) -> None:
         """Append the link of a release without differential privacy, given as its row."""
         self.append(Kind.RELEASE, {"release": row["id"], "name": row["name"], "digest": digest_release(row)})
+
+    def append_standings(self, standings: Mapping[str, Standing]) -> None:
+        """Append a link with the current share and suspension of every analyst."""
+        self.append(Kind.STANDING, {"accounts": {name: [*each] for name, each in standings.items()}})
+
+    def standings(self) -> dict[str, Standing] | None:
+        """Return the share and suspension of every analyst, or None for a ledger of an earlier format."""
+        row = self.rows.execute(
+            f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome')"
+            " ORDER BY id DESC LIMIT 1",
+            {"kind": Kind.STANDING.value},
+        ).fetchone()
+        if row is None:
+            return None
+        found = self.parse(row).body["accounts"]
+        return {name: (share, incident) for name, (share, incident) in found.items()}
 
     def last(self) -> Link | None:
         """Return the newest link, or None for a ledger that is not initialized yet."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -36,14 +36,13 @@ from discreet.accounting.storage import (
     DAMAGED,
     FOREIGN,
     FULL,
-    MALFORMED,
     PATIENCE,
     Found,
-    NewerFormatError,
     Rows,
     refused,
+    translate_errors,
 )
-from discreet.core.errors import DiscreetError, EngineFault, RequestError
+from discreet.core.errors import RequestError
 from discreet.core.postgres_address import find_named_schema, pin_search_path
 
 if TYPE_CHECKING:
@@ -153,35 +152,11 @@ class Database:
             return is_alive(process)
         return bool(rows.execute(PRESENT, {"name": _name(process)}).fetchone()[0])
 
-    @contextmanager
-    def told(self, *, after_data: bool = False) -> Iterator[None]:
-        """Translate every driver error into one sentence; `after_data` it is an `EngineFault`."""
+    def told(self, *, after_data: bool = False) -> AbstractContextManager[None]:
+        """Every failure is one sentence; `after_data` it is a fault."""
         from sqlalchemy.exc import SQLAlchemyError
 
-        try:
-            yield
-        except SQLAlchemyError as error:
-            if after_data:
-                raise EngineFault(
-                    "The ledger could not be written after the data was read; the charge stays."
-                ) from None
-            state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
-            reason = REASONS.get(state) or REASONS.get(state[:2]) or UNREACHABLE
-            raise refused(self.place, *reason) from None
-        except NewerFormatError:
-            if after_data:
-                raise EngineFault(
-                    "The ledger was taken over by a newer version after the data was read; the charge stays."
-                ) from None
-            raise
-        except DiscreetError:
-            raise
-        except MALFORMED:
-            if after_data:
-                raise EngineFault(
-                    "The ledger could not be read after the data was; the charge stays."
-                ) from None
-            raise refused(self.place, f"{DAMAGED[0]}: a row of it cannot be read", DAMAGED[1]) from None
+        return translate_errors(self.place, SQLAlchemyError, _explain, after_data=after_data)
 
     def close(self) -> None:
         engine, self._engine = self._engine, None
@@ -195,6 +170,11 @@ class Database:
         if self._process != os.getpid():
             raise refused(self.place, "was opened before a fork", "Open it in each process.")
         return self._engine
+
+
+def _explain(error: Any) -> tuple[str, str]:
+    state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+    return REASONS.get(state) or REASONS.get(state[:2]) or UNREACHABLE
 
 
 def _fetch_by(connection: Connection) -> Fetch:

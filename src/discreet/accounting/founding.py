@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from discreet.accounting.accounts import EVERYBODY
 from discreet.accounting.book import Book
 from discreet.accounting.chain import Kind
-from discreet.accounting.marks import Mark, MarkFile, Marks, overlap
+from discreet.accounting.marks import Mark, MarkFile, Marks
+from discreet.accounting.source_overlap import DATABASES, overlap
 from discreet.accounting.storage import refused
 from discreet.core.errors import RequestError
 
@@ -27,10 +29,30 @@ RESTORE = "Put the newest ledger back, or charge what is lost by discreet ledger
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """The privacy unit of one table: the source of its rows, and what one person is in them."""
+    """The privacy unit of one table: the source of its rows, and what one person is in them.
+
+    `elsewhere` lists files that a pattern reaches through links and that do not match it themselves.
+    """
 
     source: str
     person: str
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        return self.source, *self.elsewhere
+
+    def as_object(self) -> dict[str, object]:
+        """Return the unit as it is recorded; `elsewhere` only where there is something."""
+        recorded: dict[str, object] = {"source": self.source, "person": self.person}
+        return recorded | ({"elsewhere": [*self.elsewhere]} if self.elsewhere else {})
+
+    @classmethod
+    def from_object(cls, table: str, values: Mapping[str, Any]) -> Unit:
+        source = str(values["source"])
+        if "#" not in source and source.lower().endswith(DATABASES):
+            source = f"{source}#{table}"  # earlier versions left out a table of the same name
+        return cls(source=source, person=values["person"], elsewhere=tuple(values.get("elsewhere", ())))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +140,9 @@ def check_units(book: Book, units: Mapping[str, Unit]) -> None:
         require_units(book, units, recorded)
     new = {table: unit for table, unit in units.items() if recorded.get(table) != unit}
     if new:
-        book.accounts.chain.append(Kind.UNIT, {"tables": {table: vars(unit) for table, unit in new.items()}})
+        book.accounts.chain.append(
+            Kind.UNIT, {"tables": {table: unit.as_object() for table, unit in new.items()}}
+        )
 
 
 def require_units(book: Book, units: Mapping[str, Unit], recorded: Mapping[str, Unit] | None = None) -> None:
@@ -147,7 +171,7 @@ def change_units(book: Book, units: Mapping[str, Unit]) -> list[str]:
             changed.append(table)
             if is_used(book):
                 book.release(f"what was answered about {table} before", f"a person was {before.person}", "{}")
-    tables = {table: vars(unit) for table, unit in units.items() if recorded.get(table) != unit}
+    tables = {table: unit.as_object() for table, unit in units.items() if recorded.get(table) != unit}
     if tables:
         book.accounts.chain.append(Kind.UNIT, {"tables": tables})
     return changed
@@ -157,7 +181,7 @@ def recorded_units(book: Book) -> dict[str, Unit]:
     """Return the units that the ledger was charged under, as they were recorded last."""
     found: dict[str, Unit] = {}
     for link in book.accounts.chain.of_kind(Kind.UNIT):
-        found |= {table: Unit(**values) for table, values in link.body["tables"].items()}
+        found |= {table: Unit.from_object(table, values) for table, values in link.body["tables"].items()}
     return found
 
 
@@ -165,7 +189,11 @@ def find_changed(table: str, unit: Unit, recorded: Mapping[str, Unit]) -> Unit |
     """Return the recorded unit, of the same table or overlapping rows, that this one contradicts, or None."""
     if recorded.get(table) == unit:
         return None
-    same = [each for name, each in recorded.items() if name == table or overlap(each.source, unit.source)]
+    same = [
+        each
+        for name, each in recorded.items()
+        if name == table or any(overlap(own, other) for own in unit.places for other in each.places)
+    ]
     return next((each for each in same if each.person != unit.person), None)
 
 

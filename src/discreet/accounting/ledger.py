@@ -104,6 +104,7 @@ class Ledger(LedgerReading, Closing):
 
         def found(book: Book) -> bool:
             book.accounts.found()
+            book.accounts.check_standings()
             book.accounts.divide(shares or book.accounts.shares() or {SOLE_ANALYST: Fraction(1)})
             book.accounts.chain.check_end()
             compare_totals(book.accounts)

@@ -20,7 +20,16 @@ from discreet.accounting.database import Database
 from discreet.accounting.group_commit import GroupCommit
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.migration import chain_existing
-from discreet.accounting.storage import DAMAGED, FORMAT, UNDER_WAY, Rows, copy_tables, newer, refused
+from discreet.accounting.storage import (
+    CHAINED_FORMAT,
+    DAMAGED,
+    FORMAT,
+    UNDER_WAY,
+    Rows,
+    copy_tables,
+    newer,
+    refused,
+)
 from discreet.core.errors import RequestError
 
 T = TypeVar("T")
@@ -136,10 +145,11 @@ class LedgerDatabase:
     def _recognize(self, rows: Rows) -> None:
         form = self._find_format(rows)
         rows.execute(UNDER_WAY)
-        if form < FORMAT:
+        if form < CHAINED_FORMAT:
             for statement in CHAINED:
                 rows.execute(statement)
             chain_existing(rows, self, form)
+        if form < FORMAT:
             rows.execute("UPDATE ledger SET format = :format", {"format": FORMAT})
 
 

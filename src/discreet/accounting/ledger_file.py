@@ -19,7 +19,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,21 +29,21 @@ from discreet.accounting.migration import chain_existing
 from discreet.accounting.processes import is_alive
 from discreet.accounting.storage import (
     BUSY,
+    CHAINED_FORMAT,
     DAMAGED,
     FOREIGN,
     FORMAT,
     FULL,
-    MALFORMED,
     MEMORY,
     PATIENCE,
     UNDER_WAY,
     UNWRITABLE,
-    NewerFormatError,
     Rows,
     newer,
     refused,
+    translate_errors,
 )
-from discreet.core.errors import DiscreetError, EngineFault, RequestError
+from discreet.core.errors import RequestError
 
 MARK = int.from_bytes(b"dscr")
 BYTES = ("answer",)
@@ -194,8 +194,9 @@ class LedgerFile:
             form = self._recognize(connection)
             for statement in MIGRATIONS.get(form, ()):
                 connection.execute(statement)
-            if 0 < form < FORMAT:
+            if 0 < form < CHAINED_FORMAT:
                 chain_existing(connection, self, form)
+            if 0 < form < FORMAT:
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute(UNDER_WAY)
             connection.execute("COMMIT")
@@ -241,31 +242,13 @@ class LedgerFile:
     def _refused(self, what: str, hint: str) -> RequestError:
         return refused(self.place, what, hint)
 
-    @contextmanager
-    def _told(self, *, after_data: bool = False) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if after_data:
-                raise EngineFault(
-                    "The ledger could not be written after the data was read; the charge stays."
-                ) from None
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            raise self._refused(*REASONS.get(code, UNWRITABLE)) from None
-        except NewerFormatError:
-            if after_data:
-                raise EngineFault(
-                    "The ledger was taken over by a newer version after the data was read; the charge stays."
-                ) from None
-            raise
-        except DiscreetError:
-            raise
-        except MALFORMED:
-            if after_data:
-                raise EngineFault(
-                    "The ledger could not be read after the data was; the charge stays."
-                ) from None
-            raise self.damaged("a row of it cannot be read") from None
+    def _told(self, *, after_data: bool = False) -> AbstractContextManager[None]:
+        return translate_errors(self.place, sqlite3.Error, _explain, after_data=after_data)
+
+
+def _explain(error: sqlite3.Error) -> tuple[str, str]:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return REASONS.get(code, UNWRITABLE)
 
 
 def _require_no_bytes(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -110,7 +110,7 @@ class LedgerReading(Protocol):
         """
         with self._reading() as book:
             spent, releases = book.accounts.spent(EVERYBODY if analyst is None else analyst), book.releases()
-            separate = [*book.separate_ledgers().values()]
+            separate = book.separate_ledgers()
         return standing(self.promise, spent.belief(prior), releases, analyst=analyst, separate=separate)
 
     def separate_ledgers(self) -> dict[str, str]:
@@ -128,6 +128,7 @@ class LedgerReading(Protocol):
         with self._reading() as book:
             self.storage.verify(book.rows)
             check_chain(book.accounts)
+            book.accounts.check_standings()
             compare_totals(book.accounts)
             compare_entries(book.accounts)
 

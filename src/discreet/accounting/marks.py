@@ -5,30 +5,31 @@ Mark        Identity of the ledger, number of its links and the newest head, the
             earlier heads, by which `ledger_backup` finds how much an older copy lacks.
 Order       Commit the entry, write the marks, read data. So a ledger may be ahead of its marks, after a crash
             between the two, and is never behind them: one that is behind is an older copy, and is refused.
-Places      A mark is in a JSON file beside the store, in one beside the sources of each writable folder, and
+Places      A mark is in a file beside the store, in one beside the sources of each writable folder, and
             in a file of the custodian's choice. One file holds the marks of several ledgers.
-Atomic      Written to another file, synced and renamed, by one process at a time (a lock on the folder). A
-            mark never goes back: a higher one of the same history is left in place.
+Atomic      Written in place, into one of two slots (`slot_file`), by one process at a time (a lock on the
+            folder). A mark never goes back: a higher one of the same history is left in place. Plain JSON files
+            of earlier versions are read and replaced.
 Copies      A mark of another history, which a copy of the ledger has written, stops the ledger.
 Batched     Threads that wait for their marks share one write, as they share a commit.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet.accounting.chain import Sums
+from discreet.accounting.slot_file import NewerSlotsError, lock_folder, read_text, write_text
+from discreet.accounting.source_overlap import overlap
 from discreet.core.errors import EngineFault, RequestError
 
 FORMAT = 1
@@ -109,8 +110,8 @@ class MarkFile:
 
         `is_known` returns whether the ledger has the link of a mark.
         """
-        with self._locked():
-            marks = self._load()
+        with lock_folder(self.path.parent):
+            marks = self._load(is_locked=True)
             kept = marks.get(mark.ledger)
             if kept is not None and not is_known(kept):
                 raise EngineFault(
@@ -124,8 +125,8 @@ class MarkFile:
 
     def replace(self, mark: Mark) -> None:
         """Write the mark in place of a higher one: the ledger was restored, and this is its history now."""
-        with self._locked():
-            marks = self._load()
+        with lock_folder(self.path.parent):
+            marks = self._load(is_locked=True)
             self._store(marks | {mark.ledger: self._with_sources(mark, marks.get(mark.ledger))})
 
     def _others(self, marks: Mapping[str, Mark], identity: str) -> list[Mark]:
@@ -146,45 +147,24 @@ class MarkFile:
         other = os.path.normpath(os.path.join(self.path.parent, relative))
         return any(overlap(other, each) for each in self.sources or ())
 
-    def _load(self) -> dict[str, Mark]:
+    def _load(self, *, is_locked: bool = False) -> dict[str, Mark]:
         try:
-            text = self.path.read_text(encoding="utf-8")
+            stored = json.loads(read_text(self.path, is_locked=is_locked))
+            if stored["format"] > FORMAT:
+                raise NewerSlotsError
+            return {name: Mark.from_object(name, each) for name, each in stored["ledgers"].items()}
         except (FileNotFoundError, NotADirectoryError):
             return {}
-        except (OSError, UnicodeDecodeError):
+        except OSError:
             raise self._refused("cannot be read") from None
-        try:
-            content = json.loads(text)
-            if content["format"] > FORMAT:
-                raise self._refused("was written by a newer version of discreet")
-            return {name: Mark.from_object(name, each) for name, each in content["ledgers"].items()}
+        except NewerSlotsError:
+            raise self._refused("was written by a newer version of discreet") from None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise self._refused("is damaged") from None
 
     def _store(self, marks: Mapping[str, Mark]) -> None:
         content = {"format": FORMAT, "ledgers": {name: each.as_object() for name, each in marks.items()}}
-        draft, is_new = self.path.with_name(f"{self.path.name}.new"), not self.path.exists()
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(file, "wb") as written:  # writes everything, or fails on a full disk
-            written.write((json.dumps(content, indent=1) + "\n").encode())
-            written.flush()
-            os.fsync(file)
-        os.replace(draft, self.path)
-        if is_new:
-            _sync_folder(self.path.parent)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Lock the folder for one process at a time.
-
-        The system releases the lock even if the process dies.
-        """
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(folder)
+        write_text(self.path, json.dumps(content) + "\n")  # without indent, which is ten times slower
 
     def _refused(self, what: str) -> RequestError:
         return RequestError(
@@ -275,44 +255,8 @@ class Marks:
             self.skipped[file.path] = error.strerror or "it cannot be written"
 
 
-def overlap(one: str, other: str) -> bool:
-    """Return whether two sources, by absolute path or pattern, can have a file in common.
-
-    >>> overlap("/data/*.csv", "/data/2024.csv"), overlap("/data/a.csv", "/data/b.csv")
-    (True, False)
-    >>> overlap("/shop.duckdb#visits", "/shop.duckdb#orders"), overlap("/data/people", "/data/people/1.csv")
-    (False, True)
-    """
-    (file, _, table), (other_file, _, other_table) = one.partition("#"), other.partition("#")
-    if table and other_table and not _is_same_table(table, other_table):
-        return False
-    return (
-        file == other_file
-        or fnmatchcase(file, other_file)
-        or fnmatchcase(other_file, file)
-        or file.startswith(f"{other_file}/")
-        or other_file.startswith(f"{file}/")
-    )
-
-
-def _is_same_table(one: str, other: str) -> bool:
-    """Return whether two names can refer to one table: in any letter case, with or without a schema."""
-    parts, others = one.casefold().split("."), other.casefold().split(".")
-    shorter = min(len(parts), len(others))
-    return parts[-shorter:] == others[-shorter:]
-
-
 def _parse_sums(value: Sequence[Any]) -> Sums:
     epsilon, rho, delta, events = value
     for each in (epsilon, rho, delta):
         Fraction(each)
     return str(epsilon), str(rho), str(delta), int(events)
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):
-        file = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)

@@ -196,7 +196,7 @@ def _charge_gap(book: Book, analyst: str, gap: Amounts) -> None:
     """Charge lost entries, even beyond the remaining budget: they have happened."""
     accounts = book.accounts
     if analyst not in accounts.shares():
-        accounts.give(analyst, Fraction(0))
+        accounts.give({analyst: Fraction(0)})
     charge = accounts.nothing.stated(gap["epsilon"], gap["rho"], gap["delta"])
     book.charge_lost(analyst, LOST_KEY, LOST, charge)
 

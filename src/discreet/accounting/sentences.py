@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from discreet.accounting.entries import OpenRelease
 from discreet.belief import Belief, Promise
 from discreet.belief.wording import at_most, chance, percent
 from discreet.core.relations import Relation
 
+SHOWN = 8
+"""Digits of a ledger's identity that tell it from others."""
 ABOUT = {
     Relation.VALUE: ("one person", "any {group} people together"),
     Relation.PRESENCE: ("whether one person is in the data", "which of any {group} people are in the data"),
@@ -21,14 +23,14 @@ def standing(
     releases: Sequence[OpenRelease] = (),
     *,
     analyst: str | None = None,
-    separate: Sequence[str] = (),
+    separate: Mapping[str, str] | None = None,
 ) -> str:
     """Return the sentence on an attacker's current belief, which names `releases` that it does not cover.
 
-    With an `analyst`, it covers only that analyst's answers. `separate` are other ledgers about the same
-    data.
+    With an `analyst`, it covers only that analyst's answers. `separate` maps the identity of each other
+    ledger about the same data to its place.
     """
-    beside = _name_separate(separate)
+    beside = _name_separate(separate or {})
     one, several = ABOUT[promise.secret]
     about = one if promise.group == 1 else several.format(group=promise.group)
     # the promised posterior belongs to the promise's own prior only
@@ -52,12 +54,21 @@ def standing(
     )
 
 
-def _name_separate(places: Sequence[str]) -> str:
-    """Return the sentence about ledgers with a separate promise; by name only, as an analyst reads it too."""
-    if not places:
+def name_ledger(identity: str, place: str) -> str:
+    """Return a ledger's name without its folder, which analysts do not see, and the start of its identity.
+
+    >>> name_ledger("3f2a91c0b6e1d7748a55c2f09e1b3d64", "/srv/north/ledger.db")
+    'ledger.db (3f2a91c0)'
+    """
+    return f"{place.rstrip('/').rpartition('/')[2] or place} ({identity[:SHOWN]})"
+
+
+def _name_separate(separate: Mapping[str, str]) -> str:
+    """Return the sentence about ledgers with a separate promise."""
+    if not separate:
         return ""
-    named = ", ".join(place.rstrip("/").rpartition("/")[2] or place for place in places)
-    ledgers, keep = ("ledger", "keeps") if len(places) == 1 else ("ledgers", "keep")
+    named = ", ".join(name_ledger(identity, place) for identity, place in separate.items())
+    ledgers, keep = ("ledger", "keeps") if len(separate) == 1 else ("ledgers", "keep")
     return (
         f" The {ledgers} {named} {keep} a separate promise about the same data: this bound does not "
         "hold for all their answers together."

@@ -10,15 +10,16 @@ password of an address.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from discreet.core.errors import RequestError
+from discreet.core.errors import DiscreetError, EngineFault, RequestError
 
 MEMORY = ":memory:"
 SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
-FORMAT = 3
+FORMAT, CHAINED_FORMAT = 4, 3
+"""The format of new ledgers, and the first that was chained; in 4 shares and suspensions are, too."""
 PATIENCE = 60.0
 T = TypeVar("T")
 
@@ -111,6 +112,36 @@ def newer(place: str, form: int) -> NewerFormatError:
         f"The ledger {place} has format {form}; this version of discreet knows formats up to {FORMAT}.",
         hint="Open it with the version that wrote it, or a newer one.",
     )
+
+
+@contextmanager
+def translate_errors(
+    place: str, driver_error: type[Exception], explain: Callable[[Any], tuple[str, str]], *, after_data: bool
+) -> Iterator[None]:
+    """Raise every failure of a storage as one sentence; `after_data` was read, as an `EngineFault`.
+
+    `explain` says what is wrong and what to do, for an error of the driver.
+    """
+    try:
+        yield
+    except driver_error as error:
+        if after_data:
+            raise EngineFault(
+                "The ledger could not be written after the data was read; the charge stays."
+            ) from None
+        raise refused(place, *explain(error)) from None
+    except NewerFormatError:
+        if after_data:
+            raise EngineFault(
+                "The ledger was taken over by a newer version after the data was read; the charge stays."
+            ) from None
+        raise
+    except DiscreetError:
+        raise
+    except MALFORMED:
+        if after_data:
+            raise EngineFault("The ledger could not be read after the data was; the charge stays.") from None
+        raise refused(place, f"{DAMAGED[0]}: a row of it cannot be read", DAMAGED[1]) from None
 
 
 def is_database(address: str) -> bool:

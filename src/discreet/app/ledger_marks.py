@@ -7,7 +7,7 @@ Sources     `.discreet.mark` in the folder of each file that holds people's rows
             single files, are looked into as well.
             Tables of a database server have no such place: there the marks beside the store are all.
 Second      The file that the policy names under `ledger_mark`, on another disk or machine.
-Unit        of each table: where its rows are, beside the ledger, and who a person is in them.
+Unit        of each table: see `privacy_units`.
 
 A ledger in memory keeps nothing, and marks nothing; whether its data are another ledger's is asked all the
 same.
@@ -20,28 +20,22 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from discreet.accounting.founding import Foundation, Unit
+from discreet.accounting.founding import Foundation
 from discreet.accounting.marks import BESIDE_SOURCES, MarkFile, Marks
+from discreet.accounting.source_overlap import DATABASES, split_source
 from discreet.accounting.storage import MEMORY
-from discreet.app.addresses import HERE_ALONE
 from discreet.app.ledger_addresses import file_beside
+from discreet.app.privacy_units import find_anchor, find_units, resolve_source
 from discreet.core.policy import Policy, Table
-
-DATA = ".data"
 
 
 def find_foundation(policy: Policy, *, separate: bool = False, frames: Collection[str] = ()) -> Foundation:
     """Return what the ledger of a policy is founded on; `frames` are tables that no source is read for."""
     return Foundation(
         marks=Marks([*_find_files(policy, frames)]),
-        units=find_units(policy),
+        units=find_units(policy, frames),
         separate=separate,
     )
-
-
-def find_units(policy: Policy) -> dict[str, Unit]:
-    """Return the privacy unit of each table of a policy."""
-    return {name: _find_unit(table, policy) for name, table in policy.tables.items()}
 
 
 def _find_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFile]:
@@ -59,7 +53,7 @@ def _find_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFile]:
     anchors: dict[Path, set[str]] = {}
     looked_at: dict[Path, set[str]] = {}
     for source in sources:
-        anchor = _find_anchor(source)
+        anchor = find_anchor(source)
         anchors.setdefault(anchor, set()).add(source)
         for folder in {*anchor.parents, *_find_folders(source)}:
             looked_at.setdefault(folder, set()).add(source)
@@ -80,45 +74,22 @@ def _beside_store(policy: Policy) -> Path | None:
 
 def _find_source(name: str, table: Table) -> str | None:
     """Return the absolute path or pattern of a table's rows; None where they are not in files here."""
-    file, _, inner = table.source.partition("#")
+    file, inner = split_source(table.source)
     if not os.path.isabs(file):
         return None
-    resolved = str(_find_anchor(file).resolve() / file[len(str(_find_anchor(file))) :].lstrip("/"))
-    if not glob.has_magic(file):
-        resolved = str(Path(file).resolve())
-        if not os.path.exists(resolved):
-            return None
-    is_database = Path(file).suffix.lower() in HERE_ALONE and Path(file).suffix.lower() != DATA
+    resolved = str(resolve_source(file))
+    if not glob.has_magic(file) and not os.path.exists(resolved):
+        return None
+    is_database = file.lower().endswith(DATABASES)
     return f"{resolved}#{inner or name}" if is_database else resolved
-
-
-def _find_anchor(source: str) -> Path:
-    """Return the folder of a file, or the one before the first wildcard of a pattern."""
-    folder = Path(source.partition("#")[0]).parent
-    while glob.has_magic(str(folder)):
-        folder = folder.parent
-    return folder
 
 
 def _find_folders(source: str) -> set[Path]:
     """Return the folders of the files that a pattern means."""
-    file = source.partition("#")[0]
+    file = split_source(source)[0]
     if not glob.has_magic(file):
         return set()
     return {Path(each).resolve().parent for each in glob.iglob(file, recursive=True)}
-
-
-def _find_unit(table: Table, policy: Policy) -> Unit:
-    source = table.source
-    beside = file_beside(policy.ledger, ".db")
-    if os.path.isabs(source.partition("#")[0]) and beside is not None:
-        source = os.path.relpath(source, beside.parent)
-    if table.through is not None:
-        link = table.links[table.through]
-        return Unit(source=source, person=f"that of {link.table}.{link.column} through {table.through}")
-    if table.person_column is not None:
-        return Unit(source=source, person=f"the column {table.person_column}")
-    return Unit(source=source, person="nobody" if table.person == "none" else "a row")
 
 
 def _is_meant_to_change(folder: Path) -> bool:

@@ -48,6 +48,13 @@ def require_output(path: Path) -> None:
         raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise explain_unwritable(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
+    draft = name_draft(path.absolute(), ".try")
+    try:
+        # what rights say is not all: a read-only disk, /proc, a name that is too long
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        draft.unlink(missing_ok=True)  # another thread may have tried the same
+    except OSError as error:
+        raise explain_unwritable(path, error) from None
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

@@ -12,13 +12,14 @@ import typer
 from discreet.accounting.ledger import has_ledger
 from discreet.accounting.marks import Marks
 from discreet.accounting.restoration import back_up, restore
+from discreet.accounting.sentences import SHOWN
 from discreet.app.books import find_marks, looked_into, open_unmarked, opened
 from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.commands.options import POLICY, AsJson
 from discreet.app.ledger_addresses import kept_at
 from discreet.app.ledger_export import FORMATS, export_entries
-from discreet.app.ledger_marks import find_units
 from discreet.app.policies import load
+from discreet.app.privacy_units import find_units
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 
@@ -57,17 +58,18 @@ def run_verify(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_jso
         raise RequestError(f"There is no ledger {_place(terms.ledger)} yet.", hint="Ask something first.")
     with looked_into(terms) as found:
         found.verify()
-        mark, marks = found.mark(), find_marks(terms)
+        mark, marks, separate = found.mark(), find_marks(terms), found.separate_ledgers()
     told = {
         "ledger": mark.ledger,
         "entries": mark.total[3],
         "links": mark.count,
         "head": mark.head,
-        "separate": list(mark.separate),
+        "separate": [*separate],
+        "separate_ledgers": separate,
     } | _marks_object(marks, mark.ledger)
     text = (
         f"The ledger {_place(terms.ledger)} is whole: {mark.total[3]:,} entries, {mark.count:,} links. "
-        f"{_describe_marks(marks, mark.ledger)}"
+        f"{_describe_marks(marks, mark.ledger)}{_describe_separate(mark.ledger, separate)}"
     )
     _tell(told, text, as_json=as_json)
 
@@ -170,6 +172,14 @@ def _describe_marks(marks: Marks, identity: str) -> str:
     if not there:
         return f"No mark stands anywhere, so that an older copy in its place would not be noticed.{without}"
     return f"Its marks: {', '.join(map(str, there))}.{without}"
+
+
+def _describe_separate(identity: str, separate: Mapping[str, str]) -> str:
+    """Say where the ledgers with a separate promise are, and which is which: the custodian alone sees it."""
+    if not separate:
+        return ""
+    others = ", ".join(f"{each[:SHOWN]} at {place}" for each, place in separate.items())
+    return f" This ledger is {identity[:SHOWN]}. With a separate promise about the same data: {others}."
 
 
 def _place(ledger: str) -> str:

@@ -32,11 +32,6 @@ def whole(text: str) -> str:
     return f"{BEGIN}{text}{END}"
 
 
-def has_names(text: str) -> bool:
-    """Whether a text names a column, so that it is no constant."""
-    return f"{LEAF}n" in text
-
-
 def bare(text: str) -> str:
     """A piece that more is to be said of, as of a total that is filtered."""
     return text.removeprefix(BEGIN).removesuffix(END)

@@ -1,0 +1,137 @@
+"""The privacy unit of each table of a policy: where its rows are, and what one person is in them.
+
+Place       Files by their path beside the ledger, links resolved, so that a folder that moves as a whole
+            stays the same; a pattern keeps its wildcards, and names the files that it reaches by links.
+            Tables of a server by their names.
+One unit    Rows that two tables of a policy share have the same person in both. Otherwise each answer would
+            be charged for its own meaning of a person, and the two together promise nothing about either.
+Files       are compared by path and by pattern (`accounting.source_overlap`), and by what they are on the
+            disk, which finds hard links too. Copies are other files. A view of a server is another table:
+            the threat model says so.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from discreet.accounting.founding import Unit
+from discreet.accounting.source_overlap import DATABASES, overlap, split_source
+from discreet.app.ledger_addresses import file_beside
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy, Table
+
+
+def find_units(policy: Policy, frames: Collection[str] = ()) -> dict[str, Unit]:
+    """Return the privacy unit of each table; refuse a policy that declares rows twice with two units."""
+    require_one_unit(policy, frames)
+    return {name: _find_unit(name, table, policy) for name, table in policy.tables.items()}
+
+
+def require_one_unit(policy: Policy, frames: Collection[str] = ()) -> None:
+    """Refuse a policy in which two tables share rows and a person is something else in each.
+
+    `frames` are tables whose rows a program hands over, by name or as a mapping to the frames.
+    """
+    units = {name: _find_unit(name, table, policy) for name, table in policy.tables.items()}
+    for one, other in itertools.combinations(policy.tables, 2):
+        if units[one].person == units[other].person or not _share_rows(one, other, policy, units, frames):
+            continue
+        is_server = units[one].source.startswith("#")
+        raise RequestError(
+            f"The tables {one} and {other} of the policy have rows in common; a person of {one} is "
+            f"{units[one].person}, and a person of {other} is {units[other].person}.",
+            hint="Give both the same person, or leave one of them out"
+            + ("; if they are different tables, name each with its schema." if is_server else "."),
+        )
+
+
+def _share_rows(
+    one: str, other: str, policy: Policy, units: Mapping[str, Unit], frames: Collection[str]
+) -> bool:
+    if one in frames or other in frames:
+        held = frames if isinstance(frames, Mapping) else {}
+        return one in held and other in held and held[one] is held[other]
+    if policy.embedded and not all(_has_files(policy.tables[name]) for name in (one, other)):
+        return False  # a program that hands frames over may name anything
+    first, second = units[one].places, units[other].places
+    if any(overlap(each, another) for each in first for another in second):
+        return True
+    if any(split_source(each)[1] for each in (*first, *second)):
+        return False
+    return not _identify(policy.tables[one]).isdisjoint(_identify(policy.tables[other]))
+
+
+def _find_unit(name: str, table: Table, policy: Policy) -> Unit:
+    person = describe_person(table)
+    file, inner = split_source(table.source)
+    if not os.path.isabs(file):
+        # what has an address of its own is compared as it is
+        return Unit(source=table.source if "://" in table.source else f"#{table.source}", person=person)
+    beside = file_beside(policy.ledger, ".db")
+
+    def place(path: Path) -> str:
+        return str(path) if beside is None else os.path.relpath(path, beside.parent.resolve())
+
+    source = place(resolve_source(file))
+    linked = {place(each) for each in _list_files(file)} if glob.has_magic(file) else set()
+    if file.lower().endswith(DATABASES):
+        source = f"{source}#{inner or name}"
+    elsewhere = tuple(sorted(each for each in linked if not overlap(each, source)))
+    return Unit(source=source, person=person, elsewhere=elsewhere)
+
+
+def describe_person(table: Table) -> str:
+    """Return what one person is in the rows of a table, in words."""
+    if table.through is not None:
+        link = table.links[table.through]
+        return f"that of {link.table}.{link.column} through {table.through}"
+    if table.person_column is not None:
+        return f"the column {table.person_column}"
+    return "nobody" if table.person == "none" else "a row"
+
+
+def resolve_source(file: str) -> Path:
+    """Return an absolute path or pattern without links, as far as it has no wildcards."""
+    if not glob.has_magic(file) or os.path.lexists(file):
+        return Path(file).resolve()
+    anchor = find_anchor(file)
+    return anchor.resolve() / file[len(str(anchor)) :].lstrip("/")
+
+
+def find_anchor(source: str) -> Path:
+    """Return the folder of a file, or the one before the first wildcard of a pattern."""
+    folder = Path(split_source(source)[0]).parent
+    while glob.has_magic(str(folder)):
+        folder = folder.parent
+    return folder
+
+
+def _list_files(file: str) -> Iterator[Path]:
+    """Yield the files that a path or pattern means, links resolved, with all that are in its folders."""
+    for found in [file] if os.path.lexists(file) else glob.iglob(file, recursive=True):
+        if os.path.isdir(found):
+            for folder, _, names in os.walk(found):
+                yield from (Path(folder, name).resolve() for name in names)
+        else:
+            yield Path(found).resolve()
+
+
+def _has_files(table: Table) -> bool:
+    file = split_source(table.source)[0]
+    return not os.path.isabs(file) or glob.has_magic(file) or os.path.lexists(file)
+
+
+def _identify(table: Table) -> set[tuple[int, int]]:
+    """Return device and number of each file, the same by every name that the file has."""
+    found: set[tuple[int, int]] = set()
+    for path in _list_files(table.source):
+        try:
+            state = path.stat()
+        except OSError:
+            continue  # whoever reads it says that it is not there
+        found.add((state.st_dev, state.st_ino))
+    return found
