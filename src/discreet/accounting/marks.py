@@ -8,8 +8,8 @@ Order       Commit the entry, write the marks, read data. So a ledger may be ahe
 Places      A mark is in a file beside the store, in one beside the sources of each writable folder, and
             in a file of the custodian's choice. One file holds the marks of several ledgers.
 Atomic      Written in place, into one of two slots (`slot_file`), by one process at a time (a lock on the
-            folder). A mark never goes back: a higher one of the same history is left in place. Plain JSON files
-            of earlier versions are read and replaced.
+            folder). A mark never goes back: a higher one of the same history is left in place. Plain JSON
+            files of earlier versions are read and replaced.
 Copies      A mark of another history, which a copy of the ledger has written, stops the ledger.
 Batched     Threads that wait for their marks share one write, as they share a commit.
 """
