@@ -150,6 +150,29 @@ def test_what_is_counted_is_what_duckdb_answers(seed: int, tmp_path: Path) -> No
     assert agreed(seed, tmp_path, QUESTIONS) > QUESTIONS / 2
 
 
+EXTREMES = "(SELECT person, MIN(kind) AS a, MAX(kind) AS z FROM visits GROUP BY person) AS t"
+CATEGORIES_IN_ORDER = (
+    f"SELECT COUNT(*) AS n FROM {EXTREMES} WHERE z = 'z'",
+    f"SELECT COUNT(*) AS n FROM {EXTREMES} WHERE a = 'a'",
+    f"SELECT COUNT(*) AS n FROM {EXTREMES} WHERE LEAST(a, z) = 'a' AND a < z",
+    "SELECT COUNT(*) AS n FROM visits WHERE COALESCE(kind, kind) < GREATEST(kind, NULLIF(kind, 'z'))",
+)
+
+
+@pytest.mark.parametrize("text", CATEGORIES_IN_ORDER)
+@pytest.mark.parametrize("seed", range(4))
+def test_categories_are_ordered_as_text_and_not_as_they_are_declared(
+    text: str, seed: int, tmp_path: Path
+) -> None:
+    tables, terms = clean(Random(1_007 + seed)), policy(str(tmp_path))
+    with engine(tables, tmp_path, terms) as over, own(tmp_path) as raw:
+        made = World(Relation.VALUE, terms, (over, over), (tables, tables)).plan(text, tail=0)
+        assert made is not None
+        assert list(over.count(made.statement).secret.to_pylist()[0].values()) == list(
+            raw.execute(text).fetchone() or ()
+        )
+
+
 NOT_ALIKE = ("%", "/", "1e400")
 
 

@@ -125,6 +125,8 @@ def _passed(expression: Expression) -> str:
 def _total(function: str, argument: Expression | None, condition: Expression | None, most: int) -> str:
     if argument is not None and function in ("sum", "avg"):
         return _summed(function, argument, _filter(condition), most)
+    if argument is not None and function in ("min", "max"):
+        return f"{function}({emit.ordered(argument)}){_filter(condition)}"
     inner = "*" if argument is None else emit.operand(argument)
     if function == "count_distinct":
         return f"count(DISTINCT {inner}){_filter(condition)}"

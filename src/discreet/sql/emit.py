@@ -9,9 +9,10 @@ from fractions import Fraction
 from discreet.sql import exact
 from discreet.sql.expressions import Column, Expression, Literal
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.types import Type
+from discreet.sql.types import Family, Type
 
 MOST = 1 << 61
+ORDERING = frozenset(("less", "at_most", "more", "at_least", "between", "greatest", "least"))
 
 
 def quoted(name: str) -> str:
@@ -50,9 +51,21 @@ def operand(expression: Expression) -> str:
     if expression.type.known and expression.type.exact and expression.type.low is not None:
         return exact.on_grid("", expression.type, expression.type.step or Fraction(1))  # a constant
     function = FUNCTIONS[expression.function]
-    arguments = tuple(operand(each) for each in expression.arguments)
+    write = ordered if expression.function in ORDERING else operand
+    arguments = tuple(write(each) for each in expression.arguments)
     types = tuple(each.type for each in expression.arguments)
     return function.duckdb(arguments, types, expression.type, expression.options)
+
+
+def ordered(expression: Expression) -> str:
+    """Return the SQL of an operand that is compared by order.
+
+    Engines store a category as an ENUM, ordered as its values are declared. Text is ordered by its characters,
+    as in the source, so a category is compared as text.
+    """
+    sql = operand(expression)
+    stored = expression.type.family is Family.TEXT and not isinstance(expression, Literal)
+    return f"CAST({sql} AS VARCHAR)" if stored else sql
 
 
 def held(value: object, kind: Type) -> str:
