@@ -1,13 +1,13 @@
-"""Whether reading a source of PostgreSQL would run another role's code with the rights of ours.
+"""Trusted owners: refuse a PostgreSQL source that would run another role's code with our rights.
 
-A view is read with its owner's rights, but the functions that it calls run with those of whoever reads it,
-and so do the policies of a table with row security. So the owner of such a source could have our role read
-any table that it may read, and hand the rows on. Views and tables with row security are therefore read only
-where they belong to a trusted role (`core.postgres_address`), through all views that a view is made of.
-Plain tables and materialized views run nothing.
+A view is read with its owner's rights, but the functions that it calls run with the reader's, and so do the
+policies of a table with row security. So the owner of such a source could make our role read any table that
+it may read, and pass the rows on. Views and tables with row security are therefore read only if they belong
+to a trusted role (`core.postgres_address`), including all views that a view is built on. Plain tables and
+materialized views run nothing.
 
-Row security that is set on a table later is an error (row_security = off), not code that runs. Whoever owns a
-source can still put a view in its place while we are connected; the threat model says so.
+Row security that is enabled on a table later raises an error (row_security = off) and runs no code. The owner
+of a source can still replace it by a view while we are connected; the threat model says so.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WHERE c.relkind = 'v' OR c.relrowsecurity ORDER BY 1, 2"""
 
 
 def require_trusted_owners(fetch: Callable[[str], pa.Table], name: str, table: str) -> bool:
-    """Refuse a source that runs an untrusted role's code; return whether row security has a part in it.
+    """Refuse a source that runs an untrusted role's code; return whether row security applies to it.
 
     `table` is the source's name as an SQL literal.
     """
