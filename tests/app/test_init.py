@@ -330,7 +330,7 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
     ("words", "told"),
     [
         (["none.csv"], "none.csv does not exist"),
-        (["a.xlsx"], "no CSV, Parquet or DuckDB file"),
+        (["a.xlsx"], "not a CSV, Parquet or DuckDB file"),
         (["empty.csv"], "empty.csv is empty"),
         (["a.csv", "-o", "no/such/folder.yaml"], "cannot be written"),
         (["a.csv", "-o", ".", "--force"], "is a folder"),

@@ -123,6 +123,7 @@ def _one_select(verb: str, sql: str) -> duckdb.Statement:
 
 
 def _selected(connection: duckdb.DuckDBPyConnection, select: duckdb.Statement, seconds: float) -> pa.Table:
+    """Return the rows of a SELECT, in a read-only transaction and within the time limit."""
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         with limits.limited(connection.interrupt, seconds):

@@ -1,4 +1,4 @@
-"""Value encoding: the SQL that converts, rounds and clamps a source's value as the policy declares it.
+"""Clamping and encoding: the SQL that converts, rounds and clamps a source's value as the policy declares.
 
 Total       every expression has a value for whatever the source holds. A value that cannot be read as the
             declared type is NULL; nothing raises, so neither an error nor its absence depends on the data.
@@ -110,6 +110,7 @@ def _plain(name: str, source_type: str) -> tuple[str, str]:
 
 
 def _numeral(value: str, source_type: str) -> str:
+    """Return the SQL of a value that is read as a number; text must be a numeral."""
     return numeral(value) if source_type == "VARCHAR" else value
 
 
@@ -129,6 +130,7 @@ def _decimal(column: Column, value: str, source_type: str) -> str:
 
 
 def _steps(column: Column, grid: tuple[int, int], value: str, source_type: str) -> str:
+    """Return the SQL of a number in steps of the column's resolution, rounded and clamped to its bounds."""
     whole = _whole_steps(column, value, source_type)
     if whole is not None:
         nearest = f"greatest({grid[0]}, least({grid[1]}, {whole}))"
@@ -185,6 +187,7 @@ def _timestamp(column: Column, value: str, source_type: str) -> str:
 
 
 def _within(column: Column, value: str, kind: str) -> str:
+    """Clamp a time to its declared bounds; without bounds, times outside of the calendar are NULL."""
     if column.low is None or column.high is None:
         first, last = (_moment(day, kind) for day in CALENDAR)
         beyond = f"{last} + INTERVAL 1 DAY" if kind == "TIMESTAMP" else f"{last} + 1"

@@ -1,7 +1,7 @@
 """Deferred encoding: where no store is written, encode a column per group instead of per row.
 
 An engine that encodes in every statement pays for each row what it could pay for each group. So where every
-row is a person of its own, encodings are deferred (`value_encoding.defer_encoding`,
+row is a person of its own, encodings are deferred (`clamping.defer_encoding`,
 `dialects.deferred_columns`): text is grouped as it is and compared with the declared values afterwards,
 unless it has so many distinct values that its groups would take longer than its rows; exact numbers are
 summed before they become steps. A statement that needs the value of such a column is written again with that
@@ -65,6 +65,7 @@ class LateTable:
         return self.dialect.called(f"{LATE} {json.dumps([self.name, *sorted(late)])}")
 
     def definition(self, late: frozenset[str]) -> Written:
+        """Return the table's SELECT with these columns deferred and all others encoded."""
         origin = self.own.origin(list(self.table.columns), late)
         outputs = []
         for column, entry in self.table.columns.items():
@@ -101,6 +102,7 @@ class LateStatements:
         return remembered(self.kept, sql, self._written)
 
     def _written(self, sql: str) -> Written:
+        # each failure names one column that must be encoded, so the loop ends
         late = {name: frozenset(table.columns) for name, table in self.tables.items()}
         while any(late.values()):
             relations = {name: self._relation(name, columns) for name, columns in late.items() if columns}

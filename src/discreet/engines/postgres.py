@@ -389,6 +389,7 @@ def _is_open(connection: Any) -> bool:
 
 
 def run(connection: Any, text: str) -> None:
+    """Run a statement without a result, and commit."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(text)
     connection.commit()
@@ -414,6 +415,7 @@ def fetched(connection: Any, text: str, *settings: str) -> pa.Table:
 
 
 def selected(connection: Any, text: str, statement: Written, *settings: str) -> pa.Table:
+    """Return the rows of a translated statement, with wide integers as decimals."""
     table = fetched(connection, text, *settings)
     for place, (name, kind) in enumerate(statement.columns.items()):
         if kind.family is Family.WIDE:

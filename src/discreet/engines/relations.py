@@ -1,7 +1,7 @@
 """Policy tables: the tables of a policy as SQL over an engine's own tables.
 
 Each is a SELECT over the engine's own table, the same that makes a table of DuckDB's prepared store: values
-encoded, persons hashed, each person's rows ranked (`value_encoding`, `row_ranking`, `person_links`). It
+encoded, persons hashed, each person's rows ranked (`clamping`, `row_ranking`, `person_links`). It
 replaces the table in every statement, or is written once to the store that the policy names.
 """
 
@@ -57,6 +57,7 @@ class Origin:
 
     @property
     def relation(self) -> Relation:
+        """The table as a relation of a translated statement."""
         columns = {name: _kind(type_name) for name, type_name in self.types.items()}
         return Relation(text=self.text, columns=columns, tables=frozenset({self.table}))
 
@@ -192,7 +193,8 @@ def _called(name: str, statement: Written, dialect: Dialect) -> Relation:
 
 
 def _kind(type_name: str) -> Kind:
-    """
+    """Return the SQL type of a DuckDB type name.
+
     >>> _kind("DECIMAL(9,2)").largest, _kind("BIGINT[]").many
     (10000000.0, True)
     """

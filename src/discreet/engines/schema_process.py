@@ -29,6 +29,7 @@ LENGTH = struct.Struct(">q")
 
 
 def send(pipe: IO[bytes], content: bytes) -> None:
+    """Send one message: its length, then its bytes."""
     pipe.write(LENGTH.pack(len(content)) + content)
     pipe.flush()
 
@@ -44,6 +45,7 @@ def received(pipe: IO[bytes]) -> bytes | None:
 
 
 def packed(table: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -51,11 +53,13 @@ def packed(table: pa.Table) -> bytes:
 
 
 def unpacked(content: bytes) -> pa.Table:
+    """Return the table of an Arrow IPC stream."""
     with pa.ipc.open_stream(content) as reader:
         return reader.read_all()
 
 
 def main(seconds: float) -> None:
+    """Receive the schema, then answer queries until the input ends, each within so many CPU seconds."""
     take, give = sys.stdin.buffer, sys.stdout.buffer
     database = _told(take)
     _limit_memory()

@@ -233,6 +233,7 @@ def _dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
     headers = {mark: _header(text, mark) for mark in dict.fromkeys([*",;\t|", *marks])}
     best = max(headers, key=lambda mark: len(wanted & {name.strip().lower() for name in headers[mark]}))
     names = headers[best]
+    # a blank after every separator is part of the separator
     spaced = len(names) > 1 and all(name.startswith(" ") for name in names[1:])
     return best + " " if spaced else best, [name.strip() for name in names]
 

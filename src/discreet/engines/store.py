@@ -1,7 +1,7 @@
 """Prepared store: a policy's tables, encoded and ranked once, so that bounding contributions is a filter.
 
 Contents    for each table of the policy one of the same name: every column that is not an identifier, encoded
-            (`value_encoding`); where a person is a column, also `_discreet_person` and `_discreet_rank`
+            (`clamping`); where a person is a column, also `_discreet_person` and `_discreet_rank`
             (`row_ranking`), and where links lead to a person's other rows, hidden keys (`person_links`).
 Folder      its own, which only its owner can enter: it holds the secret key, and one file, named by a keyed
             digest of the format, the policy's tables, and path, size and time of each source. When one of
@@ -89,6 +89,7 @@ def prepare(
             if key is None:
                 _keep_key(folder, random)
             own = key or (folder / KEY).read_bytes()
+            # another process may have built the store while this one waited for the lock
             ready = _ready(folder, policy, located, own) or _renewed(folder, policy, located, own, tell)
     return ready
 

@@ -71,6 +71,7 @@ def remembered(kept: dict[str, Written], sql: str, write: Callable[[str], Writte
     found = kept.get(sql)
     if found is None:
         found = write(sql)
+        # statements of one session come in bursts: clearing is as good as evicting the oldest
         if len(kept) >= KEPT:
             kept.clear()
         kept[sql] = found
@@ -86,11 +87,14 @@ def checked(text: str, statement: Written, sql: str, dialect: Dialect) -> None:
         unsupported(dialect.name, "nesting this deep")
     if wrong:
         incident = f"{Randomness().bits(48):012x}"
-        CUSTODIAN.error("incident %s: a statement was not written as it was meant: %s", incident, wrong)
+        CUSTODIAN.error(
+            "incident %s: a translated statement differs from the intended one: %s", incident, wrong
+        )
         raise EngineFault(TEXT, incident=incident)
 
 
 def _wrong(text: str, statement: Written, sql: str, dialect: Dialect) -> str:
+    """Return what is wrong with a translated statement, for the custodian's log; empty if nothing."""
     try:
         words, trees = _parsed(text, dialect)
     except SqlglotError:
@@ -115,7 +119,7 @@ def _parsed(text: str, dialect: Dialect) -> tuple[list[Token], list[Any]]:
     return words, [tree for tree in grammar.parser().parse(words, text) if tree is not None]
 
 
-# -- As meant -----------------------------------------------------------------------------------------------
+# -- As intended -------------------------------------------------------------------------------------------
 
 
 def _not_as_meant(words: list[Token], tree: exp.Expr, statement: Written, dialect: Dialect) -> str:
@@ -123,11 +127,11 @@ def _not_as_meant(words: list[Token], tree: exp.Expr, statement: Written, dialec
     try:
         wanted, (whole, *_) = _parsed(meant.text, dialect)
     except SqlglotError:
-        return "it was not meant as a statement"
+        return "the intended SQL does not parse"
     if _words(words) != [(kind, meant.value(word)) for kind, word in _words(wanted)]:
-        return "it is not in the words that were meant"
+        return "its tokens differ from the intended ones"
     if not _is_alike(tree, whole, meant):
-        return "it is not of the shape that was meant"
+        return "its syntax tree differs from the intended one"
     return ""
 
 
@@ -180,9 +184,9 @@ def _is_twice(node: Any) -> bool:
 def _beyond(tree: exp.Select | exp.Union, statement: Written, ours: exp.Expr, dialect: Dialect) -> str:
     """Return what a SELECT does that it must not, as text; empty if nothing."""
     if any(isinstance(node, FORBIDDEN) and not isinstance(node, exp.Query) for node in tree.walk()):
-        return "it does more than to select"
+        return "it does more than select"
     if any(_totals_nothing(select) for select in tree.find_all(exp.Select)):
-        return "it has a total or a window over no rows of the data"
+        return "it has an aggregate or a window over no rows of the data"
     known = _texts(ours) | statement.values | dialect.constants
     strange = {
         "reads": _tables(tree) - statement.tables,

@@ -33,7 +33,8 @@ class Dialect(Protocol):
         """Frame clause of windows that number rows, if it saves the engine a search for ties."""
 
     @property
-    def types(self) -> Mapping[Family, str]: ...
+    def types(self) -> Mapping[Family, str]:
+        """The engine's type name for each family."""
 
     @property
     def functions(self) -> frozenset[str]:
@@ -91,7 +92,9 @@ class Dialect(Protocol):
     def place(self, values: str, of: Piece) -> str:
         """Write the position of an ENUM's value in the list of all its values."""
 
-    def at(self, values: str, place: str) -> str: ...
+    def at(self, values: str, place: str) -> str:
+        """Write the item of a list at a position, counted from 1."""
+
     def listed(self, items: Sequence[str], of: Kind) -> str: ...
     def many(self, of: Kind) -> str:
         """Return the type of a list."""
@@ -102,7 +105,9 @@ class Dialect(Protocol):
     def span(self, first: str, end: str) -> str:
         """Write the list of integers from `first` to before `end`."""
 
-    def moments(self, first: str, end: str, step: str, to: Kind) -> str: ...
+    def moments(self, first: str, end: str, step: str, to: Kind) -> str:
+        """Write the list of times from `first` to before `end`, each converted to the target type."""
+
     def appended(self, items: Piece) -> str:
         """Write the list with NULL appended."""
 
@@ -113,12 +118,20 @@ class Dialect(Protocol):
     def total_in_order(self, of: Piece, order: Piece) -> str:
         """Write the sum of floating-point numbers in an order, which determines its rounding."""
 
-    def any_bits(self, of: Piece) -> str: ...
-    def bits(self, of: Piece) -> str: ...
+    def any_bits(self, of: Piece) -> str:
+        """Write the aggregate of bitwise OR."""
+
+    def bits(self, of: Piece) -> str:
+        """Write the number of set bits."""
+
     def shifted(self, direction: str, of: Piece, by: Piece) -> str: ...
     def grouping(self, names: Sequence[str]) -> str: ...
-    def variable(self, name: str) -> str: ...
-    def digest(self, of: Sequence[Piece]) -> str: ...
+    def variable(self, name: str) -> str:
+        """Write the value of a session variable, such as half of the key."""
+
+    def digest(self, of: Sequence[Piece]) -> str:
+        """Write the MD5 of several values, which identifies a person or a key."""
+
     def scattered(self, of: Sequence[Piece]) -> str:
         """Write a fast hash, to order rows by."""
 
@@ -150,6 +163,7 @@ def told_apart(of: Sequence[Piece], text: str, joined: Callable[[Sequence[str]],
 
 
 def unsupported(dialect: str, what: str) -> NoReturn:
+    """Raise the error for a construct that a dialect cannot write."""
     raise RequestError(
         f"{dialect}: {what} is not supported.", hint="Remove it from the query, or keep the table in DuckDB."
     )

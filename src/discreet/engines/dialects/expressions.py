@@ -37,6 +37,7 @@ class Expressions:
     operators: Writers
 
     def write(self, node: Node, scope: Scope) -> Piece:
+        """Write a node by the writer of its type; refuse a type that has none."""
         writer = self.operators.get(type(node))
         if writer is None:
             unsupported(self.dialect.name, f"{type(node).__name__} in a statement")

@@ -74,11 +74,12 @@ class Kind:
 
     @property
     def moderate(self) -> bool:
-        """Whether neither the number nor an expression of it can overflow or underflow."""
+        """True if neither the number nor an expression of it can overflow or underflow."""
         return self.least >= TINY and self.largest <= HUGE
 
     @property
     def element(self) -> Kind:
+        """The type of a list's items."""
         return replace(self, many=False)
 
 
@@ -92,6 +93,7 @@ class Piece:
 
 
 def of(family: Family) -> Kind:
+    """Return the type of a family about which nothing else is known."""
     return KINDS[family]
 
 

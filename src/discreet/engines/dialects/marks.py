@@ -44,11 +44,13 @@ def bare(text: str) -> str:
 
 
 def named(name: str, dialect: Dialect) -> str:
+    """Return a quoted name after its mark."""
     _require_unmarked(name, dialect)
     return _leaf("n", dialect.called(name), dialect.quoted(name))
 
 
 def text(value: str, dialect: Dialect) -> str:
+    """Return a quoted text constant after its mark."""
     _require_unmarked(value, dialect)
     return _leaf("t", value, dialect.literal(value))
 
@@ -85,6 +87,7 @@ class Meant:
 
 
 def meant(text: str, dialect: Dialect) -> Meant:
+    """Return the intended SQL of a marked text."""
     values: list[str] = []
 
     def placed(found: re.Match[str]) -> str:
