@@ -129,7 +129,7 @@ def test_a_release_may_stay_in_the_engine_and_be_attacked_there(
     assert rows_of(kept(server, relation)) == rows_of(pq.read_table("here/out.parquet"))
     capsys.readouterr()
     assert anonymize(there, relation, *MODELS) == 2
-    assert f"a table {relation} already" in capsys.readouterr().err
+    assert f"{relation} already exists" in capsys.readouterr().err
     found = [
         told(capsys, place, "--policy", str(policy))
         for place, policy in (("here/out.parquet", here), (relation, there))
