@@ -216,7 +216,7 @@ def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
             2,
             "being published",
         ),
-        (("tabulate", "people", "--columns", "sex", "--epsilon", "1", "-o", "t.txt"), 2, "no kind of file"),
+        (("tabulate", "people", "--columns", "sex", "--epsilon", "1", "-o", "t.txt"), 2, "supported output"),
         (("tabulate", "people", "--columns", "sex", "--epsilon", "99"), 3, "tabulate:"),
         (("tabulate", "people", "--ranges", "age", "--marginal", "sex", "--epsilon", "1"), 2, "one of them"),
         (("itemsets", "people", "--items", "sex", "--epsilon", "1"), 2, "true or false"),

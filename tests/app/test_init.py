@@ -292,7 +292,7 @@ def test_files_that_fit_a_pattern_are_one_table(here: Path, capsys: pytest.Captu
     assert [discreet("plan", words[0].format(name), *words[1:]) for name in found.tables] == [0, 0]
     capsys.readouterr()
     assert discreet("init", "*/*", "-o", "q.yaml") == 2
-    assert "Not all files that fit */* are CSV, or all Parquet." in capsys.readouterr().err
+    assert "The files that match */* are not all CSV or all Parquet." in capsys.readouterr().err
 
 
 def test_columns_that_a_policy_cannot_name_are_left_out_by_position(
@@ -330,7 +330,7 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
     ("words", "told"),
     [
         (["none.csv"], "none.csv does not exist"),
-        (["a.xlsx"], "no CSV, Parquet or DuckDB file"),
+        (["a.xlsx"], "not a CSV, Parquet or DuckDB file"),
         (["empty.csv"], "empty.csv is empty"),
         (["a.csv", "-o", "no/such/folder.yaml"], "cannot be written"),
         (["a.csv", "-o", ".", "--force"], "is a folder"),

@@ -183,7 +183,7 @@ def test_a_store_that_is_not_there_or_not_ours_to_write_is_one_sentence(postgres
         f"GRANT SELECT ON {source} TO clerk",
     )
     clerk = postgres.url.replace("discreet@", "clerk@")
-    told = {"absent": "is no schema of the database", "closed": "may not be", "shown": "may not be written"}
+    told = {"absent": "is not a schema of", "closed": "may not be", "shown": "may not be written"}
     try:
         for name, words in told.items():
             policy = Policy.model_validate(

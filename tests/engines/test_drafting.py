@@ -241,8 +241,8 @@ def test_the_tables_are_told_whatever_policy_is_there_already(
         (NOWHERE, "PostgreSQL: no connection to 127.0.0.1."),
         ("sc://127.0.0.1:1/;token=hidden", "Spark: no connection to 127.0.0.1."),
         ("duckdb:///none.duckdb", "none.duckdb does not exist."),
-        ("duckdb:///a.csv", "a.csv is no DuckDB file."),
-        ("duckdb", "visits is no CSV, Parquet or DuckDB file."),
+        ("duckdb:///a.csv", "a.csv is not a DuckDB file."),
+        ("duckdb", "visits is not a CSV, Parquet or DuckDB file."),
         ("mysql://ann:hidden@db", "--engine must be duckdb, duckdb:///FILE, postgresql://…"),
     ],
 )
@@ -264,7 +264,7 @@ def test_a_server_that_lets_nobody_in_is_told_from_one_that_is_not_there(
     host = urlsplit(postgres.url).netloc.rpartition("@")[2]
     assert discreet("init", "visits", "--engine", f"postgresql://{wrong.replace('HOST', host)}") == 2
     err = capsys.readouterr().err
-    assert "PostgreSQL: no connection to 127.0.0.1, which is there and refuses it. Check user and" in err
+    assert "PostgreSQL: no connection to 127.0.0.1: the server refuses it. Check user and" in err
     assert "hidden" not in err
     assert len(err.splitlines()) == 1
 

@@ -167,7 +167,7 @@ def test_the_engine_counts_on_after_a_fault(engine: Engine) -> None:
     [
         ("people", "missing.parquet", r"no such file"),
         ("people", "folder.parquet", r"no such file"),
-        ("people", "people.xlsx", r"no Parquet or CSV file"),
+        ("people", "people.xlsx", r"not a Parquet or CSV file"),
         ('x"; DROP', "people.parquet", r"letters, digits and underscores"),
     ],
 )

@@ -216,7 +216,7 @@ def test_no_type_of_a_source_makes_any_kind_of_column_fail(tmp_path: Path, perso
         declared = {**ALL_KINDS, "p": {"role": "identifier"}}
         policy = policy_of(f"{path}#odd{number}", declared, person=person)
         if person != "row" and value in NAMES_NOBODY:
-            with pytest.raises(RequestError, match="column p of table t names people"):
+            with pytest.raises(RequestError, match="column p of table t identifies people"):
                 prepare(policy, None)
             continue
         found = rows_of(prepare(policy, None), "SELECT count(*) FROM t")

@@ -260,7 +260,7 @@ def test_a_link_and_its_key_are_refused_by_name(typed: PostgresServer) -> None:
     for visits, drugs in (("text", "citext"), ("citext", "text")):
         policy = linked(names[visits], names[drugs])
         wrong = "drugs" if drugs == "citext" else "visits"
-        with pytest.raises(RequestError, match=f"column visit of table {wrong} names people or keys"):
+        with pytest.raises(RequestError, match=f"column visit of table {wrong} identifies people or"):
             PostgreSQL.open(policy, typed.url, KEY)
     PostgreSQL.open(linked(names["text"], names["text"]), typed.url, KEY).close()
 
@@ -377,7 +377,7 @@ def test_types_that_write_an_equal_value_differently_cannot_name_the_same_people
         name: made(tmp_path, Case(type=kind, values=[value], named=True))[0]
         for name, kind in (("visits", one), ("more", other))
     }
-    with pytest.raises(RequestError, match=r"name the same people or keys by values of the types"):
+    with pytest.raises(RequestError, match=r"hold the same identifiers in the types"):
         prepare(policy_of({name: f"{file}#visits" for name, file in files.items()}), None)
     same = policy_of(dict.fromkeys(files, f"{files['visits']}#visits"))
     with DuckDB.open(prepare(same, None)) as engine:

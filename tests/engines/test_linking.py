@@ -137,5 +137,5 @@ def test_the_custodian_is_told_of_keys_that_are_not_one_persons(
     with caplog.at_level(logging.WARNING, "discreet.custodian"):
         prepared(tmp_path, visits=visits, notes=[], lines=[])
     assert [each.getMessage() for each in caplog.records] == [
-        "visits.id: 1 keys are several people's, so what links to one counts for each of them"
+        "visits.id: 1 keys belong to several people; a row that links to one counts for each of them"
     ]

@@ -101,12 +101,12 @@ def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.xlsx", b"Ada", "no CSV, Parquet or DuckDB file"),
+        ("a.xlsx", b"Ada", "not a CSV, Parquet or DuckDB file"),
         ("a.csv", None, "does not exist"),
         ("a.csv", b"", "is empty"),
-        ("a.csv", b"name,size\nAda,\xff\xfe\n", "cannot be read as what its name says"),
-        ("a.parquet", b"Ada,30\n", "cannot be read as what its name says"),
-        ("a.duckdb", b"Ada,30\n" * 1000, "cannot be read as what its name says"),
+        ("a.csv", b"name,size\nAda,\xff\xfe\n", "cannot be read in the format of its suffix"),
+        ("a.parquet", b"Ada,30\n", "cannot be read in the format of its suffix"),
+        ("a.duckdb", b"Ada,30\n" * 1000, "cannot be read in the format of its suffix"),
     ],
 )
 def test_a_file_that_cannot_be_described_is_refused_without_quoting_it(

@@ -80,8 +80,8 @@ def _files(folder: Path) -> None:
         ("x.duckdb", {"age": {}}, "is t in x.duckdb, and there is no such table"),
         ("none.parquet", {"age": {}}, "there is no such file"),
         ("none*.csv", {"age": {}}, "there is no such file"),
-        ("x.xlsx", {"age": {}}, "no CSV, Parquet or DuckDB file"),
-        ("x.*", {"age": {}}, "no CSV, Parquet or DuckDB file"),
+        ("x.xlsx", {"age": {}}, "not a CSV, Parquet or DuckDB file"),
+        ("x.*", {"age": {}}, "not a CSV, Parquet or DuckDB file"),
         ("x.csv", {"age": {}, "Age": {}}, "table t declares age and Age, which differ in case alone"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_folder_that_is_open_to_others_is_closed_if_it_is_ours_alone(tmp_path:
     (folder / "letters.txt").write_text("")
     with pytest.raises(RequestError, match="is open to others and holds other files"):
         prepare(visits_of(source), folder)
-    with pytest.raises(RequestError, match="cannot be made"):
+    with pytest.raises(RequestError, match="cannot be created"):
         prepare(visits_of(source), source)
 
 
@@ -124,7 +124,7 @@ def test_sources_that_change_while_they_are_read_are_read_again(tmp_path: Path, 
     assert len(rows_of(prepare(visits_of(source), tmp_path / "store", progress=change(1)))) == 3
     assert len(told) == 2
     touched(source)
-    with pytest.raises(RequestError, match="the sources change while they are read"):
+    with pytest.raises(RequestError, match="the sources changed while they were read"):
         prepare(visits_of(source), tmp_path / "store", progress=change(1_000))
 
 

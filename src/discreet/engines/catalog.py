@@ -1,11 +1,11 @@
-"""A database that holds a schema and no data: what clients ask of tables and columns is computed in it.
+"""Schema database: answers clients' queries about tables and columns; it contains no data.
 
-Holds       what it is given, which is names, types and declared bounds. It is another database than the one
-            that counts, in processes of its own, shut off like it.
-Limits      one SELECT at a time, in a read-only transaction, in little memory, for a few seconds of the
-            processor's time; an answer that is larger than any schema is not given. A process that is at its
-            limits ends, and another one begins with the next question.
-Faults      are refusals here, in a constant text: nothing that is asked of a schema touches anybody's data.
+Contents    names, types and declared bounds, as given. It is separate from the database that counts, runs in
+            processes of its own, and is locked down in the same way.
+Limits      one SELECT at a time, in a read-only transaction, in little memory, for a few seconds of CPU time;
+            a result that is larger than any schema is refused. A process that reaches a limit ends, and the
+            next query starts another one.
+Faults      are refusals here, with a constant message: queries about a schema touch nobody's data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECONDS = 5.0
 
 
 class SchemaDatabase:
-    """Tables of a catalog, and macros over them; any number of threads may ask."""
+    """Catalog tables and macros over them; any number of threads may query it."""
 
     def __init__(self, tables: Mapping[str, pa.Table], macros: Sequence[str]) -> None:
         told = json.dumps([list(tables), list(macros)]).encode()
@@ -38,7 +38,7 @@ class SchemaDatabase:
         self._idle: list[_Process] = []
 
     def run(self, sql: str) -> pa.Table:
-        """The rows of one SELECT."""
+        """Return the rows of one SELECT."""
         with self._places:
             process = self._taken() or _Process(self._told)
             answer = process.asked(sql.encode())
@@ -49,7 +49,7 @@ class SchemaDatabase:
         if not answer:
             raise RequestError(
                 "The catalog cannot answer this.",
-                hint="Serve with --catalog, an empty database, for whatever is asked.",
+                hint="Serve with --catalog and an empty database to support every catalog query.",
             )
         return unpacked(answer)
 
@@ -58,14 +58,14 @@ class SchemaDatabase:
             process.end()
 
     def _taken(self) -> _Process | None:
-        """One that is ready, if there is one."""
+        """Return an idle worker, or None."""
         with suppress(IndexError):
             return self._idle.pop()
         return None
 
 
 class _Process:
-    """One that was told of the schema, and is ready."""
+    """A process that holds the schema and answers one query at a time."""
 
     def __init__(self, told: Sequence[bytes]) -> None:
         command = [sys.executable, "-P", "-m", schema_process.__name__, str(SECONDS)]
@@ -75,7 +75,7 @@ class _Process:
         self._say(*told)
 
     def asked(self, sql: bytes) -> bytes | None:
-        """What it answers; None where it ended instead."""
+        """Return the worker's answer, or None if the process ended instead."""
         return self._say(sql)
 
     def end(self) -> None:

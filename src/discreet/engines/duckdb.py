@@ -1,17 +1,18 @@
-"""DuckDB: the engine of a laptop, a demo and a test, over files or over a prepared store.
+"""DuckDB: the engine for files on one machine, or for a prepared store.
 
-Sources     Parquet and CSV files and tables of DuckDB files (`file.duckdb#table`), loaded as tables when the
-            engine is opened, so that it sees one state of the data for its whole life. Views that read the
-            files later would need them in `allowed_paths`, and DuckDB lets COPY write to a path that it may
-            read.
-Store       what `store.prepare` made, attached read-only.
-Shut off    after loading: no external access (files, ATTACH, COPY, extensions, replacement scans), and a
-            locked configuration. On top of it `count` takes one SELECT, in a read-only transaction: DuckDB
-            lets a SELECT write through a data-modifying WITH.
-Threads     wait for each other: a connection has one transaction at a time.
-Limits      one of memory where it can go to disk, one of time for each statement.
-On disk     what does not fit in memory goes to a folder that only this user can read, removed at the end.
-Released    `run_released` computes on tables that have left, in a database that holds nothing else.
+Sources      Parquet and CSV files and tables of DuckDB files (`file.duckdb#table`), loaded as tables when the
+             engine is opened, so that it sees one state of the data for its whole life. Views that read the
+             files later would need them in `allowed_paths`, and DuckDB lets COPY write to a path that it may
+             read.
+Store        the result of `prepare_store`, attached read-only.
+Locked down  after loading: no external access (files, ATTACH, COPY, extensions, replacement scans), and a
+             locked configuration. In addition, `count` accepts one SELECT, in a read-only transaction: DuckDB
+             lets a SELECT write through a data-modifying WITH.
+Threads      take turns: a connection has one transaction at a time.
+Limits       on memory where it can spill to disk, and on the time of each statement.
+On disk      what does not fit in memory is spilled to a folder that only this user can read, and that is
+             removed at the end.
+Released     `query_released_tables` queries tables that were released, in a database without any other.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class DuckDB(Closing):
         self, sources: Mapping[str, Path] | PreparedStore, *, seconds: float = limits.SECONDS
     ) -> None:
         opening, self._seconds, self._turn = _opening(sources), seconds, threading.Lock()
-        self._sources = sources  # as long as an engine is there, so is its store
+        self._sources = sources  # keeps the store alive as long as the engine
         self._spill = make_spill_folder()
         try:
             if isinstance(sources, PreparedStore) and sources.memory is not None:
@@ -69,17 +70,17 @@ class DuckDB(Closing):
 
     @classmethod
     def open(cls, store: PreparedStore, *, seconds: float = limits.SECONDS) -> Self:
-        """An engine over what was prepared; any number of them may be open at once."""
+        """Return an engine over a prepared store; any number of them may be open at once."""
         return cls(store, seconds=seconds)
 
     def count(self, sql: str) -> Exact[pa.Table]:
-        """The rows of one SELECT."""
+        """Return the rows of one SELECT."""
         select = _one_select("count", sql)
         with self._turn:
             return guarded(lambda: Exact(_selected(self._connection, select, self._seconds)))
 
     def stop(self) -> None:
-        """Stop the statement that runs."""
+        """Stop the running statement."""
         self._connection.interrupt()
 
     def close(self) -> None:
@@ -88,7 +89,7 @@ class DuckDB(Closing):
 
 
 def run_released(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
-    """One SELECT over released tables, in a database that holds nothing else and reaches nothing else.
+    """Return the rows of one SELECT over released tables, in a database that can reach nothing else.
 
     >>> run_released("SELECT max(n) AS n FROM released", {"released": pa.table({"n": [1, 2]})}).to_pylist()
     [{'n': 2}]
@@ -99,7 +100,7 @@ def run_released(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
         with _scratch(os.getpid()).cursor() as connection:
             for name, table in released.items():
                 connection.register(ARRIVING, table)
-                # Temporary tables are the cursor's own, and go when it closes.
+                # Temporary tables belong to the cursor, and are dropped when it closes.
                 connection.execute(f"CREATE TEMP TABLE {quoted(name)} AS FROM {ARRIVING}")
                 connection.unregister(ARRIVING)
             return _selected(connection, select, limits.SECONDS)
@@ -109,12 +110,12 @@ def run_released(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
 
 @cache
 def _scratch(_process: int) -> duckdb.DuckDBPyConnection:
-    """An empty database for released tables: opening one takes longer than most questions to it."""
+    """Return an empty database, cached per process: opening one takes longer than most queries in it."""
     return _opened([], spill="")
 
 
 def _one_select(verb: str, sql: str) -> duckdb.Statement:
-    """The statement, parsed; parsing a thousand declared groups takes longer than counting them."""
+    """Return the parsed statement, to run as it is: parsing a thousand declared groups takes long."""
     statements = guarded(lambda: duckdb.extract_statements(sql))
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         raise RequestError(f"{verb}: the engine runs one SELECT at a time.", hint="Send one SELECT.")
@@ -122,6 +123,7 @@ def _one_select(verb: str, sql: str) -> duckdb.Statement:
 
 
 def _selected(connection: duckdb.DuckDBPyConnection, select: duckdb.Statement, seconds: float) -> pa.Table:
+    """Return the rows of a SELECT, in a read-only transaction and within the time limit."""
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         with limits.limited(connection.interrupt, seconds):
@@ -161,7 +163,7 @@ def _load(name: str, path: Path) -> list[str]:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise RequestError(
-            f"DuckDB: source {name} is {path}, which is no Parquet or CSV file.",
+            f"DuckDB: source {name} is {path}, which is not a Parquet or CSV file.",
             hint=f"Give a file that ends in {' or '.join(READERS)}.",
         )
     _require_file(name, path)
@@ -169,7 +171,7 @@ def _load(name: str, path: Path) -> list[str]:
 
 
 def _copied(name: str, file: Path, inner: str) -> list[str]:
-    """A table of a DuckDB file."""
+    """Return the statements that copy a table of a DuckDB file."""
     _require_file(name, file)
     schema, _, table = inner.rpartition(".")
     place = f"{ARRIVING}.{quoted(schema or 'main')}.{quoted(table)}"

@@ -1,4 +1,4 @@
-"""The tables and views of one DuckDB file, under the names that `file.duckdb#name` has them by."""
+"""Inventory of a DuckDB file: its tables and views, under the names that `file.duckdb#name` uses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAIN = "main"
 
 
 class DuckDBInventory(Closing):
-    """An `Inventory` of a file, which is read once and let go of."""
+    """An `Inventory` of a file, which is read once and then closed."""
 
     engine = "DuckDB"
 
     def __init__(self, file: Path) -> None:
         if file.suffix.lower() not in DATABASE:
             raise RequestError(
-                f"DuckDB: {file} is no DuckDB file.", hint=f"Name one that ends in {', '.join(DATABASE)}."
+                f"DuckDB: {file} is not a DuckDB file.", hint=f"Name one that ends in {', '.join(DATABASE)}."
             )
         self._tables = {schema.table: schema for schema in schemas(file) if schema.table}
 
@@ -31,7 +31,7 @@ class DuckDBInventory(Closing):
         return list(self._tables)
 
     def held(self, word: str) -> Held | None:
-        """DuckDB takes a name in whatever letters."""
+        """Return the table of that name; DuckDB ignores case."""
         wanted = word.removeprefix(f"{MAIN}.").lower()
         return next(
             (
@@ -48,4 +48,4 @@ class DuckDBInventory(Closing):
         return matching(self._tables[source], columns, patterns)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file is kept open."""

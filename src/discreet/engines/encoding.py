@@ -1,22 +1,22 @@
-"""Encoding: what the store keeps of a source's value, as the policy declares the column.
+"""Clamping and encoding: the SQL that converts, rounds and clamps a source's value as the policy declares.
 
-Total       every expression has a value for whatever the source holds. What cannot be read as the declared
-            type is NULL; nothing raises, so neither an error nor its absence tells of the data.
+Total       every expression has a value for whatever the source holds. A value that cannot be read as the
+            declared type is NULL; nothing raises, so neither an error nor its absence depends on the data.
 Text        that is read as a number is a numeral, the same on every engine (`core.numerals`).
 Numbers     with bounds: steps of the declared resolution, rounded to the nearest and clamped, infinities
-            too. The way through DOUBLE is exact for integers: bounds stay below 2**53, and rounding a
-            larger integer does not bring it back between them. So numbers that are whole in steps as they
-            stand, as integers and narrow decimals may be, are clamped as they are. NaN is NULL.
+            too. The conversion through DOUBLE is exact for integers: bounds stay below 2**53, and rounding a
+            larger integer does not bring it back between them. Numbers that are whole steps already, as
+            integers and narrow decimals may be, are clamped without it. NaN is NULL.
             Without bounds: BIGINT, or DOUBLE without NaN, infinities and negative zero.
 Categories  with declared values: an ENUM of them in their order, everything else is NULL. Else VARCHAR.
 Text        its first LONGEST_TEXT characters, so that one person's text takes no more time than these.
 Times       DATE or TIMESTAMP (UTC), clamped where bounds are declared. Without bounds, times outside of the
             years 1 to 9999 are NULL: date functions and calendars overflow there.
-Late        what is left of an encoding when its last step is put off until values were grouped or summed: the
-            text of a category that may be none of the values, and an exact number that is clamped but not
-            multiplied to whole steps yet.
-Persons     the text of the identifier. The same whole number is the same person however a file types it
-            (7, 7.0), and a fraction (7.4) is another. Empty text and NaN name nobody.
+Deferred    an encoding whose last step is done after values were grouped or summed: the text of a category
+            that may be none of the declared values, and an exact number that is clamped but not yet
+            multiplied to whole steps.
+Persons     the text of the identifier. The same whole number is the same person whatever its type in
+            the file (7, 7.0), and a fraction (7.4) is another. Empty text and NaN identify nobody.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ ROUNDED = ("FLOAT", "DOUBLE", "DECIMAL")
 
 
 def encoded(column: Column, name: str, source_type: str) -> str:
-    """SQL text that gives the stored value of a source's column `name`, which has `source_type` there."""
+    """Return the SQL of the stored value of a source's column `name`, whose type there is `source_type`."""
     return ENCODERS[column.type](column, *_plain(name, source_type))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Late:
-    """SQL text that gives what is to become the stored value, a number by so many `steps` for each 1."""
+    """SQL of a value that becomes the stored one later: a number is multiplied by its steps per unit."""
 
     text: str
     steps: int = 1
 
 
 def late(column: Column, name: str, source_type: str) -> Late | None:
-    """What can be put off of a column's encoding; None where that is nothing."""
+    """Return a column's encoding without its last step, or None if no step can be deferred."""
     value, source_type = _plain(name, source_type)
     if column.type is Kind.CATEGORY and column.values is not None:
         return Late(text=_whole_text(value))
@@ -75,7 +75,7 @@ def late(column: Column, name: str, source_type: str) -> Late | None:
 
 
 def _clamped(value: str, low: Decimal, high: Decimal, largest: Decimal) -> str:
-    """An exact number between bounds; above the largest of its type there is only NaN, which is NULL."""
+    """Clamp an exact number to its bounds; only NaN is above the largest of its type, and becomes NULL."""
     return (
         f"CASE WHEN {value} BETWEEN {low:f} AND {high:f} THEN {value} WHEN {value} < {low:f} THEN {low:f} "
         f"WHEN {value} <= {largest:f} THEN {high:f} END"
@@ -83,12 +83,12 @@ def _clamped(value: str, low: Decimal, high: Decimal, largest: Decimal) -> str:
 
 
 def person(column: Column, name: str, source_type: str) -> str:
-    """SQL text that gives the identifier of the person as text, or NULL where there is nobody."""
+    """Return the SQL of a person's identifier as text, or NULL if there is no person."""
     value, source_type = _plain(name, source_type)
     text = f"nullif(TRY_CAST({value} AS VARCHAR), '')"
     whole = f"TRY_CAST({_numeral(value, source_type)} AS HUGEINT)"
     if source_type.startswith(ROUNDED):
-        # a whole DECIMAL(38,10) at its end would not fit into that type again, to be compared
+        # the largest whole numbers do not fit into DECIMAL(38,10) again for a comparison
         is_whole = f"{value} % 1 = 0" if source_type.startswith("DECIMAL") else f"{value} = {whole}"
         number = f"CASE WHEN {is_whole} THEN coalesce({whole}::VARCHAR, {text}) ELSE {text} END"
         return f"CASE WHEN NOT isnan(TRY_CAST({value} AS DOUBLE)) THEN {number} END"
@@ -102,18 +102,19 @@ def person(column: Column, name: str, source_type: str) -> str:
 
 
 def identity(column: Column, name: str, source_type: str) -> str:
-    """SQL text of what differs where the identifier's text does; whole numbers need not be written out."""
+    """Return the SQL of a value that is equal where the identifier's text is; integers stay numbers."""
     return quoted(name) if WHOLE.fullmatch(source_type) else person(column, name, source_type)
 
 
 def _plain(name: str, source_type: str) -> tuple[str, str]:
-    """The value and its type; all but plain types go through text, as TRY_CAST raises for some of them."""
+    """Return a value and its type; other than plain types become text, as TRY_CAST raises for some."""
     if PLAIN.fullmatch(source_type):
         return quoted(name), source_type
     return f"TRY_CAST({quoted(name)} AS VARCHAR)", "VARCHAR"
 
 
 def _numeral(value: str, source_type: str) -> str:
+    """Return the SQL of a value that is read as a number; text must be a numeral."""
     return numeral(value) if source_type == "VARCHAR" else value
 
 
@@ -133,6 +134,7 @@ def _decimal(column: Column, value: str, source_type: str) -> str:
 
 
 def _steps(column: Column, grid: tuple[int, int], value: str, source_type: str) -> str:
+    """Return the SQL of a number in steps of the column's resolution, rounded and clamped to its bounds."""
     whole = _whole_steps(column, value, source_type)
     if whole is not None:
         nearest = f"greatest({grid[0]}, least({grid[1]}, {whole}))"
@@ -142,12 +144,12 @@ def _steps(column: Column, grid: tuple[int, int], value: str, source_type: str) 
     )
     number = f"TRY_CAST({value} AS DOUBLE)"
     clamped = f"greatest({low}, least({high}, round({number} * {q} / {p})))"
-    # NaN is the largest of all to greatest and least, and NULL is nothing to them.
+    # To greatest and least, NaN is larger than every number, and NULL is ignored.
     return f"CASE WHEN NOT isnan({number}) THEN CAST({clamped} AS BIGINT) END"
 
 
 def _whole_steps(column: Column, value: str, source_type: str) -> str | None:
-    """The number in steps, where every number of its type is a whole one of them."""
+    """Return the number in steps, if every number of its type is a whole number of steps; else None."""
     if WHOLE.fullmatch(source_type) and column.step == 1:
         return value
     narrow = NARROW.fullmatch(source_type)
@@ -189,6 +191,7 @@ def _timestamp(column: Column, value: str, source_type: str) -> str:
 
 
 def _within(column: Column, value: str, kind: str) -> str:
+    """Clamp a time to its declared bounds; without bounds, times outside of the calendar are NULL."""
     if column.low is None or column.high is None:
         first, last = (_moment(day, kind) for day in CALENDAR)
         beyond = f"{last} + INTERVAL 1 DAY" if kind == "TIMESTAMP" else f"{last} + 1"

@@ -1,8 +1,8 @@
-"""What becomes of a driver's error: a constant text for the analyst, the details for the custodian's log.
+"""Engine faults: replace a driver's error by a constant message; the details go to the custodian's log.
 
 A driver's message may quote values, and whether it fails may depend on them, so nothing of it is passed on:
-neither its text nor the exception itself, not even as the cause. The package's own errors hold nothing of
-the data, so they pass.
+neither its text nor the exception itself, not even as the cause. The package's own errors contain nothing of
+the data, so they are raised unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.core.randomness import Randomness
 T = TypeVar("T")
 
 CUSTODIAN = logging.getLogger("discreet.custodian")
-# Without a handler of its own, logging would print the details to whoever runs the program.
+# Without a handler of its own, logging would print the details to the program's stderr.
 CUSTODIAN.addHandler(logging.NullHandler())
 
 TEXT = "The engine could not finish the request."
@@ -27,19 +27,19 @@ CHARGED = "The engine could not finish the request, which was charged: the charg
 
 
 def guarded(work: Callable[[], T]) -> T:
-    """Do the driver's work, or raise an `EngineFault` that tells only an incident's number."""
+    """Return the result of a driver's operation, or raise an `EngineFault` that holds only an incident id."""
     try:
         return work()
     except DiscreetError:
         raise
     except Exception as error:
         fault = logged(error)
-    # Raised outside of the handler, so that the driver's error does not ride along as its context.
+    # Raised outside of the handler, so that the driver's error does not become its context.
     raise fault
 
 
 def guard_writing(work: Callable[[], T], path: Path) -> T:
-    """The same for what writes a file: a disk that is full is said to be."""
+    """Return the result of an operation that writes a file; a full disk is reported as such."""
     try:
         return work()
     except DiscreetError:
@@ -50,11 +50,11 @@ def guard_writing(work: Callable[[], T], path: Path) -> T:
 
 
 def guard_charged(work: Callable[[], T]) -> T:
-    """Do work that is already charged, or raise an `EngineFault` that says that the charge stays.
+    """Return the result of a charged operation, or raise an `EngineFault` that says that the charge stays.
 
-    Whatever goes wrong from here on is a fault, the package's own errors too: an engine that is gone refuses
-    to be opened again, and a refusal would say that nothing was charged. What is wrong with the data, which
-    only a custodian's command says, is said, and that the charge stays.
+    Every failure from here on is a fault, including the package's own errors: an engine that is gone refuses
+    to be reopened, and a refusal would imply that nothing was charged. A `DataError`, which only custodian
+    commands raise, keeps its message and adds that the charge stays.
     """
     fault: DiscreetError
     try:
@@ -69,7 +69,7 @@ def guard_charged(work: Callable[[], T]) -> T:
 
 
 def logged(error: BaseException, text: str = TEXT) -> EngineFault:
-    """The fault that an error becomes, once the custodian's log has it."""
+    """Write an error to the custodian's log and return the fault to raise in its place."""
     incident = f"{Randomness().bits(48):012x}"
     CUSTODIAN.error("incident %s: %s: %s", incident, type(error).__name__, error)
     return EngineFault(text, incident=incident)

@@ -1,15 +1,15 @@
-"""Which columns can name people: those in which values that are equal to the engine have equal text.
+"""Identifier types: a column may identify people only if values equal to the engine have equal text.
 
-People, and the rows of one person that a link brings together, are told apart by the text of an identifier,
-in every engine alike. Where an engine calls two values equal that differ as text (`Bob` and `bob` of a
-`citext`, 1 month and 30 days of an interval), one person to the engine would be several people to us, each
-with rows of their own: one person could then change an answer by many times its sensitivity. So a column of
-such a type cannot name people and is refused, by its declared type alone; each engine lists the types that
-it knows to be exact.
+People, and the rows of one person that a link joins, are distinguished by the text of an identifier, in every
+engine alike. Where an engine calls two values equal that differ as text (`Bob` and `bob` of a `citext`, 1
+month and 30 days of an interval), one person to the engine would be several people to us, each with rows of
+their own: one person could then change an answer by many times its sensitivity. So a column of such a type
+cannot identify people and is refused, by its declared type alone; each engine lists the types that it knows
+to be exact.
 
 Mixed       two types can each be exact and still write an equal value differently: 1.5 as a DOUBLE and 1.50
-            as a DECIMAL(9,2), a date and a midnight. So of the columns that name the same people or keys, all
-            that are fractional or times have one type. Whole numbers are written alike whatever their type.
+            as a DECIMAL(9,2), a date and a midnight. So among the columns that hold the same identifiers, all
+            that are fractional or times must have one type. Integers are written alike whatever their type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """The type of a column as the engine calls it, and whether equal values of it have equal text."""
+    """The type of a column, by the engine's name for it; `is_exact` if equal values have equal text."""
 
     type: str
     is_exact: bool
@@ -39,7 +39,7 @@ class Identity:
 def require_identities(
     engine: str, tables: Mapping[str, Table], found: Mapping[str, Mapping[str, Identity]]
 ) -> None:
-    """Refuse columns that name people or keys of people by values that can be equal and differ as text."""
+    """Refuse identifier columns whose values can be equal and yet differ as text."""
     for group in _groups(tables):
         known = {place: found[place[0]][place[1]] for place in group}
         for (table, column), identity in known.items():
@@ -55,7 +55,7 @@ def require_identities(
 
 
 def _groups(tables: Mapping[str, Table]) -> Iterator[list[Place]]:
-    """Yield the columns that name people, then for each link between people's rows its two ends."""
+    """Yield the columns that identify people, then the two columns of each link between people's rows."""
     yield [(name, table.person_column) for name, table in tables.items() if table.person_column is not None]
     for name, table in tables.items():
         for column, link in table.links.items():
@@ -66,17 +66,17 @@ def _groups(tables: Mapping[str, Table]) -> Iterator[list[Place]]:
 
 def _inexact(engine: str, table: str, column: str, kind: str) -> RequestError:
     return RequestError(
-        f"{engine}: column {column} of table {table} names people or keys of theirs, and values of its type "
+        f"{engine}: column {column} of table {table} identifies people or their rows, but values of its type "
         f"{kind} can be equal and yet differ as text.",
-        hint=f"Name a view as the source of {table} that gives {column} as plain text with one spelling for "
-        "each value, such as lower(…) of it.",
+        hint=f"Use a view as the source of {table} that returns {column} as plain text with one spelling for "
+        "each value, such as lower(…).",
     )
 
 
 def _mixed(engine: str, mixed: Mapping[str, Place]) -> RequestError:
     (one, (table, column)), (other, (another, there)) = sorted(mixed.items())[:2]
     return RequestError(
-        f"{engine}: {table}.{column} and {another}.{there} name the same people or keys by values of the "
-        f"types {one} and {other}, which can be equal and yet differ as text.",
+        f"{engine}: {table}.{column} and {another}.{there} hold the same identifiers in the types {one} and "
+        f"{other}, whose values can be equal and yet differ as text.",
         hint="Give both columns one type, in the tables or in views that the policy names as their sources.",
     )

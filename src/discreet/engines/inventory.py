@@ -1,8 +1,8 @@
-"""What an engine's own catalogue says of its tables: their names, columns and types, never a value.
+"""Table inventory: the names, columns and types in an engine's own catalog; never a value.
 
-It is read for a custodian who has yet to write a policy. Of a CSV path Spark guesses the types from the rows,
-as is done with a file here; nothing of those rows is kept. What values look like is counted by the engine, by
-patterns that it is told; see `patterns`.
+It is read for a custodian who has not written a policy yet. Spark infers the types of a CSV path from its
+rows, as is done here for a CSV file; nothing of those rows is kept. How many values match a pattern is
+counted by the engine itself (`pattern_shares`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from discreet.core.policy import Kind
 
 LOOKED_AT = "looked_at"
 SECONDS = 120.0
-"""A view may take as long as it likes to its first row, and a custodian waits for no more than a draft."""
+"""A view may take arbitrarily long to return its first row; a policy draft is not worth waiting longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """A table or view that an engine has, as a policy calls it.
+    """A table or view of an engine, under the name that a policy's `source` has for it.
 
-    The kind of a column is None where a policy has none for its type, such as lists and documents.
+    The kind of a column is None if policies have no kind for its type, such as lists and documents.
     """
 
     source: str
@@ -31,26 +31,26 @@ class Held:
 
 
 class Inventory(Protocol):
-    """The tables of one engine that whoever connects may read."""
+    """The tables of one engine that the connected user may read."""
 
     engine: str
 
     def names(self) -> list[str]:
-        """What they are called, in order."""
+        """Return the names of all tables, in order."""
 
     def held(self, word: str) -> Held | None:
-        """The one that a word means, if there is one."""
+        """Return the table of that name, or None."""
 
     def matching(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
-        """The share of some columns' first values that each pattern matches; stopped after `SECONDS`."""
+        """Return the share of each column's first values that match each pattern, within the time limit."""
 
     def close(self) -> None: ...
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:
-    """The known name that a word is, in these letters or else in small ones.
+    """Return the candidate that equals a word, or else its lower-case form; None if there is none.
 
     >>> meant("clinic.Visits", ["clinic.visits"]), meant("visit", ["visits"])
     ('clinic.visits', None)

@@ -1,11 +1,11 @@
-"""Late columns: where nothing is written, what need not be encoded row by row.
+"""Deferred encoding: where no store is written, encode a column per group instead of per row.
 
 An engine that encodes in every statement pays for each row what it could pay for each group. So where every
-row is a person of its own, columns are tried late (`encoding.late`, `dialects.lateness`): text is grouped as
-it is and compared with the declared values afterwards, unless it has so many kinds that its groups would
-take longer than its rows; exact numbers are summed before they become steps. A
-statement that asks for the value of such a column is written again with that one encoded; at last all are,
-and it is the statement that every engine runs.
+row is a person of its own, encodings are deferred (`clamping.defer_encoding`,
+`dialects.deferred_columns`): text is grouped as it is and compared with the declared values afterwards,
+unless it has so many distinct values that its groups would take longer than its rows; exact numbers are
+summed before they become steps. A statement that needs the value of such a column is written again with that
+column encoded; in the end all of them are, and it is the statement that every engine runs.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ LATE = "_discreet_late"
 
 
 class Own(Protocol):
-    """An engine's own table."""
+    """An engine's own table, as it can be read."""
 
     def origin(self, declared: list[str] | None = None, late: frozenset[str] = frozenset()) -> Origin:
-        """As it is read; NaN may be left in the columns that are late."""
+        """Return the table with its declared columns; NaN may remain in deferred ones."""
 
     def repeats(self, column: str) -> bool:
-        """Whether a column has few different values, so that there are few groups of them."""
+        """Return whether a column has few distinct values, so that grouping by it makes few groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LateTable:
-    """A table of the policy with some of its columns late."""
+    """A table of the policy in which the encoding of some columns is deferred."""
 
     name: str
     table: Table
@@ -51,7 +51,7 @@ class LateTable:
 
     @cached_property
     def columns(self) -> dict[str, encoding.Late]:
-        """Those that can be late, and what they are then."""
+        """The columns whose encoding can be deferred, with their deferred encodings."""
         types = self.own.origin(list(self.table.columns)).types
         found = {
             column: encoding.late(entry, column, types[column])
@@ -61,10 +61,11 @@ class LateTable:
         return {column: late for column, late in found.items() if late is not None}
 
     def called(self, late: frozenset[str]) -> str:
-        """Names may hold anything, so they are told apart by their quotes."""
+        """Return a unique name for the table with these columns deferred; JSON keeps any names distinct."""
         return self.dialect.called(f"{LATE} {json.dumps([self.name, *sorted(late)])}")
 
     def definition(self, late: frozenset[str]) -> Written:
+        """Return the table's SELECT with these columns deferred and all others encoded."""
         origin = self.own.origin(list(self.table.columns), late)
         outputs = []
         for column, entry in self.table.columns.items():
@@ -77,7 +78,7 @@ class LateTable:
         return written(f"SELECT {', '.join(outputs)} FROM {quoted(source)}")
 
     def kind(self, column: str) -> Kind:
-        """Of a late column."""
+        """Return the SQL type of a deferred column."""
         late = Late(table=self.name, column=column, steps=self.columns[column].steps)
         values = self.table.columns[column].values
         if values is None:
@@ -87,9 +88,9 @@ class LateTable:
 
 @dataclass(frozen=True, kw_only=True)
 class LateStatements:
-    """Our statements for one engine, each with as many late columns as it bears.
+    """Translates our statements for one engine, each with as many deferred columns as it allows.
 
-    `definitions` grows by what stands for the tables with these columns.
+    `definitions` gains an entry for each set of deferred columns of a table.
     """
 
     tables: Mapping[str, LateTable]
@@ -101,6 +102,7 @@ class LateStatements:
         return remembered(self.kept, sql, self._written)
 
     def _written(self, sql: str) -> Written:
+        # each failure names one column that must be encoded, so the loop ends
         late = {name: frozenset(table.columns) for name, table in self.tables.items()}
         while any(late.values()):
             relations = {name: self._relation(name, columns) for name, columns in late.items() if columns}
@@ -111,7 +113,7 @@ class LateStatements:
         return self.encoded(sql)
 
     def _relation(self, name: str, late: frozenset[str]) -> Relation:
-        """The table with these columns late; what stands for it is written, and checked, once."""
+        """Return the table with these columns deferred; its definition is translated and verified once."""
         table = self.tables[name]
         called = table.called(late)
         if called not in self.definitions:
@@ -124,7 +126,7 @@ class LateStatements:
 def late_statements(
     policy: Policy, own: Mapping[str, Own], encoded: Statements, definitions: dict[str, Written]
 ) -> LateStatements:
-    """Of the tables in which every row is a person of its own, or nobody's."""
+    """Return a translator that defers columns of tables without a person column."""
     tables = {
         name: LateTable(name=name, table=table, own=own[name], dialect=encoded.dialect)
         for name, table in policy.tables.items()

@@ -1,8 +1,8 @@
-"""Limits of time: a statement that takes too long is stopped, by whatever the engine has for it.
+"""Statement timeout: stop a statement that takes too long, by the engine's own means.
 
-It is stopped again and again until it ends: an engine that had not begun yet would let a single call pass.
-How long is a constant, the same for all data, so that where a fault comes from time it tells no more than
-that the statement was slow; what it was charged stays charged.
+The stop call is repeated until the statement ends, because an engine that has not started yet ignores the
+first one. The timeout is a constant, the same for all data, so a fault that comes from it shows only that the
+statement was slow. What was charged stays charged.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ AGAIN = 0.2
 
 @contextmanager
 def limited(stop: Callable[[], object], seconds: float) -> Iterator[None]:
-    """Call `stop` once what is done in here has taken so long."""
+    """Call `stop` repeatedly once the body of this context has run for so many seconds."""
     done = Event()
 
     def watch() -> None:
         waiting = seconds
         while not done.wait(waiting):
-            with suppress(Exception):  # of a driver's, which may have ended meanwhile
+            with suppress(Exception):  # the driver may have ended meanwhile
                 stop()
             waiting = AGAIN
 

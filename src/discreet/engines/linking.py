@@ -1,21 +1,21 @@
-"""Links between tables that know people: whose a row is, and which rows of one person belong together.
+"""Person links: the person of a row that names one through a link, and the keys that join a person's rows.
 
 Through     where a table finds its people through a link (prescriptions name a visit, visits a patient), a
             row belongs to the person who has the key that it names. Where several people have that key it
             belongs to each of them: as many copies, each ranked and bounded among that person's other rows.
             Where nobody has it, it is left out.
-Why         whatever one person's rows become, they take none from anybody. Were a key that two people have
+Reason      whatever one person's rows become, they take none from anybody. If a key of two people were
             nobody's, or the first one's, a person who is given the key of another's visit would make that
             other's prescriptions vanish or change hands. With copies, the rows of every other person are the
             same in neighbouring data, and those of this person are bounded by the policy. (A row that names
-            the key of several people is about all of them: it changes with each of them, as one about two
-            people does in any table. So the policy declares that a key is one person's, and the custodian
-            is told how many rows are not so.)
-Keys        a link between two such tables joins rows of the same person only. Its two ends bear a hidden
-            key, a hash of the person and the identifier, so that identifiers need not be stored. Within one
+            the key of several people is about all of them: it changes with each of them, as a row about two
+            people does in any table. So the policy declares that a key is one person's, and the custodian's
+            log says how many keys are not.)
+Keys        a link between two such tables joins rows of the same person only. Both ends have a hidden key,
+            a hash of the person and the identifier, so that identifiers need not be stored. Within one
             person the end that is linked to has each key once, at its first row by rank: so a row that links
-            to it finds at most one, which that person's rows alone decide. Keys that collide, one in 2**64,
-            are keys of the same person.
+            to it matches at most one row, which that person's rows alone decide. Keys that collide, one in
+            2**64, are keys of the same person.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ NAMED = "_discreet_named"
 
 
 def texts(name: str, policy: Policy, reading: Reading) -> dict[str, str]:
-    """The hidden columns of a table, and the SQL of the identifiers that they are hashes of."""
+    """Return a table's hidden columns, each with the SQL of the identifier that it is the hash of."""
     links = {f"{LINK} {column}": column for column in policy.own_links(name)}
     keys = {f"{KEY} {column}": column for column in policy.own_keys(name)}
     return {hidden: text(name, column, policy, reading) for hidden, column in (links | keys).items()}
 
 
 def text(name: str, column: str, policy: Policy, reading: Reading) -> str:
-    """The SQL of an identifier as text, the same for the same key however a file types it."""
+    """Return the SQL of an identifier as text, equal for equal keys whatever their type in the file."""
     return encoding.person(policy.tables[name].columns[column], column, reading.types[column])
 
 
 def hashed(identifier: str, person: str) -> str:
-    """The SQL of a key, from that of an identifier and of the person's hash, which is secret."""
+    """Return the SQL of a hidden key, from an identifier and the person's hash, which is secret."""
     digest = f"md5_number_lower(create_sort_key({person}, 'ASC NULLS LAST', {identifier}, 'ASC NULLS LAST'))"
     return f"CASE WHEN {identifier} IS NOT NULL THEN {digest} END"
 
 
 def each_key_once(ranked: str, keys: Iterable[str], person: str, rank: str) -> str:
-    """The same rows, of which only a person's first one with a key bears it."""
+    """Return a SELECT of the ranked rows in which only a person's first row with a key has that key."""
     once = [
         f"CASE WHEN {rank} = min({rank}) OVER (PARTITION BY {person}, {key}) THEN {key} END AS {key}"
         for key in (quoted(f"{KEY} {column}") for column in keys)
@@ -61,12 +61,12 @@ def each_key_once(ranked: str, keys: Iterable[str], person: str, rank: str) -> s
 
 
 def owners(name: str, column: str) -> str:
-    """The list of who has which key of a table's column."""
+    """Return the name of the table that lists the people of each key in a column."""
     return quoted(f"_discreet_owners {name} {column}")
 
 
 def shared(connection: duckdb.DuckDBPyConnection, name: str, column: str) -> int:
-    """How many keys are not one person's."""
+    """Return how many keys belong to several people."""
     several = f"SELECT 1 FROM {owners(name, column)} GROUP BY {KEY} HAVING count(*) > 1"
     row = connection.execute(f"SELECT count(*) FROM ({several})").fetchone()
     assert row is not None
@@ -74,7 +74,7 @@ def shared(connection: duckdb.DuckDBPyConnection, name: str, column: str) -> int
 
 
 def found(name: str, policy: Policy, reading: Reading) -> tuple[str, str]:
-    """The list in which a table's people are found, and the SQL of the identifier that is looked up there."""
+    """Return the owner table of a table's link, and the SQL of the identifier to look up in it."""
     table = policy.tables[name]
     assert table.through is not None
     link = table.links[table.through]
@@ -82,13 +82,13 @@ def found(name: str, policy: Policy, reading: Reading) -> tuple[str, str]:
 
 
 def awaited(name: str, policy: Policy) -> tuple[str, ...]:
-    """The columns of a table in which other tables look for their people."""
+    """Return the columns of a table in which other tables look up their people."""
     links = [table.links[table.through] for table in policy.tables.values() if table.through is not None]
     return tuple(dict.fromkeys(link.column for link in links if link.table == name))
 
 
 def in_order(policy: Policy) -> list[str]:
-    """The tables, each after the one in which it finds its people."""
+    """Return the tables, each after the one in which it looks up its people."""
     ordered: list[str] = []
 
     def visit(name: str) -> None:

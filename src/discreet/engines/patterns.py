@@ -1,6 +1,6 @@
-"""How many values of a column look like something: shares of the first rows, never a value.
+"""Pattern shares: the share of a column's first values that match a pattern; no value is returned.
 
-What cannot be read is not counted: a draft is made without it.
+Columns that cannot be read are left out: a policy draft is written without them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROWS = 10_000
 def matching(
     schema: Schema, columns: Sequence[str], patterns: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
-    """For each column the share of its values, among the first rows, that a pattern matches as a whole."""
+    """Return, for each column of a file, the share of its first values that each pattern matches in full."""
     if not columns:
         return {}
     with closing(connect()) as connection:
@@ -39,14 +39,14 @@ def matching(
 def matching_in(
     engine: Engine, table: str, columns: Sequence[str], patterns: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
-    """The same of a table that an engine has under a name."""
+    """Return the pattern shares of an engine's table."""
     return matching_by(engine.count, table, columns, patterns)
 
 
 def matching_by(
     count: Callable[[str], Exact[pa.Table]], table: str, columns: Sequence[str], patterns: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
-    """The same of a table that whatever counts has under a name."""
+    """Return the pattern shares of a table, counted by the function `count`."""
     found = count(_counting(quoted(table), columns, patterns)).secret.to_pylist()[0]
     return _shares(list(found.values()), columns, patterns)
 
@@ -54,7 +54,7 @@ def matching_by(
 def _shares(
     row: Sequence[int], columns: Sequence[str], patterns: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
-    """What the one row of `_counting` says."""
+    """Return the shares from the single row that `_write_count_query` selects."""
     counts = iter(row)
     found: dict[str, dict[str, float]] = {}
     for column in columns:
@@ -64,7 +64,7 @@ def _shares(
 
 
 def _counting(relation: str, columns: Sequence[str], patterns: Mapping[str, str]) -> str:
-    """How many values each column has among the first rows, and how many of them each pattern matches."""
+    """Return the SELECT that counts each column's first values, and those that each pattern matches."""
     counts: list[str] = []
     for column in columns:
         text = f"trim(CAST({quoted(column)} AS VARCHAR))"
@@ -73,7 +73,7 @@ def _counting(relation: str, columns: Sequence[str], patterns: Mapping[str, str]
             f"count(*) FILTER (WHERE regexp_full_match({text}, {literal(pattern)}))"
             for pattern in patterns.values()
         ]
-    # by number, because columns may be called as one likes
+    # outputs are numbered, because columns may have any name
     named = ", ".join(f"{count} AS n{place}" for place, count in enumerate(counts))
     return f"SELECT {named} FROM (SELECT * FROM {relation} LIMIT {ROWS})"
 

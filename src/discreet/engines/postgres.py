@@ -1,19 +1,19 @@
-"""PostgreSQL: the engine of a custodian whose tables are on a server.
+"""PostgreSQL: the engine for tables on a PostgreSQL server.
 
 Sources     tables and views; a table of the policy names one, `visits` or `clinic.visits`.
-Connection  read-only, in UTC, with a limit of time and of memory for each statement. Functions are looked up
-            in the server's own catalogue alone, from the driver's first statement on, so that no other schema
-            can put one in its place.
-Threads     wait for each other: a connection has one transaction at a time.
-Statements  our own, written by `dialects.postgres` and checked; see `dialects.checking`.
+Connection  read-only, in UTC, with limits of time and memory for each statement. Functions are looked up in
+            the server's own catalog alone, from the driver's first statement on, so that no other schema can
+            put one in its place.
+Threads     take turns: a connection has one transaction at a time.
+Statements  our own, written by `dialects.postgres_dialect` and verified (`dialects.statement_verification`).
 Store       where the policy names a schema (`store: schema`), the tables of the policy are prepared there
-            once for each version of policy and data; without one they are encoded, and people's rows
-            ranked, in every statement, as late as can be (`late`). A session holds the store that it uses,
-            and drops those that nobody holds (`store_use`).
-Key         kept beside the ledger, or in it where servers share one; the server is told it in the start-up
-            message of the connection, as a setting of the session. Statements and bound values are logged
-            where the server logs them (log_statement, log_min_duration_statement,
-            log_parameter_max_length); this message is not.
+            once for each version of policy and data; without one they are encoded, and people's rows ranked,
+            in every statement, as late as possible (`deferred_encoding`). A session locks the store that it
+            uses, and drops those that no session has locked (`store_locks`).
+Key         kept beside the ledger, or in it where servers share one; it is sent in the start-up message of
+            the connection, as a setting of the session. Statements and bound values appear in the server's
+            log if that is configured (log_statement, log_min_duration_statement, log_parameter_max_length);
+            the start-up message does not.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SETTINGS = (
     "SET jit = off",
     f"SET statement_timeout = {1000 * limits.SECONDS:.0f}",
     f"SET work_mem = '{MEMORY}'",
-    # that rows are encoded and sorted by workers is worth handing them over
+    # encoding and sorting rows costs far more than passing them between parallel workers
     "SET parallel_tuple_cost = 0.01",
     "SET parallel_setup_cost = 100",
 )
@@ -92,7 +92,7 @@ class PostgreSQL(Closing):
 
     @classmethod
     def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
-        """Connect, look at the schema, prepare what may be prepared, and shut off."""
+        """Connect, read the schema, prepare the store if the policy names one, and lock down."""
         connection = connected(address, key=key)
         try:
             own = {name: _found(connection, name, each.source) for name, each in policy.tables.items()}
@@ -117,7 +117,7 @@ class PostgreSQL(Closing):
 
     @classmethod
     def over(cls, sources: Mapping[str, str], address: str) -> Self:
-        """Over tables as they are, without a policy: for rows that may be counted as they stand."""
+        """Return an engine without a policy, for rows that may be counted as they are."""
         connection = connected(address)
         try:
             own = {name: _found(connection, name, source) for name, source in sources.items()}
@@ -131,11 +131,11 @@ class PostgreSQL(Closing):
         return cls(connection, statements, {}, lambda: _shut_off(connected(address), policies=policies))
 
     def require(self, sql: str) -> None:
-        """Refuse a statement that cannot be written for this engine."""
+        """Refuse a statement that cannot be translated for this engine."""
         self._statements(sql)
 
     def count(self, sql: str) -> Exact[pa.Table]:
-        """The rows of one SELECT."""
+        """Return the rows of one SELECT."""
         statement = self._statements(sql)
         text = _defined(statement, self._definitions)
         settings = (COMPILED,) if _encodes(statement, self._definitions) else ()
@@ -143,7 +143,7 @@ class PostgreSQL(Closing):
             return guarded(lambda: Exact(self._selected(text, statement, *settings)))
 
     def _selected(self, text: str, statement: Written, *settings: str) -> pa.Table:
-        """What a statement finds; once more where the server had closed the connection meanwhile."""
+        """Return a statement's rows; retry once if the server had closed the connection."""
         try:
             return selected(self._connection, text, statement, *settings)
         except Exception:
@@ -155,21 +155,21 @@ class PostgreSQL(Closing):
         return selected(self._connection, text, statement, *settings)
 
     def stop(self) -> None:
-        """Stop the statement that runs."""
-        with suppress(Exception):  # of a driver's, which may have ended meanwhile
+        """Stop the running statement."""
+        with suppress(Exception):  # the statement may have ended meanwhile
             self._connection.adbc_cancel()
 
     def close(self) -> None:
         if self._holds_store:
-            with suppress(Exception):  # a session that is gone holds nothing
+            with suppress(Exception):  # a lost session holds no lock
                 release_tables(lambda text: fetched(self._connection, text))
         self._connection.close()
 
 
 def connected(address: str, *, autocommit: bool = False, key: bytes = b"") -> Any:
-    """A connection in UTC with limits; what is wrong with it is told without its password.
+    """Return a connection in UTC with limits; an error message never contains the password.
 
-    Statements that hash people find the `key`, where one is given, in the settings of the session.
+    A `key`, if given, becomes settings of the session, from which statements that hash people read it.
     """
     if find_spec("adbc_driver_postgresql") is None:
         raise RequestError(
@@ -194,7 +194,7 @@ def connected(address: str, *, autocommit: bool = False, key: bytes = b"") -> An
 def _connect_again(
     policy: Policy, address: str, in_place: Tables, key: bytes, seconds: float, *, policies: bool
 ) -> Any:
-    """A connection as the first one was; it holds the store anew, which may have been dropped meanwhile."""
+    """Return a new connection like the first; it locks the store anew, which may have been dropped."""
     connection = connected(address, key=key)
     try:
         if policy.store:
@@ -206,15 +206,15 @@ def _connect_again(
 
 
 def _unconnected(address: str) -> RequestError:
-    """Why there is no connection: nobody is there, or whoever is there does not let this user in."""
+    """Return the error for a failed connection: the host is unreachable, or it refuses this user."""
     place = urlsplit(address).netloc.rpartition("@")[2]
     told = f"PostgreSQL: no connection to {named(place)}"
     if is_reached(place, PORT):
         return RequestError(
-            f"{told}, which is there and refuses it.",
+            f"{told}: the server refuses it.",
             hint="Check user and database, and that PGPASSWORD or ~/.pgpass has the password.",
         )
-    return RequestError(f"{told}.", hint="Check the address, and that the server takes connections.")
+    return RequestError(f"{told}.", hint="Check the address, and that the server accepts connections.")
 
 
 def origin(
@@ -224,9 +224,9 @@ def origin(
     declared: list[str] | None = None,
     lists: Collection[str] = (),
 ) -> Origin:
-    """A table or view, and how its declared columns are read; all of them where none are declared.
+    """Return a table or view with the SQL that reads its declared columns, or all if none are declared.
 
-    An array is text, but for those columns that are to be read as `lists`.
+    Arrays are read as text, except for the columns in `lists`.
     """
     return _found(connection, name, source).origin(declared, lists=lists)
 
@@ -239,11 +239,11 @@ def _found(connection: Any, name: str, source: str) -> OwnTable:
 
 
 def _defined(statement: Written, definitions: Mapping[str, Written]) -> str:
-    """A statement with what stands for each table of the policy before it.
+    """Return a statement with the definition of each policy table that it reads as a CTE before it.
 
-    The fence keeps the planner from writing an encoded value out wherever a statement names it. Windows,
-    by which people's rows are ranked or counted, do so themselves; behind a fence nobody would know how few
-    ranks are asked for.
+    The fence keeps the planner from repeating an encoded value wherever a statement names it. Window
+    functions, which rank or count people's rows, do that by themselves; a fence there would hide from the
+    planner how few ranks the statement needs.
     """
     text, heads = statement.text, []
     for name in sorted(statement.tables & definitions.keys()):
@@ -256,10 +256,10 @@ def _defined(statement: Written, definitions: Mapping[str, Written]) -> str:
 
 
 def _encodes(statement: Written, definitions: Mapping[str, Written]) -> bool:
-    """Whether a statement encodes rows and neither ranks nor weighs any.
+    """Return whether a statement encodes rows and neither ranks nor weights any.
 
-    Then most of its time goes to expressions, which the server can compile where it expects many rows; rows
-    of people are sorted, which compiling does not make faster.
+    Then it spends most of its time in expressions, which the server can compile (JIT) where it expects many
+    rows; people's rows are sorted, which JIT does not make faster.
     """
     found = [definitions[name] for name in statement.tables & definitions.keys()]
     return bool(found) and all(PERSON not in each.columns for each in found)
@@ -269,7 +269,7 @@ def _encodes(statement: Written, definitions: Mapping[str, Written]) -> bool:
 
 
 def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Tables:
-    """The same tables, written once to the schema that the policy names; what nobody uses is dropped."""
+    """Write the tables once to the schema that the policy names, and drop the stores that nobody uses."""
     schema = policy.store or ""
     version = relations.version(policy, tables, key)
     require_store(connection, schema, "USAGE")
@@ -280,7 +280,7 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
         text = tables.definitions[called].text
         place = (schema, DIALECT.called(f"discreet_{version}_{name}"))
         guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
-        # whoever owns the schema, or may create in it, could have put something else there
+        # the owner of the schema could have created a view of that name
         quoted = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
         require_own_table(lambda sql: guarded(lambda: fetched(connection, sql)), name, quoted)
         found[name] = Relation(
@@ -293,7 +293,7 @@ def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Ta
 
 
 def require_store(connection: Any, schema: str, privilege: str) -> None:
-    """Refuse a schema that is not there, or in which the address's user may not do this."""
+    """Refuse a schema that does not exist, or in which the connected user lacks the privilege."""
     text = (
         f"SELECT pg_catalog.has_schema_privilege(oid, CAST('{privilege}' AS text)) AS may "
         f"FROM pg_catalog.pg_namespace WHERE nspname = {DIALECT.literal(schema)}"
@@ -301,17 +301,17 @@ def require_store(connection: Any, schema: str, privilege: str) -> None:
     may = guarded(lambda: _rows(connection, text))
     if may == [(True,)]:
         return
-    wrong = "may not be written by the address's user" if may else "is no schema of the database"
+    wrong = "may not be written by the address's user" if may else "is not a schema of the database"
     raise RequestError(
         f"PostgreSQL: {schema}, which the policy names as its store, {wrong}.",
-        hint=f"Have its owner {'grant USAGE and CREATE on it' if may else 'create it'}, or leave out store.",
+        hint=f"Have its owner {'grant USAGE and CREATE on it' if may else 'create it'}, or remove store.",
     )
 
 
 def _make(connection: Any, place: tuple[str, str], text: str) -> None:
     name = ".".join(map(DIALECT.quoted, place))
     with closing(connection.cursor()) as cursor:
-        # whoever waits for another who prepares the same waits as long as that takes
+        # another session may be preparing the same table: wait for it, however long
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute("SELECT pg_catalog.pg_advisory_xact_lock(CAST(1684632423 AS bigint))")
         cursor.fetchall()
@@ -333,7 +333,7 @@ def _revoke_defaults(cursor: Any, name: str) -> None:
 
 
 def _drop_unused(connection: Any, schema: str, version: str) -> None:
-    """Drop the stores of other versions that no session holds."""
+    """Drop the stores of other versions that no session has locked."""
     text = (
         "SELECT tablename FROM pg_catalog.pg_tables WHERE tableowner = current_user "
         f"AND schemaname = {DIALECT.literal(schema)} AND tablename LIKE 'discreet\\_________________\\_%'"
@@ -348,7 +348,7 @@ def _drop_unused(connection: Any, schema: str, version: str) -> None:
 
 
 def _drop_store(connection: Any, schema: str, version: str, names: list[str]) -> None:
-    """Drop all tables of a store in the one transaction in which nobody holds it."""
+    """Drop all tables of a store in one transaction, in which it is locked exclusively."""
     try:
         with closing(connection.cursor()) as cursor:
             cursor.execute(try_to_own_tables(schema, version))
@@ -366,7 +366,7 @@ def _drop_store(connection: Any, schema: str, version: str, names: list[str]) ->
 
 
 def _key_settings(key: bytes) -> dict[str, str]:
-    """The settings of a session in which statements find the halves of the key."""
+    """Return the session settings that hold the two halves of the key."""
     halves = {KEY_SETTINGS[0]: key[: len(key) // 2], KEY_SETTINGS[1]: key[len(key) // 2 :]}
     return {name: half.hex() for name, half in halves.items() if key}
 
@@ -389,7 +389,7 @@ def _require_encoding(connection: Any) -> None:
 
 
 def _require_key(connection: Any, key: bytes) -> None:
-    """Refuse a connection that lost its start-up options; the check itself shows nothing of the key."""
+    """Refuse a connection that lost its start-up options; the check reads only the key's length."""
     lengths = ", ".join(
         f"pg_catalog.length(pg_catalog.current_setting('{name}', true))" for name in KEY_SETTINGS
     )
@@ -398,13 +398,13 @@ def _require_key(connection: Any, key: bytes) -> None:
     if found != [(len(key), len(key))]:
         connection.close()
         raise RequestError(
-            "PostgreSQL: the server did not take the options of the connection.",
+            "PostgreSQL: the server did not accept the options of the connection.",
             hint="Connect to the server itself, not through a pooler that drops options.",
         )
 
 
 def _shut_off(connection: Any, seconds: float = limits.SECONDS, *, policies: bool = False) -> Any:
-    """The same connection, which from here on stops in time, and writes nothing."""
+    """Make a connection read-only and set its statement timeout; return it."""
     if policies:
         run(connection, ROW_SECURITY)
     run(connection, f"SET statement_timeout = {1000 * seconds:.0f}")
@@ -413,19 +413,20 @@ def _shut_off(connection: Any, seconds: float = limits.SECONDS, *, policies: boo
 
 
 def _is_open(connection: Any) -> bool:
-    with suppress(Exception):  # whatever the driver makes of a connection that is gone
+    with suppress(Exception):  # the driver may raise anything for a lost connection
         return bool(fetched(connection, "SELECT 1 AS here").num_rows)
     return False
 
 
 def run(connection: Any, text: str) -> None:
+    """Run a statement without a result, and commit."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(text)
     connection.commit()
 
 
 def _rows(connection: Any, text: str) -> list[tuple[Any, ...]]:
-    """What a statement finds, within the transaction that is open."""
+    """Return a statement's rows, within the open transaction."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(text)
         found: list[tuple[Any, ...]] = cursor.fetchall()
@@ -433,7 +434,7 @@ def _rows(connection: Any, text: str) -> list[tuple[Any, ...]]:
 
 
 def fetched(connection: Any, text: str, *settings: str) -> pa.Table:
-    """What a statement finds under settings; its transaction ends, whatever becomes of it."""
+    """Return a statement's rows, run under settings; its transaction always ends."""
     try:
         with closing(connection.cursor()) as cursor:
             for each in (*settings, text):
@@ -444,6 +445,7 @@ def fetched(connection: Any, text: str, *settings: str) -> pa.Table:
 
 
 def selected(connection: Any, text: str, statement: Written, *settings: str) -> pa.Table:
+    """Return the rows of a translated statement, with wide integers as decimals."""
     table = fetched(connection, text, *settings)
     for place, (name, kind) in enumerate(statement.columns.items()):
         if kind.family is Family.WIDE:
@@ -452,6 +454,6 @@ def selected(connection: Any, text: str, statement: Written, *settings: str) -> 
 
 
 def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The driver gives exact numbers as text."""
+    """Return integers for a column of exact numbers, which the driver returns as text."""
     values = [None if value is None else int(str(value)) for value in column.to_pylist()]
     return pa.chunked_array([pa.array(values, pa.decimal128(38, 0))])

@@ -1,11 +1,11 @@
-"""The tables and views of a PostgreSQL server that whoever connects may read.
+"""Inventory of a PostgreSQL server: the tables and views that the connected user may read.
 
-Names       `visits` in the schema public, `clinic.visits` elsewhere, as a policy's source has them. One with
-            a full stop in it has no such name. Partitions are found by name and not listed; what was prepared
-            for a policy is neither.
-Columns     those that may be read, of the types as which `postgres` reads them. What it reads as text, for
-            want of another word, has a kind where it is a text by nature; lists, documents and bytes have
-            none.
+Names       `visits` in the schema public, `clinic.visits` elsewhere, as in a policy's source. Tables with a
+            full stop in their name are left out. Partitions can be found by name but are not listed; tables
+            of prepared stores are neither.
+Columns     those that the user may read, with the types that `postgres` reads them as. A type that is read as
+            text, for want of a counterpart, has a kind only if it is textual by nature; lists, documents and
+            bytes have none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = pg_catalog.to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
   AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 ORDER BY a.attnum"""
-# of the server's own families of types: strings, times of day, spans of time, network addresses, bits
+# the server's type categories: strings, times of day, intervals, network addresses, bit strings
 TEXTS = ("S", "D", "T", "I", "V")
 ENUMS = "E"
 TEXTS_OF_NO_FAMILY = ("uuid", "macaddr", "macaddr8")
@@ -103,7 +103,8 @@ def _name(schema: str, table: str) -> str:
 
 
 def _kind(read: str, family: str, own: str) -> Kind | None:
-    """
+    """Return a column's kind, from the type that it is read as, its type category and its own type.
+
     >>> _kind("BIGINT", "N", "integer"), _kind("VARCHAR", "U", "jsonb"), _kind("VARCHAR", "E", "mood")
     (<Kind.INTEGER: 'integer'>, None, <Kind.CATEGORY: 'category'>)
     """

@@ -1,22 +1,21 @@
-"""Whether reading a source of PostgreSQL would run another role's code with the rights of ours.
+"""Trusted owners: refuse a PostgreSQL source that would run another role's code with our rights.
 
-A view is read with its owner's rights, but the functions that it calls run with those of whoever reads it,
-and so do the policies of a table with row security. So the owner of such a source could have our role read
-any table that it may read, and hand the rows on.
+A view is read with its owner's rights, but the functions that it calls run with the reader's, and so do the
+policies of a table with row security. So the owner of such a source could make our role read any table that
+it may read, and pass the rows on.
 
 Relations   views and tables with row security are read only where they belong to a trusted role
             (`core.postgres_address`), through all views that a view is made of and all tables that inherit
             from one.
 Functions   of another role are refused wherever they are part of what is read: in a view or a policy, and in
             an expression of an index, of extended statistics or of a partition key. The planner computes
-            such an expression in advance where its arguments are constants, in the session of whoever reads.
-            Of check constraints it does so, too, unless constraint_exclusion is off, as it is in our
-            sessions. Operators and the checks of domains are functions in this sense.
+            such an expression in advance if its arguments are constants, in the reader's session. It does so
+            for check constraints too, unless constraint_exclusion is off, as it is in our sessions. Operators and the checks of domains are functions in this sense.
 Casts       of a type to text are not called: see `postgres_tables`.
 
-Materialized views are read as tables are. Row security that is set on a table later is an error
-(row_security = off), not code that runs. Whoever owns a source can still put a view in its place, or add an
-index, while we are connected; the threat model says so.
+Materialized views are read like tables. Row security that is enabled on a table later raises an error
+(row_security = off) and runs no code. The owner of a source can still replace it by a view, or add an index,
+while we are connected; the threat model says so.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ HINT = "Name a plain table or a materialized view, or have the database's owner 
 
 
 def require_trusted_owners(fetch: Callable[[str], pa.Table], name: str, table: str) -> bool:
-    """Refuse a source that runs an untrusted role's code; return whether row security has a part in it.
+    """Refuse a source that runs an untrusted role's code; return whether row security applies to it.
 
     `table` is the source's name as an SQL literal.
     """

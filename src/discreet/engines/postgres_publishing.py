@@ -1,11 +1,11 @@
-"""PostgreSQL as a publisher: a custodian's tables on a server, counted there and written anew.
+"""PostgreSQL publisher: counts a custodian's tables on a server and writes releases of them.
 
-One state   everything from opening to closing is one transaction, which sees one state of the data: what is
-            written was judged.
-Lent        tables that statements join are temporary ones of the session, gone with their statement.
-Written     as a table of the schema that the policy lets us write to, with the transaction or not at all; or
-            as a file, to which rows come batch by batch. In the order of their values, so that nothing of the
-            order of rows gets through.
+One state   everything from opening to closing is one transaction, which sees one state of the data: the rows
+            that are written are those that were checked.
+Lookups     tables that a statement joins are temporary tables of the session, dropped after the statement.
+Written     as a table of the schema that the policy's `store` names, atomically with the transaction; or as a
+            file, to which rows are streamed in batches. Rows are sorted by their values, so that the order of
+            the source's rows is not visible.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from discreet.engines.relations import Origin, in_order, plain_texts
 
 NAME = re.compile(r"(?!discreet_)[A-Za-z_][A-Za-z0-9_]{0,62}")
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-# what is lent is joined by texts, which take several times as long to sort as to hash
+# lookup tables are joined by text, which takes several times as long to sort as to hash
 HASHED = "SET LOCAL enable_mergejoin = off"
 NUMERIC = pa.decimal128(38, 9)
 
@@ -88,15 +88,13 @@ class PostgreSQLPublisher(Closing):
                 writer.receive(guarded(lambda: _numbered(reader, statement)), path)
 
     def require_new(self, name: str) -> None:
-        """Refuse a table that there is, or one outside of the schema that may be written to."""
+        """Refuse a table that exists, or one outside of the schema that may be written to."""
         place = DIALECT.literal(self._place(name))
         for privilege in ("USAGE", "CREATE"):
             postgres.require_store(self._connection, str(self._store), privilege)
         text = f"SELECT pg_catalog.to_regclass({place}) IS NULL AS free"
         if not guarded(lambda: postgres.fetched(self._connection, text))["free"][0].as_py():
-            raise RequestError(
-                f"PostgreSQL: there is a table {name} already.", hint="Drop it, or name another."
-            )
+            raise RequestError(f"PostgreSQL: table {name} already exists.", hint="Drop it, or name another.")
 
     def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
         with self._lending(lent or {}) as known:
@@ -108,12 +106,12 @@ class PostgreSQLPublisher(Closing):
         guarded(lambda: postgres.run(self._connection, "COMMIT"))
 
     def is_read(self, file: Path, table: str = "") -> bool:
-        """No file is."""
+        """Return False: no file is a source here."""
         return False
 
     @cached_property
     def state(self) -> State:
-        """How many rows there are, and the sum of their hashes."""
+        """The number of rows and the sum of their hashes, for each table."""
         return [
             (name, *guarded(lambda each=each: self._sum(each)))  # type: ignore[misc]
             for name, each in self._origins.items()
@@ -128,7 +126,7 @@ class PostgreSQLPublisher(Closing):
         return row["n"], row["h"]
 
     def _place(self, name: str) -> str:
-        """The table that a name means, in the schema of the policy's store."""
+        """Return the quoted table of that name in the schema of the policy's store."""
         schema, _, table = name.rpartition(".")
         if self._store is None:
             raise RequestError(
@@ -137,8 +135,8 @@ class PostgreSQLPublisher(Closing):
             )
         if schema not in ("", self._store) or not NAME.fullmatch(table):
             raise RequestError(
-                f"PostgreSQL: {name} is no table that may be written.",
-                hint=f"Name one of letters, digits and underscores in the schema {self._store}.",
+                f"PostgreSQL: table {name} may not be written.",
+                hint=f"Use a name of letters, digits and underscores in the schema {self._store}.",
             )
         return f"{DIALECT.quoted(self._store)}.{DIALECT.quoted(table)}"
 
@@ -151,7 +149,7 @@ class PostgreSQLPublisher(Closing):
             guarded(lambda drop=drop: postgres.run(self._connection, drop))  # type: ignore[misc]
 
     def _lent(self, name: str, table: pa.Table) -> tuple[str, Origin]:
-        """A temporary table, under a name that no other has."""
+        """Create a temporary table under a unique name; return its name and its relation."""
         place = f"discreet_lent_{next(self._numbers)}"
         guarded(lambda: _ingested(self._connection, place, plain_texts(table)))
         return place, postgres.origin(self._connection, name, f"pg_temp.{place}")
@@ -164,7 +162,7 @@ def _ingested(connection: Any, place: str, table: pa.Table) -> None:
 
 
 def _numbered(reader: Any, statement: Written) -> pa.RecordBatchReader:
-    """Batches in which exact numbers, which the driver gives as text, are numbers."""
+    """Return the reader's batches with exact numbers, which the driver returns as text, as decimals."""
     exact = {
         place
         for place, kind in enumerate(statement.columns.values())

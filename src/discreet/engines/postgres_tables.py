@@ -1,9 +1,8 @@
-"""The custodian's own tables on a PostgreSQL server: where they are, and how their columns are read.
+"""PostgreSQL tables: the qualified names of a custodian's tables, and the SQL that reads their columns.
 
-Types that have no counterpart in DuckDB are read as text. A type that is not the server's own is written by
-its output function: whoever owns it may have created a cast to text, which would run with our rights. Whether
-a column has few different values is what the server's planner takes for it: nothing but the time of an answer
-depends on it.
+Types without a counterpart in DuckDB are read as text. A type that is not built in is written by its output
+function: its owner may have created a cast to text, which would run with our rights. Whether a column has few
+distinct values is taken from the planner's statistics: only the time of an answer depends on it.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ EXACT = frozenset(
         "bit varying",
     }
 )
-"""Types in which equal values have equal text, if their collation is deterministic; enums are others."""
+"""Types in which equal values have equal text, if their collation is deterministic; enums are exact too."""
 COLUMNS = """SELECT CAST(a.attname AS text) AS name,
   pg_catalog.format_type(b.oid, NULL) AS type, pg_catalog.format_type(b.oid, b.typmod) AS declared,
   b.typtype = 'e' AS enum, b.typnamespace = CAST('pg_catalog' AS regnamespace) AS builtin,
@@ -86,10 +85,10 @@ ORDER BY a.attnum"""
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTable:
-    """A table or view; `types` of its columns are without and with what was declared of them.
+    """A table or view; `column_types` holds each column's type without and with its modifiers.
 
-    `row_security` is set where policies of trusted roles decide which rows are there.
-    `few` are the columns that have few different values, as far as is known, `exact` those in which equal
+    `has_row_security` is set if policies of trusted roles decide which rows are visible.
+    `low_cardinality_columns` have few distinct values according to the planner; in `exact_columns` equal
     values have equal text, `builtin` those of the server's own types.
     """
 
@@ -103,7 +102,7 @@ class OwnTable:
     row_security: bool = False
 
     def repeats(self, column: str) -> bool:
-        """Whether a declared column has few different values, so that there are few groups of them."""
+        """Return whether a declared column has few distinct values, so that there are few groups of it."""
         return self._own(column) in self.few
 
     def origin(
@@ -112,9 +111,9 @@ class OwnTable:
         late: frozenset[str] = frozenset(),
         lists: Collection[str] = (),
     ) -> Origin:
-        """How declared columns are read, or all where none are; NaN is left in those that are late.
+        """Return the SQL that reads the declared columns, or all; NaN remains in the deferred ones.
 
-        An array is text, but for those columns whose names are in `lists`, in lower case.
+        Arrays are read as text, except for the columns whose lower-case names are in `lists`.
         """
         kept = {self._own(column) for column in late}
         forms = {
@@ -134,13 +133,13 @@ class OwnTable:
         return Origin(text=text, table=".".join(self.place), types=read.types, identities=read.identities)
 
     def _own(self, column: str) -> str | None:
-        """What the table calls a declared column."""
+        """Return the table's own spelling of a declared column, or None."""
         lower = {own.lower(): own for own in self.types}
         return column if column in self.types else lower.get(column.lower())
 
 
 def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> OwnTable:
-    """The source of a table of the policy, as the server's catalogue has it."""
+    """Return the source of a policy's table, as described in the server's catalog."""
     parts = tuple(source.split("."))
     places = [parts, tuple(part.lower() for part in parts)]
     if len(parts) == 1:
@@ -172,12 +171,12 @@ def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> Own
 
 
 def marked(place: tuple[str, ...]) -> str:
-    """A table's name, with marks."""
+    """Return a qualified table name with marks (`dialects.sql_marks`)."""
     return ".".join(marks.named(part, DIALECT) for part in place)
 
 
 def _listed(kind: str, *, builtin: bool) -> tuple[str, str]:
-    """Exact numbers as text: of those that are equal, not all read alike, as 1.0 and 1.00."""
+    """Return the read form of a list; numeric items become text, as 1.0 and 1.00 are equal but differ."""
     if not builtin:  # what an array's output function writes, texts' own input function reads
         return f"CAST({OUTPUT} AS text[])", f"VARCHAR{relations.LIST}"
     element = kind.removesuffix(relations.LIST)
@@ -186,7 +185,7 @@ def _listed(kind: str, *, builtin: bool) -> tuple[str, str]:
 
 
 def _read_as(kind: str, declared: str, *, late: bool) -> tuple[str, str]:
-    """A number of declared digits is finite but for NaN, which is nothing to whatever counts it."""
+    """Return a column's read form; NaN, the only non-finite value of a declared precision, becomes NULL."""
     narrow = NARROW.fullmatch(declared)
     if narrow is None:
         return TYPES.get(kind, AS_TEXT)

@@ -1,13 +1,13 @@
-"""DuckDB as a publisher: a custodian's tables as they are, counted in place and written anew.
+"""DuckDB publisher: counts a custodian's tables in place and writes releases of them.
 
 Nothing is loaded: a source is a view over its files, so that ten million rows need little memory. The
 statements are the package's own and run for the custodian alone; an analyst never reaches this connection.
 
-Written     under a name of its own first, and renamed once it is whole, so that an interrupted run leaves
-            neither half a file nor the loss of an older one. Parquet, CSV or a table of a DuckDB file, which
-            is put there in one transaction and leaves the file's other tables as they are.
-CSV         Texts that a spreadsheet would take for a formula are marked (`csv_cells`). The certificate beside
-            a file says so, and where it does the marks are taken off again when the file is read here.
+Written     under a temporary name first, and renamed once complete, so that an interrupted run leaves neither
+            half a file nor the loss of an older one. Parquet, CSV or a table of a DuckDB file, which is
+            created in one transaction and leaves the file's other tables unchanged.
+CSV         Text that a spreadsheet would read as a formula is marked (`csv_cells`). The certificate beside a
+            file records this, and if it does the marks are removed again when the file is read here.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ DATABASES = sources.DATABASE
 FLOATS = ("FLOAT", "DOUBLE")
 TEXTS = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
 FORMULA_CELLS = "formula_cells"
-"""The entry of a certificate that tells how formula cells of a CSV file are marked."""
+"""The certificate's entry about the marking of formula cells in a CSV file."""
 ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
 
 
 COMPANIONS = ("certificate.json", "report.html")
-"""What is written beside a release."""
+"""Suffixes of the files that are written beside a release."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where a release goes: a file, a table of a DuckDB file, `shop.duckdb#visits`, or an engine elsewhere.
+    """The output of a release: a file, a table of a DuckDB file (`shop.duckdb#visits`), or one of an engine.
 
-    That keeps it under the name `kept`, a table or a folder; files that go with it are here, under that name.
+    `engine_name` is the engine's table or folder; its companion files are written here, under that name.
 
     >>> Target.of("shop.duckdb#visits").beside("certificate.json").name
     'shop.visits.certificate.json'
@@ -69,7 +69,7 @@ class Target:
 
     @staticmethod
     def of(text: str | Path, *, elsewhere: bool = False) -> Target:
-        """What a name means; `elsewhere`, what has no file's ending is what an engine keeps."""
+        """Return the target that a text names; without a file's suffix it may be a name in an engine."""
         file, inner = sources.split(str(text))
         path = Path(file)
         known = path.suffix.lower() in (*FORMATS, *DATABASES)
@@ -77,48 +77,48 @@ class Target:
             return Target(file=Path(path.name) if "://" in file else path, kept=str(text))
         if not known:
             raise RequestError(
-                f"{path.name} is no kind of file that a table is written to.",
-                hint=f"Name one that ends in {', '.join((*FORMATS, *DATABASES))}.",
+                f"{path.name} is not in a supported output format.",
+                hint=f"Name a file that ends in {', '.join((*FORMATS, *DATABASES))}.",
             )
         if not path.absolute().parent.is_dir():
-            raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+            raise RequestError(f"There is no folder {path.parent}.", hint="Create it, or name another file.")
         return Target(file=path, table=(inner or path.stem) if path.suffix.lower() in DATABASES else "")
 
     @staticmethod
     def recorded(entry: Mapping[str, object]) -> Target | None:
-        """The file that a ledger's `entry` of a release tells the place of."""
+        """Return the file that a release's ledger entry names, or None."""
         path = entry.get("path")
         return Target(file=Path(path), table=str(entry.get("inner") or "")) if isinstance(path, str) else None
 
     @property
     def record(self) -> dict[str, object]:
-        """What a ledger is told, so that what is published later can be tried together with it."""
+        """The ledger's record of the output, so that later releases can be attacked together with it."""
         return (
             {"kept_as": self.kept} if self.kept else {"path": str(self.file.absolute()), "inner": self.table}
         )
 
     @property
     def source(self) -> str:
-        """What a policy would call the file, or its table."""
+        """The output as a policy's `source`."""
         return f"{self.file}#{self.table}" if self.table else str(self.file)
 
     @property
     def name(self) -> str:
-        """What a ledger calls it."""
+        """The output's name in a ledger."""
         if self.kept:
             return self.kept
         return self.file.name if self.table in ("", self.file.stem) else f"{self.file.name}#{self.table}"
 
     @property
     def described(self) -> dict[str, object]:
-        """How a certificate names it."""
+        """The certificate's fields that name the output."""
         if self.kept:
             return {"kept_as": self.kept}
         named: dict[str, object] = {"file": self.file.name}
         return named | ({"table_of_file": self.table} if self.table else {})
 
     def require_output(self) -> None:
-        """Refuse a place that cannot be written, or where another kind of file is."""
+        """Refuse a path that cannot be written, or that holds another kind of file."""
         if not self.kept:
             require_output(self.file)
             remove_leftovers(self.file.absolute().parent, self.file.name)
@@ -126,7 +126,7 @@ class Target:
             require_output(self.beside(ending))
 
     def beside(self, ending: str) -> Path:
-        """A file that goes with it."""
+        """Return the path of a companion file."""
         if self.kept:
             return self.file.with_name(f"{self.file.name}.{ending}")
         stem = self.file.stem if self.table in ("", self.file.stem) else f"{self.file.stem}.{self.table}"
@@ -162,7 +162,7 @@ class DuckDBPublisher(Closing):
             guard_writing(lambda: self._copy(sql, draft, path), path)
 
     def receive(self, rows: pa.RecordBatchReader, path: Path) -> None:
-        """Rows that come from elsewhere as a file, batch by batch."""
+        """Write rows from another engine to a file, batch by batch."""
         self._connection.register(ARRIVING, rows)
         with replace_output(path) as draft:
             guard_writing(lambda: self._copy(f"SELECT * FROM {ARRIVING}", draft, path), path)
@@ -172,16 +172,16 @@ class DuckDBPublisher(Closing):
         return {row[0]: row[1] for row in guarded(lambda: self._connection.execute(text).fetchall())}
 
     def has(self, name: str) -> bool:
-        """Whether a table or frame is read under a name."""
+        """Return whether there is a table or frame of that name."""
         return name in self._names
 
     def is_read(self, file: Path, table: str = "") -> bool:
-        """Whether writing there would overwrite what is read here."""
+        """Return whether writing there would overwrite a source."""
         return any(file.resolve() in source.files and table in ("", source.inner) for source in self._sources)
 
     @property
     def state(self) -> State:
-        """What changes when a file does."""
+        """Path, size and modification time of each source file."""
         return [each for source in self._sources for each in source.state]
 
     def close(self) -> None:
@@ -199,8 +199,8 @@ class DuckDBPublisher(Closing):
             else with_one_zero(each, reading.types.get(each, ""))
             for each in table.columns
         )
-        names = ", ".join(map(quoted, table.columns))  # as they are declared, whatever letters the file has
-        # not a temporary view: those are found before the tables of a file that its own views name
+        names = ", ".join(map(quoted, table.columns))  # as declared, whatever case the file has
+        # not a temporary view: it would shadow tables of the file that the file's own views name
         text = f"CREATE VIEW {quoted(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
         guarded(lambda: self._connection.execute(text))
         return reading
@@ -218,7 +218,7 @@ class DuckDBPublisher(Closing):
             self._connection.execute("DETACH _discreet_release")
 
     def _marked(self, sql: str) -> str:
-        """The same rows, with texts and names of columns as they stand in a CSV file."""
+        """Return the SELECT with formula cells marked, in values and column names, for a CSV file."""
         described = self._connection.execute(f"DESCRIBE {sql}").fetchall()
         columns = [
             f"{self._marked_column(name, kind)} AS {quoted(mark_cell(name))}" for name, kind, *_ in described
@@ -236,7 +236,7 @@ class DuckDBPublisher(Closing):
 
     @contextmanager
     def _lending(self, lent: Mapping[str, pa.Table]) -> Iterator[None]:
-        """Lent tables for the time of one statement; dictionaries become ENUMs.
+        """Register lookup tables for one statement; dictionaries become ENUMs.
 
         Grouping and writing text costs several times as much as grouping and writing an ENUM.
         """
@@ -253,7 +253,7 @@ class DuckDBPublisher(Closing):
 
 
 def is_marked_csv(path: Path) -> bool:
-    """Whether the certificate beside a CSV file says that its formula cells are marked."""
+    """Return whether the certificate beside a CSV file says that its formula cells are marked."""
     beside = Target(file=path).beside("certificate.json")
     if path.suffix.lower() != ".csv" or not beside.is_file():
         return False
@@ -265,9 +265,10 @@ def is_marked_csv(path: Path) -> bool:
 
 @contextmanager
 def arriving(target: Target) -> Iterator[Path]:
-    """The file to write; what is there at the end becomes a table of the target, if that is a database.
+    """Yield the file to write; if the target is a database, the file then becomes a table of it.
 
-    Its source may be another table of the same database, which a file that is written to cannot be open for.
+    The staging file is needed because the source may be another table of the same database, which cannot be
+    open for reading and writing at once.
     """
     if not target.table:
         yield target.file
@@ -293,7 +294,7 @@ def _put(draft: Path, target: Target) -> None:
             place, made = f"_discreet_target.{quoted(target.table)}", quoted(draft.stem)
             text = f"CREATE OR REPLACE TABLE {place} AS FROM _discreet_release.{made}"
             guard_writing(lambda: connection.execute(text), target.file)
-    # Raised outside of the handler, so that the driver's error does not ride along as its context.
+    # Raised outside of the handler, so that the driver's error does not become its context.
     if failed:
         raise RequestError(
             f"{target.file} cannot be written to.",
@@ -302,13 +303,13 @@ def _put(draft: Path, target: Target) -> None:
 
 
 def with_one_zero(column: str, kind: str) -> str:
-    """A column to select; floats without -0.0, which equals 0.0 but reads otherwise: one value, not two."""
+    """Return the SQL of a column, with -0.0 as 0.0: they are equal but differ as text."""
     name = quoted(column)
     return f"CASE WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}" if kind in FLOATS else name
 
 
 def _with_one_zero(frame: pa.Table) -> pa.Table:
-    """The same for a frame."""
+    """Return a frame with -0.0 replaced by 0.0."""
     import pyarrow.compute as pc  # files do not need it, and it takes a while to load
 
     for place, field in enumerate(frame.schema):

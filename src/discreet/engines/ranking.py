@@ -1,25 +1,26 @@
-"""One table of the prepared store as SQL: values encoded, persons hashed, each person's rows ranked.
+"""Row ranking: one table of the prepared store as SQL, with encoded values and ranked rows per person.
 
-Person      MD5(key, identifier, key'), the same in all tables: an envelope on both sides, as in HMAC. Inside
-            stand DuckDB's sort keys, which are equal for equal values only, so that nothing runs into the
-            next. Who fills rows in knows neither key, so can neither find two people that collide nor say
-            who is who: the attacks on MD5 need the state that the key hides. SHA-256 costs nearly twice as
-            much and protects nothing more here. Rows without a person are left out.
+Person      MD5(key, identifier, key'), the same in all tables: an envelope on both sides, as in HMAC. The
+            arguments are DuckDB's sort keys, which are equal for equal values only, so that no value runs
+            into the next. Someone who enters rows knows neither half of the key, so can neither find two
+            people that collide nor recompute a person's hash: the attacks on MD5 need the state that the key
+            hides. SHA-256 costs nearly twice as much and protects nothing more here. Rows without a person
+            are left out.
 Rank        1, 2, … over each person's rows, in the order of a hash of a key, the person and all stored
             values, then of the values themselves. It is a function of that person's rows and of the key
-            alone: not of the rows' order, nor of anybody else's. Rows that tie are alike in all that is
-            stored, so no question tells them apart. People are told apart by their identifiers as they are,
+            alone: neither of the order of rows nor of anybody else's. Tied rows are equal in all stored
+            values, so no query distinguishes them. People are distinguished by their identifiers as they are,
             so that an engine that ranks in every statement need not hash them for it.
-Row's hash  DuckDB's, twice. The first takes key and person as values, and combines values so that some
-            orders never come; the second mixes them, so that every order is as likely. Rows that collide in
-            it stand in the order of their values, which is not random but as fixed, and the promise needs
-            no more. Ranking by MD5 takes half as long again, and would only keep those who write a person's
-            rows from writing two that collide.
-In place    where nothing is written, the rows are also there hashed, with the identity for the person and the
-            hash for the rank: a question that asks for some of them puts these alone in order; and
-            unordered, with the person alone, for a question in which all of them count.
-Keys        rows of one person that a link brings together bear the same hidden key, as `linking` says; it
-            counts as one of the stored values.
+Row hash    DuckDB's, applied twice. The first takes key and person as values, and combines values so that
+            some orders never occur; the second mixes them, so that all orders are equally likely. Rows that
+            collide are ordered by their values, which is not random but just as deterministic, and the
+            promise needs no more. Ranking by MD5 takes half as long again, and would only prevent someone who
+            writes a person's rows from writing two that collide.
+In place    where nothing is written, the rows are also available hashed, with the identity as the person and
+            the hash as the rank, so that a query for some of them sorts these alone; and unordered, with the
+            person alone, for a query that uses all of them.
+Keys        rows of one person that a link joins have the same hidden key (`person_links`); it counts as one
+            of the stored values.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ KEYS = ("discreet_before", "discreet_after")
 
 
 def create(name: str, policy: Policy, reading: Reading) -> str:
-    """The statement that makes the table; the two halves of the key are variables of the connection."""
+    """Return the CREATE TABLE; the two halves of the key are variables of the connection."""
     return f"CREATE TABLE {quoted(name)} AS {rows(name, policy, reading)}"
 
 
 def rows(name: str, policy: Policy, reading: Reading) -> str:
-    """The rows of the table: as a store keeps them, or as they are read in place."""
+    """Return the SELECT of the table's rows, as a store holds them or as they are read in place."""
     stored = _stored(name, policy, reading)
     if not policy.tables[name].knows_people:
         return _each_row(stored, reading)
@@ -49,12 +50,12 @@ def rows(name: str, policy: Policy, reading: Reading) -> str:
 
 
 def in_place(name: str, policy: Policy, reading: Reading) -> dict[str, str]:
-    """The same rows of a table that knows people, by the names under which a statement finds them.
+    """Return the SELECTs of a person table's hashed and unordered rows, by the names that statements use.
 
-    Of hashes that are equal, values decide.
+    Equal hashes are ordered by the values.
     """
     stored = _stored(name, policy, reading)
-    # of a tuple the first values are found the fastest, so those come first that rows are sorted by
+    # the first values of a tuple are the fastest to read, so the sort columns come first
     shown = ", ".join([f"{IDENTITY} AS {PERSON}", f"{HASH} AS {RANK}", *map(quoted, stored)])
     plain = ", ".join([f"{IDENTITY} AS {PERSON}", *map(quoted, stored)])
     return {
@@ -72,12 +73,12 @@ def _stored(name: str, policy: Policy, reading: Reading) -> dict[str, str]:
 
 
 def create_owners(name: str, column: str, policy: Policy, reading: Reading) -> str:
-    """The statement that makes a list of who has which key of a table, to find the people of another."""
+    """Return the CREATE TABLE of the owner table: the people of each key, to look up another table's."""
     return f"CREATE TEMP TABLE {linking.owners(name, column)} AS {owners(name, column, policy, reading)}"
 
 
 def owners(name: str, column: str, policy: Policy, reading: Reading) -> str:
-    """The rows of the list."""
+    """Return the SELECT of the owner table's rows: distinct pairs of key and person."""
     key = {linking.KEY: linking.text(name, column, policy, reading)}
     found = _each_person(key, name, policy, reading)
     return f"SELECT DISTINCT {linking.KEY}, {PERSON} FROM ({found}) WHERE {linking.KEY} IS NOT NULL"
@@ -98,12 +99,12 @@ def _ranked(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
     once = linking.each_key_once(ranked, policy.own_keys(name), PERSON, RANK)
     if policy.in_place:
         return once
-    # the first ones of a person, so that nobody's rows take a statement longer than so many do
+    # only the first rows of a person, so that the time of a statement is bounded per person
     return f"SELECT * FROM ({once}) WHERE {RANK} <= {policy.tables[name].most_rows_read}"
 
 
 def _hashed(stored: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:
-    """The values of each row whose person is known, and a hash of the row."""
+    """Return the SELECT of rows whose person is known, with a hash of each row."""
     texts = linking.texts(name, policy, reading)
     names = [quoted(column) for column in stored]
     keys = [f"{linking.hashed(quoted(key), PERSON)} AS {quoted(key)}" for key in texts]
@@ -116,7 +117,7 @@ def _hashed(stored: dict[str, str], name: str, policy: Policy, reading: Reading)
 
 
 def _each_person(values: dict[str, str], name: str, policy: Policy, reading: Reading) -> str:
-    """The values of each row whose person is known, with the person's hash and identity."""
+    """Return the SELECT of rows whose person is known, with the person's hash and identity."""
     table = policy.tables[name]
     names = [quoted(column) for column in values]
     if table.through is not None:
@@ -137,7 +138,7 @@ def _each_person(values: dict[str, str], name: str, policy: Policy, reading: Rea
             f"{encoding.identity(*of)} AS {IDENTITY}",
         ]
     )
-    # One bit less than MD5 has, so that it fits a signed integer.
+    # Drop one bit of MD5, so that it fits a signed integer.
     hashed = f"({_digest(_variable(0), PERSON, _variable(1))} >> 1)::HUGEINT"
     return (
         f"SELECT {', '.join([*names, f'{hashed} AS {PERSON}', IDENTITY])} FROM ("

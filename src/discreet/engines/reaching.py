@@ -1,6 +1,7 @@
-"""Whether anybody is at an address, asked before a driver is: some try for minutes, and end in a trace.
+"""Reachability: test whether a server accepts connections before its driver is started.
 
-What is said names hosts and nothing else of the address, which may hold a password or a token.
+Some drivers retry for minutes and end in a stack trace. Messages name hosts and nothing else of the address,
+which may contain a password or a token.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ SECONDS = 10.0
 
 
 def require_reached(engine: str, place: str, port: int) -> None:
-    """Refuse `host:port`, or several with commas between them, of which none takes a connection."""
+    """Refuse `host:port`, or a comma-separated list of them, if none accepts a connection."""
     if not is_reached(place, port):
         raise RequestError(
             f"{engine}: no connection to {named(place)}.",
-            hint="Check the address, and that the server takes connections.",
+            hint="Check the address, and that the server accepts connections.",
         )
 
 
 def is_reached(place: str, port: int) -> bool:
-    """Whether one of the hosts takes a connection."""
+    """Return whether one of the hosts accepts a connection."""
     return any(_answers(host, port) for host in _hosts(place))
 
 
 def named(place: str) -> str:
-    """The hosts, as they are told."""
+    """Return the host names for a message, without user, password or port."""
     return ", ".join(host.hostname or "the server" for host in _hosts(place))
 
 
@@ -38,7 +39,7 @@ def _hosts(place: str) -> list[SplitResult]:
 
 
 def _answers(host: SplitResult, usual: int) -> bool:
-    with suppress(OSError, ValueError):  # ValueError: what stands for a port is none
+    with suppress(OSError, ValueError):  # ValueError: the port is not a number
         socket.create_connection((host.hostname or "", host.port or usual), SECONDS).close()
         return True
     return False

@@ -1,8 +1,8 @@
-"""Relations: the tables of a policy as an engine that holds their rows sees them.
+"""Policy tables: the tables of a policy as SQL over an engine's own tables.
 
 Each is a SELECT over the engine's own table, the same that makes a table of DuckDB's prepared store: values
-encoded, persons hashed, each person's rows ranked; see `encoding`, `ranking` and `linking`. It stands for the
-table in every statement, or is written once to where the policy allows it.
+encoded, persons hashed, each person's rows ranked (`clamping`, `row_ranking`, `person_links`). It
+replaces the table in every statement, or is written once to the store that the policy names.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ KINDS: Mapping[str, Kind] = {
     "TIMESTAMP": kinds.TIMESTAMP,
     "TIMESTAMP WITH TIME ZONE": kinds.ZONED,
 }
-"""The types, as DuckDB calls them, that an engine's own are read as; a DECIMAL may have fewer digits."""
+"""The DuckDB types that an engine's own types are read as; a DECIMAL may have fewer digits."""
 LIST, CAST = "[]", re.compile(r" AS [a-z ]+\)", re.I)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """An engine's own table: what to select from it, and the type of each declared column as read.
+    """An engine's own table: the SQL to select from, and the type of each declared column as read.
 
-    `identities` say of which types the columns are there, and whether these can name people.
+    `identifier_types` holds the engine's own types, and whether these can identify people.
     """
 
     text: str
@@ -57,13 +57,14 @@ class Origin:
 
     @property
     def relation(self) -> Relation:
+        """The table as a relation of a translated statement."""
         columns = {name: _kind(type_name) for name, type_name in self.types.items()}
         return Relation(text=self.text, columns=columns, tables=frozenset({self.table}))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """The policy's tables by name; `definitions` says what the names that they are called by stand for."""
+    """The policy's tables by name; `definitions` has the SELECT of each name that they refer to."""
 
     relations: Mapping[str, Relation]
     definitions: Mapping[str, Written]
@@ -71,7 +72,7 @@ class Tables:
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """What to select of an engine's own table, and the type of each column as read and as it is there."""
+    """The select list for an engine's own table, and each column's type as read and in the engine."""
 
     text: str
     types: Mapping[str, str]
@@ -86,9 +87,9 @@ def columns(
     dialect: Dialect,
     identities: Mapping[str, Identity],
 ) -> Columns:
-    """The declared columns, or all where none are; `forms` say how each of the table's own is read, as what.
+    """Return the declared columns, or all; `forms` has a template and a DuckDB type for each own column.
 
-    A name that the table has in other letters, upper or lower, is the one that is meant.
+    A declared name matches a column of the table exactly, or else ignoring case.
     """
     lower = {column.lower(): column for column in forms}
     types, outputs, found = {}, [], {}
@@ -106,18 +107,18 @@ def columns(
 
 
 def listed(form: tuple[str, str], dialect: Dialect) -> tuple[str, str]:
-    """How lists are read, from how a value of theirs would be."""
+    """Return the read form of a list, from the read form of its items."""
     text, type_name = form
     return CAST.sub(f" AS {dialect.many(_kind(type_name))})", text), f"{type_name}{LIST}"
 
 
 def plain(origins: Mapping[str, Origin]) -> Tables:
-    """The engine's own tables as they are, for rows that may be counted as they stand."""
+    """Return the engine's own tables unchanged, for rows that may be counted without a policy."""
     return Tables(relations={name: origin.relation for name, origin in origins.items()}, definitions={})
 
 
 def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> Tables:
-    """Every table of the policy over the engine's own ones; what is written for them is checked here."""
+    """Return every table of the policy over the engine's own tables; their SQL is verified here."""
     require_identities(
         dialect.name, policy.tables, {name: origin.identities for name, origin in origins.items()}
     )
@@ -143,7 +144,7 @@ def tables(policy: Policy, origins: Mapping[str, Origin], dialect: Dialect) -> T
 
 
 def published(origins: Mapping[str, Origin], dialect: Dialect) -> dict[str, Relation]:
-    """The engine's own tables for whoever publishes them: as they are, but for -0.0, which reads as 0.0."""
+    """Return the engine's own tables for a publisher: unchanged, except that -0.0 becomes 0.0."""
     known = {_source(name): origin.relation for name, origin in origins.items()}
     written = Statements(dialect=dialect, relations=known)
     found = {}
@@ -157,7 +158,7 @@ def published(origins: Mapping[str, Origin], dialect: Dialect) -> dict[str, Rela
 
 
 def summed(origin: Origin, dialect: Dialect, wide: str) -> str:
-    """How many rows there are, and the sum of their hashes, each as a number of the type `wide`."""
+    """Return the SELECT of the number of rows, and the sum of their hashes in the type `sum_type`."""
     pieces = [Piece(text=dialect.quoted(name), kind=kind) for name, kind in origin.relation.columns.items()]
     text = dialect.types[Family.TEXT]
     hashed = f"CAST(sum(CAST({dialect.scattered(pieces)} AS {wide})) AS {text})"
@@ -165,13 +166,13 @@ def summed(origin: Origin, dialect: Dialect, wide: str) -> str:
 
 
 def in_order(statement: Written) -> str:
-    """The rows of a statement in the order of their values, by which no row tells where it came from."""
+    """Order a statement's rows by all their values, so that the order shows nothing of the source's."""
     places = ", ".join(f"{place + 1} NULLS LAST" for place in range(len(statement.columns)))
     return f"SELECT * FROM ({statement.text}) AS o ORDER BY {places}"
 
 
 def plain_texts(table: pa.Table) -> pa.Table:
-    """The same table with texts where it has dictionaries, which engines do not take."""
+    """Replace dictionary columns by plain ones, as engines do not accept dictionaries."""
     for place, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(place, column.name, table.column(place).cast(column.type.value_type))
@@ -179,7 +180,7 @@ def plain_texts(table: pa.Table) -> pa.Table:
 
 
 def version(policy: Policy, tables: Tables, key: bytes) -> str:
-    """A name for what is prepared: it changes with the data's version, and with what is made of them."""
+    """Return the version of a prepared store: it changes with the data version and the tables' SQL."""
     state = {
         "data": policy.data_version,
         "tables": {name: each.text for name, each in tables.definitions.items()},
@@ -192,7 +193,8 @@ def _called(name: str, statement: Written, dialect: Dialect) -> Relation:
 
 
 def _kind(type_name: str) -> Kind:
-    """
+    """Return the SQL type of a DuckDB type name.
+
     >>> _kind("DECIMAL(9,2)").largest, _kind("BIGINT[]").many
     (10000000.0, True)
     """

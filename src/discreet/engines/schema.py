@@ -1,9 +1,9 @@
-"""What a file says of its columns: names and types, never a value.
+"""File schema: the names and types of a file's columns; never a value.
 
 Parquet     its own schema.
 DuckDB      the schema of each table in the file; `shop.duckdb#visits` names one, `shop.duckdb#clinic.visits`
             one that is not in the schema main.
-CSV         any separator; the names are its first line, where that is a header, and the types are guesses
+CSV         any separator; the names are its first line, if that is a header, and the types are guesses
             from the rows that follow. Nothing of those rows is kept, and no driver's message is passed on,
             as it may quote them.
 """
@@ -37,9 +37,9 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """One table's columns; the kind is None where a policy has none for it, such as lists and blobs.
+    """The columns of one table; the kind is None if policies have none for the type, such as lists and blobs.
 
-    `others` are files that belong to the same table.
+    `other_files` belong to the same table.
     """
 
     path: Path
@@ -51,22 +51,22 @@ class Schema:
 
     @property
     def source(self) -> str:
-        """What a policy calls it."""
+        """The table's `source` in a policy."""
         return f"{self.path}#{self.table}" if self.table else str(self.path)
 
 
 def describe(path: Path) -> list[tuple[str, Kind | None]]:
-    """Names and types of the columns of a file with one table."""
+    """Return the names and kinds of the columns of a file with one table."""
     (schema,) = schemas(path)
     return list(schema.columns)
 
 
 def schemas(path: Path) -> list[Schema]:
-    """Every table of a file: one of a Parquet or CSV file, any number of a DuckDB file."""
+    """Return the schema of every table of a file: one in a Parquet or CSV file, any number in DuckDB's."""
     suffix = path.suffix.lower()
     if suffix not in (*PARQUET, *DATABASE, *CSV):
         raise RequestError(
-            f"{path} is no CSV, Parquet or DuckDB file.",
+            f"{path} is not a CSV, Parquet or DuckDB file.",
             hint=f"Give a file that ends in {', '.join((*CSV, *PARQUET, *DATABASE))}.",
         )
     if not path.is_file():
@@ -83,9 +83,9 @@ def schemas(path: Path) -> list[Schema]:
 
 
 def together(pattern: str) -> Schema | None:
-    """The one table of all files that fit a pattern; None where there is none.
+    """Return the schema of all files that match a glob, as one table; None if there is no file.
 
-    Parquet files may have different columns; of CSV files the first speaks for all.
+    Parquet files may have different columns; CSV files are described by the first.
     """
     files = sorted(path for each in glob.glob(pattern, recursive=True) if (path := Path(each)).is_file())
     if not files:
@@ -93,8 +93,8 @@ def together(pattern: str) -> Schema | None:
     suffixes = {path.suffix.lower() for path in files}
     if not any(suffixes <= set(family) for family in (PARQUET, CSV)):
         raise RequestError(
-            f"Not all files that fit {pattern} are CSV, or all Parquet.",
-            hint="Name files of one kind, such as 'visits/*.parquet'.",
+            f"The files that match {pattern} are not all CSV or all Parquet.",
+            hint="Name files of one format, such as 'visits/*.parquet'.",
         )
     if suffixes <= set(CSV):
         return schemas(files[0])[0]
@@ -103,7 +103,8 @@ def together(pattern: str) -> Schema | None:
 
 
 def kind_of(type_name: str) -> Kind | None:
-    """
+    """Return the policy's kind for a DuckDB type, or None.
+
     >>> kind_of("DECIMAL(10,2)"), kind_of("INTEGER[]")
     (<Kind.DECIMAL: 'decimal'>, None)
     """
@@ -143,9 +144,9 @@ def _unquoted(path: Path) -> Iterator[None]:
         yield
     except (duckdb.Error, OSError, UnicodeError):
         failed = True
-    # Raised outside of the handler, so that the driver's error does not ride along as its context.
+    # Raised outside of the handler, so that the driver's error does not become its context.
     if failed:
         raise RequestError(
-            f"{path} cannot be read as what its name says.",
-            hint="Check that it is whole, in UTF-8 if it is text, and not open elsewhere.",
+            f"{path} cannot be read in the format of its suffix.",
+            hint="Check that it is complete, in UTF-8 if it is text, and not open elsewhere.",
         )

@@ -1,9 +1,9 @@
-"""A process that answers questions about a schema, and nothing else; `engines.catalog` starts it.
+"""Worker process of `schema_database`: answers queries about a schema, and nothing else.
 
-It is told of tables and macros, and then asked one question after the other, over its standard input and
-output; messages are bytes after their length. What a question costs is bounded by the system: one that takes
-too long or too much memory ends the process, which holds nothing that was not told. A database within the
-server could do neither: functions of text are not interrupted, and what they take counts against no limit.
+It receives tables and macros, and then one query after the other, over its standard input and output;
+messages are bytes after their length. The operating system bounds the cost of a query: one that takes too
+much time or memory ends the process, which holds nothing but the schema. A database within the server could
+do neither: text functions are not interrupted, and their memory counts against no limit.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ LENGTH = struct.Struct(">q")
 
 
 def send(pipe: IO[bytes], content: bytes) -> None:
+    """Send one message: its length, then its bytes."""
     pipe.write(LENGTH.pack(len(content)) + content)
     pipe.flush()
 
 
 def received(pipe: IO[bytes]) -> bytes | None:
-    """The next message; None where the other side is gone."""
+    """Return the next message, or None if the other side has closed the pipe."""
     head = pipe.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
@@ -44,6 +45,7 @@ def received(pipe: IO[bytes]) -> bytes | None:
 
 
 def packed(table: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -51,18 +53,20 @@ def packed(table: pa.Table) -> bytes:
 
 
 def unpacked(content: bytes) -> pa.Table:
+    """Return the table of an Arrow IPC stream."""
     with pa.ipc.open_stream(content) as reader:
         return reader.read_all()
 
 
 def main(seconds: float) -> None:
+    """Receive the schema, then answer queries until the input ends, each within so many CPU seconds."""
     take, give = sys.stdin.buffer, sys.stdout.buffer
     database = _told(take)
     _limit_memory()
     send(give, b"")
     while (sql := received(take)) is not None:
-        # in time of the processor, which a busy machine does not take away; nothing catches the signal: it
-        # ends the process, whatever runs
+        # CPU time, so that a busy machine does not use it up; nothing handles the signal, so that it ends the
+        # process whatever runs
         signal.setitimer(signal.ITIMER_PROF, seconds)
         answer = _answered(database, sql.decode())
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -70,7 +74,7 @@ def main(seconds: float) -> None:
 
 
 def _told(take: IO[bytes]) -> duckdb.DuckDBPyConnection:
-    """A database of the tables and macros that come first."""
+    """Return a database of the tables and macros in the first messages."""
     names, macros = json.loads(received(take) or b"[[], []]")
     connection = connect()
     for name in names:
@@ -85,7 +89,7 @@ def _told(take: IO[bytes]) -> duckdb.DuckDBPyConnection:
 
 
 def _limit_memory() -> None:
-    """So much more than is taken now; where the system does not tell that, time alone is limited."""
+    """Limit memory relative to the present use; without /proc, only time is limited."""
     taken = Path("/proc/self/statm")
     if taken.exists():
         most = int(taken.read_text().split()[0]) * resource.getpagesize() + MEMORY
@@ -93,7 +97,7 @@ def _limit_memory() -> None:
 
 
 def _answered(database: duckdb.DuckDBPyConnection, sql: str) -> bytes:
-    """The rows of one SELECT; nothing where there are none to give."""
+    """Return the rows of one SELECT as bytes; empty bytes refuse the query."""
     try:
         (select,) = duckdb.extract_statements(sql)
         if select.type != duckdb.StatementType.SELECT:

@@ -1,11 +1,11 @@
-"""A shadow: an empty PostgreSQL database with a policy's schema, through which clients see a catalog.
+"""Shadow database: an empty PostgreSQL database with a policy's schema, for clients' catalog queries.
 
-Empty       It is refused where it holds a table that was not made here, a row, or a function: it is never the
-            database that has the data, and nobody's code answers in it.
-Weak        So is a role that could read the server's files or run its programs.
-Limits      Questions about the schema alone, in read-only transactions that end after a few seconds;
-            functions that PostgreSQL calls volatile (files, locks, settings, sleep) are refused.
-One         connection serves everybody, so that none sees another's questions in its statistics.
+Empty         It is refused if it holds a table that was not made here, a row, or a function: it is never the
+              database that has the data, and no foreign code runs in it.
+Unprivileged  A role that could read the server's files or run its programs is refused.
+Limits        Queries about the schema alone, in read-only transactions that end after a few seconds;
+              functions that PostgreSQL calls volatile (files, locks, settings, sleep) are refused.
+Connection    One serves all clients, so that none sees another's queries in the server's statistics.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MARK = "made by discreet: no data"
 SECONDS, CONNECTING = 30, 60
-"""How long a question and a connection may take: a busy server takes many times what a quiet one does."""
+"""Time limits of a query and of connecting: a busy server takes many times as long as an idle one."""
 BYTES = 16 << 20
 HARMLESS = (
     "pg_relation_size",
@@ -50,7 +50,7 @@ STRONG = """
     FROM pg_catalog.pg_roles WHERE rolname = current_user
 """
 SIZE = f"SELECT coalesce(sum(octet_length(found::text)), 0) <= {BYTES} FROM (\n{{}}\n) AS found"
-"""Whether the rows are no more than any schema has: else they would be taken into this process's memory."""
+"""Tests a result's size on the server: a larger one than any schema would fill this process's memory."""
 VOLATILE = """
     SELECT 1 FROM pg_catalog.pg_proc
     WHERE proname = ANY(%s) AND provolatile = 'v' AND proname <> ALL(%s) LIMIT 1
@@ -59,14 +59,14 @@ VOLATILE = """
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What the shadow says of a statement: types of parameters and columns, as PostgreSQL numbers them."""
+    """The types of a statement's parameters and columns, as PostgreSQL's type OIDs."""
 
     parameters: tuple[int, ...]
     columns: tuple[tuple[str, int], ...]
 
 
 class ShadowDatabase:
-    """The connection to a shadow, which is filled with a schema when it is opened."""
+    """A connection to a shadow database; opening it creates the schema there."""
 
     def __init__(self, url: str, schema: Mapping[str, Sequence[str]]) -> None:
         self._lock, self._url = threading.Lock(), url
@@ -92,7 +92,7 @@ class ShadowDatabase:
             ) from None
 
     def _fill(self, schema: Mapping[str, Sequence[str]]) -> None:
-        """Make the tables anew; whatever else is there is left alone, and refused."""
+        """Create the tables anew; refuse a database that holds anything else, and leave it unchanged."""
         with self._connection.transaction():
             found = self._connection.execute(TABLES, (MARK,)).fetchall()
             foreign = [name for name, ours in found if not ours]
@@ -108,7 +108,7 @@ class ShadowDatabase:
                     "serve: the role of --catalog could read the server's files.",
                     hint="Create one for it: CREATE ROLE discreet_catalog LOGIN.",
                 )
-            self._do("SET search_path = public, pg_temp")  # where clients look for the policy's tables
+            self._do("SET search_path = public, pg_temp")  # clients look for the policy's tables there
             for name, _ in found:
                 self._do(f"DROP TABLE {name} CASCADE")
             for table, statements in schema.items():
@@ -122,14 +122,14 @@ class ShadowDatabase:
         return self._connection.execute(statement)
 
     def require_harmless(self, functions: Sequence[str]) -> None:
-        """Refuse functions that are more than a look at the catalog."""
+        """Refuse volatile functions, except those that only report sizes."""
         with self._lock:
             found = self._connection.execute(VOLATILE, (list(functions), list(HARMLESS))).fetchone()
         if found is not None:
             raise RequestError("The catalog has no function of that name.")
 
     def describe(self, sql: str, oids: Sequence[int]) -> Described:
-        """Types of parameters and columns; nothing is run."""
+        """Return the types of a statement's parameters and columns without running it."""
         from psycopg.pq import ExecStatus
 
         with self._lock:
@@ -146,7 +146,7 @@ class ShadowDatabase:
         )
 
     def run(self, sql: str, values: Sequence[object]) -> list[tuple[object, ...]]:
-        """The rows of one SELECT over the catalog."""
+        """Return the rows of one SELECT over the catalog."""
         import psycopg
 
         with self._lock:
@@ -166,6 +166,4 @@ class ShadowDatabase:
 
 
 def _refusal() -> RequestError:
-    return RequestError(
-        "The catalog cannot answer this.", hint="Ask about tables and columns that there are."
-    )
+    return RequestError("The catalog cannot answer this.", hint="Query tables and columns that exist.")

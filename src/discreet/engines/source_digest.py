@@ -1,9 +1,9 @@
-"""Digests of what sources hold, to notice data that changed.
+"""Digests of the contents of sources, to detect data that changed.
 
 Files       Parquet and CSV by the SHA-256 of their bytes.
-Tables      of a DuckDB file by the sum of their rows' hashes, which does not change when another table of the
-            same file does, nor with the order of rows. DuckDB may hash in another way in another version, so
-            the digest names the version, and two of different versions are not compared.
+Tables      of a DuckDB file by the sum of their rows' hashes, which depends neither on the file's other
+            tables nor on the order of rows. Another version of DuckDB may hash differently, so the digest
+            names the version, and two digests of different versions are not compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def digest_contents(source: Source) -> str:
 
 
 def have_changed(before: str, now: str) -> bool:
-    """Return whether two digests are surely of different contents.
+    """Return whether two digests are certainly of different contents.
 
     >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.0:[(3, 6)]")
     True

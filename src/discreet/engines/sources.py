@@ -1,16 +1,16 @@
-"""Sources: where the rows of a policy's table are, and how they are read.
+"""Sources: the files or frames of a policy's tables, and the SQL that reads them.
 
 Files       CSV with any separator, Parquet, a table of a DuckDB file (`file.duckdb#table`, or the table's own
             name in the policy), or a glob of the first two.
-Frames      Arrow tables that a program hands over, in place of what the policy names.
-Collations  a text of a DuckDB file is compared by its bytes, as it is everywhere else, whatever collation its
-            column has there; but such a column cannot name people (`identities`).
-Schema      the names and types of columns, from a header, a footer or a catalogue: never from values. A
-            declared column that is missing is an error of the request; others are left out.
+Frames      Arrow tables that a program passes in, in place of the policy's sources.
+Collations  text of a DuckDB file is compared by its bytes, as everywhere else, whatever the collation of its
+            column; but such a column cannot identify people (`identifier_types`).
+Schema      the names and types of columns, from a header, a footer or a catalog: never from values. A
+            declared column that is missing is a request error; undeclared columns are left out.
 CSV         text throughout, so that types come from the policy. The separator is the one that finds the
-            declared columns in the header; a file whose dialect were guessed from its rows could be read in
-            another way because of one of them. Rows with too few fields or invalid UTF-8 are left out;
-            `unread` says how many, for the custodian.
+            declared columns in the header; if the CSV dialect were guessed from rows, a single row could
+            change how the file is read. Rows with too few fields or invalid UTF-8 are left out;
+            `format_unread_rows` returns how many, for the custodian.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Source:
 
     @property
     def state(self) -> list[tuple[str, int, int]]:
-        """What changes when the data does: path, size and time of each file."""
+        """Path, size and modification time of each file, which change with the data."""
         seen = [(path, path.stat()) for path in self.files]
         return [(str(path), stat.st_size, stat.st_mtime_ns) for path, stat in seen]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """A source as SQL: what to select from, and the type of each declared column there."""
+    """A source as SQL: the relation to select from, and the type of each declared column in it."""
 
     relation: str
     types: dict[str, str]
@@ -75,7 +75,7 @@ class Reading:
 
 
 def locate(name: str, table: Table) -> Source:
-    """The files that a policy's table means."""
+    """Return the source of a policy's table: its files, or the files that its glob matches."""
     declared, inner = split(table.source)
     found = [declared] if Path(declared).is_file() else glob.glob(declared, recursive=True)
     files = tuple(sorted(Path(path).resolve() for path in found if Path(path).is_file()))
@@ -88,14 +88,14 @@ def locate(name: str, table: Table) -> Source:
     families = [family for family in (CSV, PARQUET, DATABASE) if suffixes <= set(family)]
     if not families or (families == [DATABASE] and len(files) > 1):
         raise RequestError(
-            f"prepare: the source of table {name} is {declared}, which is no CSV, Parquet or DuckDB file.",
+            f"prepare: the source of table {name} is {declared}, which is not a CSV, Parquet or DuckDB file.",
             hint=f"Give a file that ends in {', '.join((*CSV, *PARQUET, *DATABASE))}.",
         )
     return Source(name=name, table=table, files=files, inner=inner or name)
 
 
 def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
-    """Look at the schema, and nothing else."""
+    """Read a source's schema, and no row; return the SQL relation that reads its rows."""
     suffix = source.files[0].suffix.lower() if source.files else ""
     if suffix in CSV:
         return _read_csv(source)
@@ -126,9 +126,9 @@ def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
 def _find_collations(
     relation: str, names: list[str], connection: duckdb.DuckDBPyConnection
 ) -> dict[str, str]:
-    """Return the collation of each text that has one.
+    """Return the collation of each text column that has one.
 
-    DuckDB keeps it as a part of the type and shows it only in the statement that would make a table.
+    DuckDB keeps it as a part of the type and shows it only in a CREATE TABLE statement.
     """
     selected = ", ".join(f"{quoted(name)} AS c{place}" for place, name in enumerate(names))
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {PROBE} AS SELECT {selected} FROM {relation} LIMIT 0")
@@ -145,13 +145,13 @@ def _identity(kind: str, collation: str) -> Identity:
 
 
 def parquet_reader(files: Iterable[Path]) -> str:
-    """What reads Parquet files as one table: a column is in it that one of them has."""
+    """Return the SQL that reads Parquet files as one table with the columns of all of them."""
     listed = ", ".join(map(path_literal, files))
     return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false)"
 
 
 def unread(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
-    """How many rows of the CSV files just read were left out; empty for none."""
+    """Return how many rows of the CSV files just read were left out, as text; empty if none."""
     if not source.files or source.files[0].suffix.lower() not in CSV:
         return ""
     known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
@@ -163,7 +163,7 @@ def unread(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def let_go(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let go of what `read` took, and drop what the driver keeps of unread rows, which quotes them."""
+    """Detach the source of `read_source_schema`, and drop the driver's rejects tables, which quote rows."""
     connection.execute(f"DETACH DATABASE IF EXISTS {ATTACHED}")
     connection.unregister(FRAME)
     for table in ("reject_errors", "reject_scans"):
@@ -171,13 +171,13 @@ def let_go(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def split(source: str) -> tuple[str, str]:
-    """A file and the table inside of it that a source names."""
+    """Return the file and the table inside it that a source such as `file.duckdb#table` names."""
     file, _, inner = source.rpartition("#")
     return (file, inner) if Path(file).suffix.lower() in DATABASE else (source, "")
 
 
 def header(path: Path, declared: Iterable[str]) -> list[str]:
-    """The names that stand in the first line of a CSV file, under the separator that finds the declared."""
+    """Return the column names in the first line of a CSV file, split by the detected separator."""
     return _dialect(path, declared)[1]
 
 
@@ -213,7 +213,7 @@ def _csv_reader(source: Source, path: Path) -> str:
     separator, header = _dialect(path, source.table.columns)
     _require_columns(source, header, path.name)
     declared = {name.lower(): name for name in source.table.columns}
-    # Columns that are not declared may share a name; by number they are different.
+    # Undeclared columns may share a name, so they are numbered.
     names = [declared.pop(name.lower(), f"_discreet_{number}") for number, name in enumerate(header)]
     struct = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     return (
@@ -224,7 +224,7 @@ def _csv_reader(source: Source, path: Path) -> str:
 
 
 def _dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
-    """The separator under which the header has the most of the declared columns, and the header under it."""
+    """Return the separator that finds the most declared columns in the header, and the header's names."""
     with path.open("rb") as file:
         text = file.read(HEADER).decode("utf-8-sig", errors="replace")
     wanted = {name.lower() for name in declared}
@@ -233,6 +233,7 @@ def _dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
     headers = {mark: _header(text, mark) for mark in dict.fromkeys([*",;\t|", *marks])}
     best = max(headers, key=lambda mark: len(wanted & {name.strip().lower() for name in headers[mark]}))
     names = headers[best]
+    # a blank after every separator is part of the separator
     spaced = len(names) > 1 and all(name.startswith(" ") for name in names[1:])
     return best + " " if spaced else best, [name.strip() for name in names]
 
@@ -250,5 +251,5 @@ def _require_columns(source: Source, names: Iterable[str], place: str) -> None:
     if missing:
         raise RequestError(
             f"prepare: table {source.name} declares the column {missing[0]}; {place} does not have it.",
-            hint="Correct its name in the policy, or take it out.",
+            hint="Correct its name in the policy, or remove it.",
         )

@@ -1,19 +1,19 @@
-"""Spark: the engine of a custodian whose tables are too large for one machine.
+"""Spark: the engine for tables that are too large for one machine.
 
-Sources     tables of the catalogue, Parquet and CSV paths.
+Sources     tables of the catalog, Parquet and CSV paths.
 Session     one of its own, in UTC, without ANSI mode: `spark:local`, a cluster (`spark://…`), or Spark
             Connect (`sc://…`). Each table of the policy is a view of that session, whose rows are encoded and
-            ranked where they are.
-Statements  our own, written by `dialects.spark` and checked; only SELECTs, so nothing is written. One that
-            takes too long is interrupted.
+            ranked in the cluster.
+Statements  our own, written by `dialects.spark_dialect` and verified; only SELECTs, so nothing is written.
+            One that takes too long is interrupted.
 Store       where the policy names a path (`store: path`), the tables are prepared there once for each version
-            of policy and data, as Parquet. Servers may prepare the same at once: each writes to its own
-            place, and one of those that are whole is read. What is older is left to the custodian.
-Key         kept beside the ledger, or in it where servers share one, and handed over as the one row of a
-            view, never in a statement: texts and parameters of statements, and the plans made of them, stand
-            in Spark's event log and its pages.
-Files       of a session on this machine stand in a folder of its own that only its owner can enter, and
-            that goes with the process.
+            of policy and data, as Parquet. Servers may prepare the same version at once: each writes to its
+            own path, and one of the complete ones is read. Older versions are left to the custodian.
+Key         kept beside the ledger, or in it where servers share one, and passed as the one row of a view,
+            never in a statement: texts and parameters of statements, and the plans made of them, appear in
+            Spark's event log and web UI.
+Files       of a local session are in a folder of its own that only its owner can enter, and that is removed
+            when the process ends.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": MEMORY,
     "spark.sql.shuffle.partitions": "8",
-    # of what is joined to the groups, estimates are those of all rows; few of which are left by then
+    # Spark estimates the size of a joined table from all its rows, though few are left by then
     "spark.sql.autoBroadcastJoinThreshold": "64m",
 }
 SETTINGS = {
@@ -82,16 +82,16 @@ TYPES = {
     "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
 }
 EXACT = frozenset({*TYPES, "string", "binary"})
-"""Types in which equal values have equal text; decimals are others."""
+"""Types in which equal values have equal text; decimals are exact too."""
 DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 WHOLE, ARRAY = ".whole", "array<"
 GLOB = re.compile(r"([\\*?\[\]{}])")
-"""What Spark reads as a pattern in a path; a backslash before it makes it a character."""
+"""Glob characters in a path; a backslash escapes them."""
 KEY_VIEW = "_discreet_key"
 PARAMETERS = re.compile(
     rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|:(?P<half>{"|".join(KEYS)})\b""", re.S
 )
-"""What is quoted, which stays as it is, or a parameter for one half of the key."""
+"""Matches quoted text, which is left unchanged, or a parameter for one half of the key."""
 PORTS = {"spark": 7077, "sc": 15002}
 PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
@@ -107,7 +107,7 @@ class Spark(Closing):
 
     @classmethod
     def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
-        """A session of its own, with a view for each table of the policy."""
+        """Start a session with a view for each table of the policy, and return the engine over it."""
         session = started(address)
         origins = {
             name: origin(session, name, table.source, list(table.columns))
@@ -119,7 +119,7 @@ class Spark(Closing):
 
     @classmethod
     def over(cls, sources: Mapping[str, str], address: str) -> Self:
-        """Over tables and paths as they are, without a policy: for rows that may be counted as they stand."""
+        """Return an engine without a policy, for rows that may be counted as they are."""
         session = started(address)
         return cls(
             session,
@@ -127,41 +127,41 @@ class Spark(Closing):
         )
 
     def require(self, sql: str) -> None:
-        """Refuse a statement that cannot be written for this engine."""
+        """Refuse a statement that cannot be translated for this engine."""
         self._statements(sql)
 
     def count(self, sql: str) -> Exact[pa.Table]:
-        """The rows of one SELECT."""
+        """Return the rows of one SELECT."""
         text = self._statements(sql).text
         with self._turn:
             return guarded(lambda: Exact(selected(self._session, text, self._seconds, self._running)))
 
     def stop(self) -> None:
-        """Stop the statement that runs."""
+        """Stop the running statement."""
         for each in tuple(self._running):
-            with suppress(Exception):  # of a driver's, which may have ended meanwhile
+            with suppress(Exception):  # the statement may have ended meanwhile
                 each()
 
     def close(self) -> None:
-        """Forget the tables; the application stays, as others may use it."""
+        """Drop the session's views; the application stays, as others may use it."""
         for name in (*self._tables.definitions, KEY_VIEW):
             self._session.catalog.dropTempView(name)
 
 
 def started(address: str) -> Any:
-    """A new session, on an application that runs already if there is one."""
+    """Return a new session, on the running application if there is one."""
     if find_spec("pyspark") is None:
         raise RequestError(
             "Spark: its driver is not installed.", hint="Install it with pip install 'discreet[spark]'."
         )
     if not address.startswith("sc://") and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise RequestError(
-            "Spark: there is no Java on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
+            "Spark: Java is not installed on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
         )
     scheme, _, place = address.partition("://")
     if scheme in PORTS:
         require_reached("Spark", place, PORTS[scheme])
-    with warnings.catch_warnings():  # of versions of pandas, which nothing here uses, and of settings
+    with warnings.catch_warnings():  # about versions of pandas, which is not used here, and about settings
         warnings.simplefilter("ignore")
         session = _session(address)
         if session is None:
@@ -178,7 +178,7 @@ def _session(address: str) -> Any:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    # what they say may hold the address
+    # their messages may contain the address, and with it a token
     with suppress(PySparkException, Py4JError, RuntimeError, OSError):
         if address.startswith("sc://"):
             return SparkSession.builder.remote(address).create()
@@ -202,8 +202,8 @@ def _classic(session_class: Any, address: str) -> Any:
 
 @cache
 def _warehouse() -> str:
-    """Make a folder that nobody else can foresee or enter; it is removed when the process ends."""
-    folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # of mode 0700
+    """Create a folder with an unpredictable name that only we can enter, removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # with mode 0700
     owner = os.getpid()
 
     def remove() -> None:
@@ -221,10 +221,10 @@ def origin(
     declared: list[str] | None = None,
     lists: Collection[str] = (),
 ) -> Origin:
-    """A table or a path as a view, and how its declared columns are read.
+    """Register a table or a path as a view; return it with the SQL that reads its declared columns.
 
-    Where none are declared, all of them, and of which types those of a CSV file are is read off its rows. An
-    array is text, but for those columns that are to be read as `lists`.
+    If none are declared, all columns are read, and the types of a CSV file are inferred from its rows. Arrays
+    are read as text, except for the columns in `lists`.
     """
     frame = found(session, source, infer=declared is None)
     if frame is None:
@@ -238,7 +238,7 @@ def origin(
 def viewed(
     session: Any, name: str, frame: Any, declared: list[str] | None = None, lists: Collection[str] = ()
 ) -> Origin:
-    """A frame as a view of the session, and how its columns are read."""
+    """Register a frame as a view of the session; return it with the SQL that reads its columns."""
     forms = {column: _read_as(kind, column.lower() in lists) for column, kind in frame.dtypes}
     identities = {field.name: _identity(field) for field in frame.schema.fields}
     read = relations.columns(name, "its source", forms, declared, DIALECT, identities)
@@ -253,7 +253,7 @@ def viewed(
 
 
 def _identity(field: Any) -> Identity:
-    """Spark pads a char, and compares it padded; a text with a collation says so in the name of its type."""
+    """Return a column's type; a char is not exact, as Spark compares it padded, nor is collated text."""
     kind, declared = field.dataType.simpleString(), (field.metadata or {}).get(DECLARED, "")
     is_exact = (kind in EXACT or kind.startswith("decimal")) and not declared.startswith("char")
     return Identity(type=declared or kind, is_exact=is_exact)
@@ -268,7 +268,7 @@ def _read_as(kind: str, as_list: bool = False) -> tuple[str, str]:
 
 
 def found(session: Any, source: str, *, infer: bool) -> Any:
-    """A table or a path as a frame; None where there is none. Types of a CSV file are texts, or inferred."""
+    """Return a table or path as a frame, or None; columns of a CSV file are text unless inferred."""
     from pyspark.errors import PySparkException
 
     reader = reader_of(source)
@@ -282,18 +282,18 @@ def found(session: Any, source: str, *, infer: bool) -> Any:
             )
         else:
             frame = session.table(source)
-        frame.dtypes  # noqa: B018  a name is looked up only when it is used
+        frame.dtypes  # noqa: B018  Spark looks a name up only when the frame is used
         return frame
     return None
 
 
 def reader_of(source: str) -> str:
-    """How a source is read: as parquet, as csv, or as a table, which has no reader."""
+    """Return the reader of a source: parquet, csv, or empty for a table of the catalog."""
     return PATHS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
 
 
 def _define(session: Any, policy: Policy, tables: Tables, key: bytes) -> None:
-    """A view for each table: of its rows as they are, or of those that were prepared."""
+    """Create a view for each table, over its rows in place or over the prepared ones."""
     version = relations.version(policy, tables, key)
     halves = (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex())
     columns = ", ".join(f"{name} STRING" for name in KEYS)
@@ -308,7 +308,7 @@ def _define(session: Any, policy: Policy, tables: Tables, key: bytes) -> None:
 
 
 def _read_key(text: str) -> str:
-    """The same statement, which reads each half of the key from its view where it has a parameter.
+    """Replace each key parameter of a statement by a subquery on the view that holds the key.
 
     A literal in its place would be part of the plan, and of everything that shows plans.
     """
@@ -318,18 +318,18 @@ def _read_key(text: str) -> str:
 
 
 def _prepared(session: Any, frame: Any, place: str) -> Any:
-    """What was prepared there, and now if it was not.
+    """Return the prepared table at a path; write it first if there is none.
 
     Spark moves its files one by one, so a run that is killed may leave some of them, and two that write to
-    one place remove each other's. So every run writes to a place of its own, and then a mark that names it:
-    what has a mark is whole. Of several the first by name is read, by everybody who comes later.
+    one path remove each other's. So every run writes to a path of its own, and then a marker that names it:
+    a run with a marker is complete. Of several, everyone reads the first by name.
     """
     from pyspark.errors import PySparkException
 
     literal = GLOB.sub(r"\\\1", place)
 
     def find_whole() -> list[str]:
-        with suppress(PySparkException):  # no mark is there yet
+        with suppress(PySparkException):  # there is no marker yet
             return sorted(row["run"] for row in session.read.parquet(f"{literal}{WHOLE}-*").collect())
         return []
 
@@ -349,9 +349,9 @@ def selected(
     seconds: float = limits.SECONDS,
     running: set[Callable[[], object]] | None = None,
 ) -> pa.Table:
-    """What a statement finds, if it does so in time; what stops it is among `running` meanwhile."""
+    """Return a statement's rows within the time limit; `running` holds its stop function meanwhile."""
     with _stoppable(session) as stop, warnings.catch_warnings(), limits.limited(stop, seconds):
-        warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which nothing here uses
+        warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which is not used here
         running = set() if running is None else running
         running.add(stop)
         try:
@@ -362,9 +362,9 @@ def selected(
 
 @contextmanager
 def _stoppable(session: Any) -> Iterator[Callable[[], object]]:
-    """What is run in here bears a tag, by which all jobs that it started can be stopped.
+    """Tag the jobs of this context's body; yield the function that stops all of them.
 
-    Of a session on this machine the jobs are tagged: its own tags leave some out.
+    In a classic session the jobs are tagged through the Spark context: session tags miss some.
     """
     tag = f"discreet-{uuid4().hex}"
     if not hasattr(session, "_jsparkSession"):
@@ -384,7 +384,7 @@ def _stoppable(session: Any) -> Iterator[Callable[[], object]]:
 
 
 def _naive(table: pa.Table) -> pa.Table:
-    """Times without the zone, which is UTC."""
+    """Convert timestamps to naive ones; their zone is UTC."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.tz is not None:
             table = table.set_column(place, field.name, table.column(place).cast(pa.timestamp("us")))

@@ -1,8 +1,8 @@
-"""The tables of Spark's catalogue, and whatever Parquet and CSV paths it finds.
+"""Inventory of Spark's catalog, and of any Parquet and CSV paths that it can read.
 
-Names       `visits` in the current database, `clinic.visits` elsewhere, as a policy's source has them; paths
-            are not listed.
-Columns     of the types as which `spark` reads them; lists, maps, structures and bytes have no kind.
+Names       `visits` in the current database, `clinic.visits` elsewhere, as in a policy's source; paths are
+            not listed.
+Columns     with the types that `spark` reads them as; lists, maps, structures and bytes have no kind.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SparkInventory(Closing):
 
     def held(self, word: str) -> Held | None:
         reader = spark.reader_of(word)
-        # Spark takes a name in whatever letters; the catalogue's own are those of a draft
+        # Spark ignores case in names; a policy draft uses the catalog's own spelling
         name = word if reader else meant(word, self.names()) or word
         frame = guarded(lambda: spark.found(self._session, name, infer=True))
         if frame is None:
@@ -60,7 +60,7 @@ class SparkInventory(Closing):
         return matching_by(count, LOOKED_AT, columns, patterns)
 
     def close(self) -> None:
-        """The application stays, as others may use it."""
+        """Do nothing: the application stays, as others may use it."""
 
 
 def _listed(session: Any) -> Iterator[str]:
@@ -72,7 +72,8 @@ def _listed(session: Any) -> Iterator[str]:
 
 
 def _kind(own: str) -> Kind | None:
-    """
+    """Return the policy's kind for a Spark type, or None.
+
     >>> _kind("smallint"), _kind("decimal(9,2)"), _kind("array<int>")
     (<Kind.INTEGER: 'integer'>, <Kind.DECIMAL: 'decimal'>, None)
     """

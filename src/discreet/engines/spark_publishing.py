@@ -1,11 +1,11 @@
-"""Spark as a publisher: a custodian's tables in a cluster, counted there and written anew.
+"""Spark publisher: counts a custodian's tables in a cluster and writes releases of them.
 
-Lent        tables that statements join are views of the session, over what is sent to it.
-Written     as a folder of Parquet files (a name with / in it) or as a table of the catalogue, by Spark: which
-            file a row is in follows from its values, and in it rows stand in the order of values. Spark puts
-            a file _SUCCESS beside them once they are whole. Or as a file here, for what fits in memory.
-One state   Spark has no transactions: the rows are summed before and after they are written, and what is
-            written of rows that have changed is told.
+Lookups     tables that a statement joins are views of the session, over data that is sent to it.
+Written     as a folder of Parquet files (a name with / in it) or as a table of the catalog, by Spark: the
+            file of a row follows from its values, and each file is sorted by values. Spark adds a file
+            _SUCCESS once all are complete. Or as a local file, if the rows fit in memory.
+One state   Spark has no transactions: a checksum of the rows is taken before and after writing, and a release
+            of rows that changed meanwhile is reported as an error.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ class SparkPublisher(Closing):
             writer.receive(rows.to_reader(), path)
 
     def require_new(self, name: str) -> None:
-        """Refuse a folder or a table that there is."""
+        """Refuse a folder or a table that exists."""
         taken = (
             guarded(lambda: _is_there(self._session, name))
             if "/" in name
             else guarded(lambda: bool(self._session.catalog.tableExists(name)))
         )
         if taken:
-            what = "something at" if "/" in name else "a table"
-            raise RequestError(f"Spark: there is {what} {name} already.", hint="Remove it, or name another.")
+            what = "path" if "/" in name else "table"
+            raise RequestError(f"Spark: {what} {name} already exists.", hint="Remove it, or name another.")
 
     def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
         with self._lending(lent or {}) as known:
@@ -85,7 +85,7 @@ class SparkPublisher(Closing):
         self._require_unchanged()
 
     def _kept(self, statement: Written, name: str) -> None:
-        """Parts by a hash of all values: their number and what is in each follow from what is published."""
+        """Partition by a hash of all values, so that the parts depend on the published rows alone."""
         names = [DIALECT.quoted(name) for name in statement.columns]
         parts = int(self._session.conf.get(PARTS))
         frame = self._session.sql(statement.text).repartition(parts, *names).sortWithinPartitions(*names)
@@ -95,13 +95,13 @@ class SparkPublisher(Closing):
             frame.write.mode("error").format("parquet").saveAsTable(name)
 
     def is_read(self, file: Path, table: str = "") -> bool:
-        """Whether a file is one that is read, or in a folder that is."""
+        """Return whether a file is a source, or in a source folder."""
         place = file.resolve()
         return any(read == place or read in place.parents for read in self._read)
 
     @cached_property
     def _read(self) -> list[Path]:
-        """The files that are read, as far as they are here, and the folders that they are in."""
+        """The local source files, and the folders of part files."""
         found: list[Path] = []
         for origin in self._origins.values():
             for each in self._session.table(DIALECT.quoted(origin.table)).inputFiles():
@@ -111,11 +111,11 @@ class SparkPublisher(Closing):
 
     @cached_property
     def state(self) -> State:
-        """How many rows there are, and the sum of their hashes."""
+        """The number of rows and the sum of their hashes, for each table."""
         return self._summed()
 
     def close(self) -> None:
-        """Forget the tables; the application stays, as others may use it."""
+        """Drop the session's views; the application stays, as others may use it."""
         for origin in self._origins.values():
             self._session.catalog.dropTempView(origin.table)
 
@@ -133,8 +133,8 @@ class SparkPublisher(Closing):
     def _require_unchanged(self) -> None:
         if self._summed() != self.state:
             raise DataError(
-                "Spark: the rows have changed while they were published.",
-                hint="Remove what was written, and start again when nothing writes to them.",
+                "Spark: the rows changed while they were published.",
+                hint="Remove the release, and publish again when nothing writes to the sources.",
             )
 
     @contextmanager
@@ -147,13 +147,13 @@ class SparkPublisher(Closing):
                 self._session.catalog.dropTempView(origin.table)
 
     def _lent(self, table: pa.Table) -> Origin:
-        """A view, under a name that no other has."""
+        """Create a view under a unique name."""
         frame = guarded(lambda: self._session.createDataFrame(plain_texts(table)))
         return spark.viewed(self._session, f"lent {next(self._numbers)}", frame)
 
 
 def _is_there(session: Any, place: str) -> bool:
-    """Whether there is something under a path, wherever Spark keeps it."""
+    """Return whether a path exists, on this machine or in Spark's file systems."""
     if "://" not in place:
         return os.path.lexists(place)
     from pyspark.errors import PySparkException

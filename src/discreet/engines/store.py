@@ -1,19 +1,19 @@
-"""The prepared store: a policy's tables, encoded and ranked once, so that bounding is a filter.
+"""Prepared store: a policy's tables, encoded and ranked once, so that bounding contributions is a filter.
 
-Holds       for each table of the policy one of the same name: every column that is no identifier, as
-            `encoding` says; where a person is a column, also `_discreet_person` and `_discreet_rank`, as
-            `ranking` says, and where links lead to a person's other rows, hidden keys, as `linking` says.
-Kept        in a folder of its own that only its owner can enter: the secret key, and one file, named by a
-            keyed digest of the format, the policy's tables, and path, size and time of each source. When one
-            of them changes so does the name, and the store is built anew, with the same key. Where servers
-            share a ledger the key is given, and the folder holds none.
-Whole       it is built under another name and moved, by one process at a time: what bears the name is whole,
-            and what a crash left behind is cleared by the next one.
-Used        whoever opens a store holds it (`store_use`): whoever builds a newer one drops those that nobody
-            holds, and leaves the others to the next one.
+Contents    for each table of the policy one of the same name: every column that is not an identifier, encoded
+            (`clamping`); where a person is a column, also `_discreet_person` and `_discreet_rank`
+            (`row_ranking`), and where links lead to a person's other rows, hidden keys (`person_links`).
+Folder      its own, which only its owner can enter: it holds the secret key, and one file, named by a keyed
+            digest of the format, the policy's tables, and path, size and time of each source. When one of
+            them changes so does the name, and the store is built anew, with the same key. Where servers
+            share a ledger the key is passed in, and the folder holds none.
+Atomic      it is built under another name and moved, by one process at a time: a file with the final name is
+            complete, and the next process removes what a crash left behind.
+Locks       an open store holds a lock (`store_locks`): building a newer store drops those that nobody has
+            open, and leaves the others to the next build.
 Faults      no data makes it fail, except a file that breaks its own format.
-Told        to the custodian's log alone: how many rows of a CSV file could not be read, and how many keys
-            through which people are found are not one person's.
+Logged      for the custodian alone: how many rows of a CSV file could not be read, and how many keys
+            through which people are found belong to several people.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedStore:
-    """What `DuckDB.open` opens: a file, or a database that lives as long as this does."""
+    """The argument of `DuckDB.open`: a file, or an in-memory database that lives as long as this object."""
 
     path: Path | None
     memory: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
@@ -68,10 +68,10 @@ def prepare(
     random: Randomness | None = None,
     key: bytes | None = None,
 ) -> PreparedStore:
-    """The store of a policy: the one in the folder if it is up to date, or a new one; in memory without.
+    """Return the store of a policy: the folder's if it is up to date, else a new one; in memory if no folder.
 
-    `frames` stand for tables of the policy; a store over them is in memory, as they are. Without a `key` it
-    is the folder's.
+    `frames` replace tables of the policy; a store over them is in memory, as they are. `key` defaults to the
+    folder's.
     """
     tell, random = progress or (lambda _: None), random or Randomness()
     _require_different_names(policy)
@@ -89,6 +89,7 @@ def prepare(
             if key is None:
                 _keep_key(folder, random)
             own = key or (folder / KEY).read_bytes()
+            # another process may have built the store while this one waited for the lock
             ready = _ready(folder, policy, located, own) or _renewed(folder, policy, located, own, tell)
     return ready
 
@@ -100,7 +101,7 @@ def _source(name: str, policy: Policy, frames: Mapping[str, pa.Table]) -> Source
 
 
 def secret_key(folder: Path | None, random: Randomness | None = None) -> bytes:
-    """The key of a folder, drawn once; without one a key that lives as long as who asks."""
+    """Return the key of a folder, drawn once; without a folder, a new key that is not saved."""
     random = random or Randomness()
     if folder is None:
         return draw_key(random)
@@ -111,7 +112,7 @@ def secret_key(folder: Path | None, random: Randomness | None = None) -> bytes:
 
 
 def read_key(folder: Path | None) -> bytes | None:
-    """Return the key that a folder holds, or None where it holds no whole one."""
+    """Return the key that a folder holds, or None if it holds no complete one."""
     path = None if folder is None else folder / KEY
     found = path.read_bytes() if path is not None and path.exists() else b""
     return found if len(found) == KEY_BYTES else None
@@ -130,13 +131,13 @@ def _renewed(
         with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as workshop:
             made = Path(workshop) / "store.duckdb"
             guard_writing(lambda made=made: _build_file(made, policy, located, key, tell), folder)  # type: ignore[misc]
-            if name == _name(key, policy, located):  # nothing has changed while it was read
+            if name == _name(key, policy, located):  # no source has changed while it was read
                 for path in folder.glob(f"{STORE}*"):
                     drop_file(path)
                 path = made.rename(folder / name)
                 return PreparedStore(path=path, use=hold_file(path))
     raise RequestError(
-        "prepare: the sources change while they are read.", hint="Prepare when nothing writes to them."
+        "prepare: the sources changed while they were read.", hint="Prepare when nothing writes to them."
     )
 
 
@@ -153,7 +154,7 @@ def _build(
     key: bytes,
     tell: Progress,
 ) -> duckdb.DuckDBPyConnection:
-    """All tables, in a connection that is shut off afterwards."""
+    """Build all tables, then lock the connection down."""
     try:
         connection.execute("SET preserve_insertion_order = false")
         # As variables, so that no statement holds the key and no log can quote it.
@@ -176,7 +177,7 @@ def _build(
 
 
 def _require_identities(connection: duckdb.DuckDBPyConnection, policy: Policy, located: list[Source]) -> None:
-    """Look at all schemas before any row is read."""
+    """Check the identifier types of all sources before any row is read."""
     found = {}
     for source in located:
         found[source.name] = sources.read(source, connection).identities
@@ -194,13 +195,13 @@ def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: 
         connection.execute(ranking.create_owners(source.name, column, policy, reading))
         shared = linking.shared(connection, source.name, column)
         if shared:
-            text = "%s.%s: %s keys are several people's, so what links to one counts for each of them"
+            text = "%s.%s: %s keys belong to several people; a row that links to one counts for each of them"
             CUSTODIAN.warning(text, source.name, column, shared)
     sources.let_go(connection)
 
 
 def _ready(folder: Path, policy: Policy, located: list[Source], key: bytes) -> PreparedStore | None:
-    """The store that the folder holds of this policy and these data, if it does."""
+    """Return the folder's store for this policy and this data, or None."""
     path = folder / _name(key, policy, located)
     use = hold_file(path)
     return None if use is None else PreparedStore(path=path, use=use)
@@ -217,7 +218,7 @@ def _name(key: bytes, policy: Policy, located: list[Source]) -> str:
 
 
 def _keep_key(folder: Path, random: Randomness) -> None:
-    """Draw the key once; what is no key, because a crash cut it short, is drawn again."""
+    """Draw the key unless the folder has one; a key file that a crash cut short is replaced."""
     path = folder / KEY
     if read_key(folder) is not None:
         return
@@ -227,12 +228,12 @@ def _keep_key(folder: Path, random: Randomness) -> None:
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder, or close one that holds nothing else; others' files are not ours to lock away."""
+    """Create the folder with mode 0700, or restrict an existing one if it holds only our files."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         raise RequestError(
-            f"prepare: the store's folder {folder} cannot be made.", hint="Name another one in the policy."
+            f"prepare: the store's folder {folder} cannot be created.", hint="Name another one in the policy."
         ) from None
     if folder.stat().st_mode & 0o077 == 0:
         return
@@ -247,7 +248,7 @@ def _make_private(folder: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path, tell: Progress) -> Iterator[None]:
-    """One process at a time; the system lets go of the lock even if the process dies."""
+    """Admit one process at a time; the system releases the lock even if the process dies."""
     with os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -269,7 +270,7 @@ def _require_different_names(policy: Policy) -> None:
 
 
 def _require_different(place: str, names: Iterable[str]) -> None:
-    """Names that differ in case alone are one name to DuckDB."""
+    """Refuse names that differ only in case: they are one name to DuckDB."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.lower(), name)

@@ -1,8 +1,8 @@
-"""Who uses a prepared store: a user holds a shared lock, and only a store that nobody holds is dropped.
+"""Store locks: a session that uses a prepared store holds a shared lock; unlocked stores can be dropped.
 
-Files       beside each store file of DuckDB stands an empty file to be locked (`flock`). The system lets go
-            of the lock when its holder ends, however that happens.
-PostgreSQL  a shared advisory lock of the session, named by schema and version; the server lets go of it when
+Files       each store file of DuckDB has an empty lock file beside it (`flock`). The system releases the
+            lock when its holder ends, however that happens.
+PostgreSQL  a shared advisory lock of the session, named by schema and version; the server releases it when
             the session ends.
 Spark       drops nothing.
 """
@@ -28,19 +28,19 @@ class StoreUse:
 
 
 def hold_file(store: Path) -> StoreUse | None:
-    """Return a hold on a store file, or None where there is no such store."""
+    """Return a lock on a store file, or None if there is no such store."""
     while store.exists():
         lock = os.open(_lock_path(store), os.O_RDWR | os.O_CREAT, 0o600)
         use = StoreUse(lock)
         fcntl.flock(lock, fcntl.LOCK_SH)
-        # whoever dropped the store meanwhile has removed what is locked here
+        # another process may have dropped the store, and its lock file, meanwhile
         if store.exists() and _is_at(lock, _lock_path(store)):
             return use
     return None
 
 
 def drop_file(store: Path) -> bool:
-    """Remove a store file, unless somebody holds it; return whether it is gone."""
+    """Remove a store file unless it is locked; return whether it was removed."""
     path = _lock_path(store)
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -55,17 +55,17 @@ def drop_file(store: Path) -> bool:
 
 
 def hold_tables(fetch: Callable[[str], object], schema: str, version: str) -> None:
-    """Have the session of `fetch` hold the store of that version, before it looks for the tables."""
+    """Take the session's shared lock on the store of a version; call it before looking for its tables."""
     fetch(f"SELECT pg_catalog.pg_advisory_lock_shared({_lock_number(schema, version)}) AS held")
 
 
 def release_tables(fetch: Callable[[str], object]) -> None:
-    """Have a session let go of its store now: a server notices only later that a session has ended."""
+    """Release the session's lock now: a server notices only later that a session has ended."""
     fetch("SELECT pg_catalog.pg_advisory_unlock_all() AS released")
 
 
 def try_to_own_tables(schema: str, version: str) -> str:
-    """Return the SELECT that tells, for the rest of its transaction, whether nobody holds that version."""
+    """Return the SELECT that tries to lock a version exclusively until its transaction ends."""
     return f"SELECT pg_catalog.pg_try_advisory_xact_lock({_lock_number(schema, version)}) AS free"
 
 
@@ -74,7 +74,7 @@ def _lock_path(store: Path) -> Path:
 
 
 def _is_at(lock: int, path: Path) -> bool:
-    """Whether an open file is the one at a path."""
+    """Return whether an open file is the one at a path."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(lock), path.stat())
     return False

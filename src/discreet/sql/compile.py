@@ -126,7 +126,7 @@ def _total(function: str, argument: Expression | None, condition: Expression | N
     if argument is not None and function in ("sum", "avg"):
         return _summed(function, argument, _filter(condition), most)
     if argument is not None and function in ("min", "max"):
-        return f"{function}({emit.ordered(argument)}){_filter(condition)}"
+        return f"{function}({emit.ordering_operand(argument)}){_filter(condition)}"
     inner = "*" if argument is None else emit.operand(argument)
     if function == "count_distinct":
         return f"count(DISTINCT {inner}){_filter(condition)}"

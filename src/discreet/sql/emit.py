@@ -51,16 +51,16 @@ def operand(expression: Expression) -> str:
     if expression.type.known and expression.type.exact and expression.type.low is not None:
         return exact.on_grid("", expression.type, expression.type.step or Fraction(1))  # a constant
     function = FUNCTIONS[expression.function]
-    write = ordered if expression.function in ORDERING else operand
+    write = ordering_operand if expression.function in ORDERING else operand
     arguments = tuple(write(each) for each in expression.arguments)
     types = tuple(each.type for each in expression.arguments)
     return function.duckdb(arguments, types, expression.type, expression.options)
 
 
-def ordered(expression: Expression) -> str:
+def ordering_operand(expression: Expression) -> str:
     """Return the SQL of an operand that is compared by order.
 
-    Engines store a category as an ENUM, ordered as its values are declared. Text is ordered by its characters,
+    Engines store a category as an ENUM in the order of its declared values. Text is ordered by characters,
     as in the source, so a category is compared as text.
     """
     sql = operand(expression)

@@ -1,5 +1,5 @@
-"""How our own statements are written for other engines than DuckDB: a closed set of operators, each total.
+"""Dialects: translate our own statements to other engines' SQL, by a closed set of total operators.
 
-A dialect says how its engine writes each of them; what was written is parsed again and compared with what
-was meant before it runs. No text of an analyst comes here.
+A dialect writes each operator for its engine; the result is parsed again and compared with the intended
+statement before it runs. No text of an analyst reaches this package.
 """

@@ -1,8 +1,7 @@
-"""Bind parts that a form uses several times to names, so that each is written and computed once.
+"""Argument binding: give a name to an argument that a form uses several times, so that it is computed once.
 
-A form that writes its argument twice doubles the text at every level of nesting. So an argument that is long
-is bound to a name, in the way of the engine. A short one is repeated, which is faster to run and adds a
-constant length.
+A form that writes its argument twice doubles the text at every level of nesting. So a long argument is bound
+to a name, in the engine's own way. A short one is repeated, which runs faster and adds a constant length.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ TOTALS = re.compile(
 
 
 def are_short(parts: Sequence[str]) -> bool:
-    """Whether each of the parts may be repeated."""
+    """Return whether each part is short enough to be repeated."""
     return all(len(plain(part)) <= SHORT for part in parts)
 
 
 def have_totals(parts: Sequence[str]) -> bool:
-    """Whether one of the parts has a total or a window, which is one of the rows where it is written."""
+    """Return whether a part has an aggregate or a window, which must stay in the SELECT of its rows."""
     return any(TOTALS.search(part) for part in parts)
 
 

@@ -1,16 +1,16 @@
-"""Checking: what was written for an engine is parsed again, and compared with what was meant.
+"""Statement verification: parse what was written for an engine again, and compare it with the intention.
 
-Transpiling is a boundary: a quote that is read in another way would let a constant of a question become a
-part of a statement, and an operand without its parentheses would make it another condition. So a text that is
-about to run has to be, in this order:
+Transpiling is a boundary: a quote that is read in another way would let a constant of a query become a part
+of a statement, and an operand without its parentheses would make it another condition. So a text that is
+about to run is checked, in this order, to be:
 
-One SELECT    without comments, which reads the tables that it is said to read, totals rows of them alone,
-              and calls no function and holds no text that our own statement, the policy's values or the
-              dialect did not put there.
-As meant      word by word and node by node what the writer meant (`marks`): the same tree that the pieces
-              make when each stands in parentheses, and the same names and constants that were to be quoted.
-As ours       clause by clause what our own statement says: the same columns in the outputs, the joins, the
-              conditions, the groups and the orders, and as many of them (`likeness`).
+One SELECT    without comments, which reads only the declared tables, aggregates only rows of them, and calls
+              no function and contains no string that our own statement, the policy's values or the dialect
+              did not put there.
+As intended   token by token and node by node what the writer intended (`sql_marks`): the same tree that the
+              expressions make when each is in parentheses, and the same names and constants.
+As ours       clause by clause the same as our own statement: the same columns in the outputs, joins,
+              conditions, groups and orders, and as many of them (`clause_comparison`).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ Words = list[tuple[TokenType, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Statements:
-    """Our statements for one engine, each written and checked before anything is charged for it.
+    """Translates our statements for one engine, each verified before anything is charged for it.
 
-    The last ones are kept: what is required now is counted soon.
+    Recent ones are cached: a statement is validated first and counted soon after.
     """
 
     dialect: Dialect
@@ -67,10 +67,11 @@ class Statements:
 
 
 def remembered(kept: dict[str, Written], sql: str, write: Callable[[str], Written]) -> Written:
-    """A statement as it was written before, or now; of many, the last ones are kept."""
+    """Return a statement's translation from the cache, or translate it; a full cache is cleared."""
     found = kept.get(sql)
     if found is None:
         found = write(sql)
+        # statements of one session come in bursts: clearing is as good as evicting the oldest
         if len(kept) >= KEPT:
             kept.clear()
         kept[sql] = found
@@ -78,19 +79,22 @@ def remembered(kept: dict[str, Written], sql: str, write: Callable[[str], Writte
 
 
 def checked(text: str, statement: Written, sql: str, dialect: Dialect) -> None:
-    """Refuse a text that does not say what the statement means, which is our `sql` for another engine."""
+    """Raise an `EngineFault` if a text is not the intended translation of our `sql`."""
     try:
         with deep_recursion():
             wrong = _wrong(text, statement, sql, dialect)
     except RecursionError:
-        unsupported(dialect.name, "so deep a nesting")
+        unsupported(dialect.name, "nesting this deep")
     if wrong:
         incident = f"{Randomness().bits(48):012x}"
-        CUSTODIAN.error("incident %s: a statement was not written as it was meant: %s", incident, wrong)
+        CUSTODIAN.error(
+            "incident %s: a translated statement differs from the intended one: %s", incident, wrong
+        )
         raise EngineFault(TEXT, incident=incident)
 
 
 def _wrong(text: str, statement: Written, sql: str, dialect: Dialect) -> str:
+    """Return what is wrong with a translated statement, for the custodian's log; empty if nothing."""
     try:
         words, trees = _parsed(text, dialect)
     except SqlglotError:
@@ -109,13 +113,13 @@ def _wrong(text: str, statement: Written, sql: str, dialect: Dialect) -> str:
 
 
 def _parsed(text: str, dialect: Dialect) -> tuple[list[Token], list[Any]]:
-    """Its words and its trees."""
+    """Return the tokens and the syntax trees of a text."""
     grammar = sqlglot.Dialect.get_or_raise(dialect.grammar)
     words = list(grammar.tokenize(text))
     return words, [tree for tree in grammar.parser().parse(words, text) if tree is not None]
 
 
-# -- As meant -----------------------------------------------------------------------------------------------
+# -- As intended -------------------------------------------------------------------------------------------
 
 
 def _not_as_meant(words: list[Token], tree: exp.Expr, statement: Written, dialect: Dialect) -> str:
@@ -123,21 +127,21 @@ def _not_as_meant(words: list[Token], tree: exp.Expr, statement: Written, dialec
     try:
         wanted, (whole, *_) = _parsed(meant.text, dialect)
     except SqlglotError:
-        return "it was not meant as a statement"
+        return "the intended SQL does not parse"
     if _words(words) != [(kind, meant.value(word)) for kind, word in _words(wanted)]:
-        return "it is not in the words that were meant"
+        return "its tokens differ from the intended ones"
     if not _is_alike(tree, whole, meant):
-        return "it is not of the shape that was meant"
+        return "its syntax tree differs from the intended one"
     return ""
 
 
 def _words(tokens: list[Token]) -> Words:
-    """Parentheses are the tree's."""
+    """Return type and text of each token, without parentheses: the tree comparison covers these."""
     return [(token.token_type, token.text) for token in tokens if token.token_type not in PARENTHESES]
 
 
 def _is_alike(tree: Any, other: Any, meant: marks.Meant) -> bool:
-    """Whether two trees have the same nodes in the same order, whatever stands in parentheses."""
+    """Return whether two trees have the same nodes in the same order, ignoring parentheses."""
     stack = [(tree, other)]
     while stack:
         here, there = map(_opened, stack.pop())
@@ -168,7 +172,7 @@ def _opened(node: Any) -> Any:
 
 
 def _is_twice(node: Any) -> bool:
-    """A query in parentheses, in parentheses."""
+    """Return whether a node is a query in double parentheses."""
     if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Subquery):
         return False
     return not any(part for name, part in node.args.items() if name != "this")
@@ -178,11 +182,11 @@ def _is_twice(node: Any) -> bool:
 
 
 def _beyond(tree: exp.Select | exp.Union, statement: Written, ours: exp.Expr, dialect: Dialect) -> str:
-    """What a SELECT does that it should not."""
+    """Return what a SELECT does that it must not, as text; empty if nothing."""
     if any(isinstance(node, FORBIDDEN) and not isinstance(node, exp.Query) for node in tree.walk()):
-        return "it does more than to select"
+        return "it does more than select"
     if any(_totals_nothing(select) for select in tree.find_all(exp.Select)):
-        return "it has a total or a window over no rows of the data"
+        return "it has an aggregate or a window over no rows of the data"
     known = _texts(ours) | statement.values | dialect.constants
     strange = {
         "reads": _tables(tree) - statement.tables,
@@ -195,20 +199,20 @@ def _beyond(tree: exp.Select | exp.Union, statement: Written, ours: exp.Expr, di
 
 
 def _totals_nothing(select: exp.Select) -> bool:
-    """Whether a SELECT without a source has a total, which would be one of its single row."""
+    """Return whether a SELECT without FROM has an aggregate, which would be over its single row."""
     found = (node for output in select.expressions for node in output.find_all(exp.AggFunc, exp.Window))
     return select.args.get("from_") is None and any(node.parent_select is select for node in found)
 
 
 def _tables(tree: exp.Expr) -> set[str]:
-    """Tables by their full names, but for those that WITH makes."""
+    """Return the full names of the tables, without those defined in WITH."""
     made = {cte.alias for cte in tree.find_all(exp.CTE)}
     found = {".".join(part.name for part in table.parts) for table in tree.find_all(exp.Table)}
     return found - made
 
 
 def _functions(tree: exp.Expr) -> set[str]:
-    """Only those that sqlglot does not know by itself can be of any meaning."""
+    """Return the names of functions that sqlglot does not know; the meaning of the others is fixed."""
     return {node.name.lower() for node in tree.find_all(exp.Anonymous)}
 
 

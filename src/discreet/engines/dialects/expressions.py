@@ -1,8 +1,8 @@
-"""Expressions of our statements, each with its kind, written as a dialect writes them.
+"""Expression writer: the expressions of our statements, with their types, written in a dialect.
 
-Kinds are inferred from those of the columns, as DuckDB does, so that a dialect knows what it compares,
-converts and rounds. A column that is late has no value yet: who asks for one gets `NotEncodedError`. Who
-writes which node is listed in `operators`; what is written is marked, so that it can be checked (`marks`).
+Types are inferred from those of the columns, as in DuckDB, so that a dialect knows what it compares, converts
+and rounds. A deferred column has no value yet: using its value raises `NotEncodedError`. `operators` lists
+the writer of each node; the text is marked, so that it can be verified (`sql_marks`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Node = exp.Expr
 
 
 class NotEncodedError(Exception):
-    """A value was asked for of a column that is late."""
+    """A statement needs the value of a deferred column."""
 
     def __init__(self, late: Late) -> None:
         super().__init__(late)
@@ -31,19 +31,20 @@ class NotEncodedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Expressions:
-    """Writes expressions in one dialect, each node by the operator that is listed for it."""
+    """Writes expressions in one dialect, each node by its operator's writer."""
 
     dialect: Dialect
     operators: Writers
 
     def write(self, node: Node, scope: Scope) -> Piece:
+        """Write a node by the writer of its type; refuse a type that has none."""
         writer = self.operators.get(type(node))
         if writer is None:
             unsupported(self.dialect.name, f"{type(node).__name__} in a statement")
         return _whole(writer(self, node, scope))
 
     def passed(self, node: Node, scope: Scope) -> Piece:
-        """What is only passed on: a column as it is, though it be late; of all else the value."""
+        """Write a node that is only passed on: a column as it is, even if deferred; else the value."""
         if not isinstance(node, exp.Column):
             return self.write(node, scope)
         alias, name, kind = scope.found(node.name, node.table)
@@ -62,13 +63,13 @@ class Expressions:
         return marks.text(text, self.dialect)
 
     def texts(self, texts: Sequence[str]) -> str:
-        """A list of text."""
+        """Write a list of text constants."""
         return self.dialect.listed([self.text(each) for each in texts], kinds.TEXT)
 
     # -- Kinds ------------------------------------------------------------------------------------------
 
     def as_kind(self, piece: Piece, to: Kind) -> Piece:
-        """The same value as another kind, where an engine would not convert it alike by itself."""
+        """Cast an expression to another type; engines do not all convert alike by themselves."""
         have, want = piece.kind.family, to.family
         if have is want or want is Family.NULL:
             return piece
@@ -84,7 +85,7 @@ class Expressions:
         return _whole(Piece(text=text, kind=to, constant=piece.constant))
 
     def aligned(self, pieces: Sequence[Piece]) -> tuple[list[Piece], Kind]:
-        """All as one kind."""
+        """Cast all expressions to their common type; return them and the type."""
         kind = kinds.union([piece.kind for piece in pieces])
         if kind is None:
             unsupported(self.dialect.name, "a comparison of different types")
@@ -94,7 +95,7 @@ class Expressions:
         return self.as_kind(piece, kinds.BOOLEAN)
 
     def comparable(self, piece: Piece) -> str:
-        """What orders as the value does in DuckDB."""
+        """Write a value that sorts as the expression does in DuckDB."""
         if piece.kind.family is Family.ENUM:
             return self.dialect.place(self.texts(piece.kind.values), piece)
         return piece.text
@@ -105,7 +106,7 @@ def _whole(piece: Piece) -> Piece:
 
 
 def floats(kind: Kind) -> Kind:
-    """The kind of a number in floating point that was of this kind."""
+    """Return the floating-point type of numbers that had this type."""
     if kind.family is Family.DOUBLE or not kind.numeric:
         return kind if kind.family is Family.DOUBLE else kinds.DOUBLE
     return kinds.double(kind.least, kind.largest)
@@ -114,5 +115,5 @@ def floats(kind: Kind) -> Kind:
 Writer = Callable[[Expressions, Any, Scope], Piece]
 Writers = Mapping[type[Node], Writer]
 Call = Callable[[Expressions, list[Piece]], Piece]
-"""What is handed its arguments, written already."""
+"""Writes a function call from its arguments, which are written already."""
 Calls = dict[str, Call]

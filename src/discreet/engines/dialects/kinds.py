@@ -1,14 +1,14 @@
-"""Kinds: what is known of the type of every expression of a statement, on every engine.
+"""SQL types: the type of every expression of a statement, as far as it is known, on every engine.
 
-Statements are written for DuckDB, whose types are the measure. Where another engine has none of the same
-meaning, a kind is what stands for it: an ENUM is text with an order of its own, a person or a key is whatever
-the engine hashes to, and is only ever compared.
+Statements are written for DuckDB, whose types are the reference. Where another engine has none of the same
+meaning, a type stands in for it: an ENUM is text with an order of its own, a person or a key is the result of
+the engine's hash, and is only ever compared.
 
-Magnitude   of numbers in floating point: the least one above 0 and the largest that there can be. An engine
-            that errs where a result is too large or too small needs no guard where neither can be. A decimal
-            number of a known magnitude is never NaN.
-Late        of a column: that its values are not encoded yet. Text may be none of an ENUM's values; of a whole
-            number there is an exact one, to be multiplied. It can be passed on, and little else.
+Magnitude   of floating-point numbers: the smallest above 0 and the largest possible. An engine that raises on
+            overflow or underflow needs no guard where neither is possible. A decimal number of a known
+            magnitude is never NaN.
+Deferred    a column whose values are not encoded yet. Text may be none of an ENUM's values; an integer is
+            still an exact number, to be multiplied. It can be passed on, and little else.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from math import inf, isfinite
 
 TINY, HUGE = 1e-290, 1e290
 WIDEST = 309
-"""From so many digits on a number is too large for floating point."""
+"""A number of this many digits overflows floating point."""
 
 
 class Family(StrEnum):
-    """Kinds of values that engines tell apart."""
+    """Groups of types that engines distinguish."""
 
     NULL = "null"
     BOOLEAN = "boolean"
     INTEGER = "integer"
-    WIDE = "wide"  # whole numbers of up to 38 digits
+    WIDE = "wide"  # integers of up to 38 digits
     DECIMAL = "decimal"
     DOUBLE = "double"
     TEXT = "text"
@@ -37,7 +37,7 @@ class Family(StrEnum):
     TIMESTAMP = "timestamp"
     ZONED = "zoned"
     PERSON = "person"
-    DIGEST = "digest"  # what a hash is made of, or its place in an order
+    DIGEST = "digest"  # the input of a hash, or a hash that orders rows
     INTERVAL = "interval"
 
 
@@ -46,7 +46,7 @@ NUMBERS = (Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.D
 
 @dataclass(frozen=True, kw_only=True)
 class Late:
-    """Which column is not encoded yet; a number becomes so many steps."""
+    """A column that is not encoded yet; a number is to be multiplied by its steps per unit."""
 
     table: str
     column: str
@@ -55,9 +55,9 @@ class Late:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Family, the values of an ENUM, the magnitude of a number; `many` is a list of such values.
+    """A type: its family, the values of an ENUM, the magnitude of a number, and whether it is a list of such.
 
-    `known` says of a column that it is never NULL.
+    `is_never_null` is set for columns without NULL.
     """
 
     family: Family
@@ -74,17 +74,18 @@ class Kind:
 
     @property
     def moderate(self) -> bool:
-        """Whether neither the number nor what it is a part of can leave what floating point holds."""
+        """True if neither the number nor an expression of it can overflow or underflow."""
         return self.least >= TINY and self.largest <= HUGE
 
     @property
     def element(self) -> Kind:
+        """The type of a list's items."""
         return replace(self, many=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """An expression as an engine's text, and its kind."""
+    """An expression as SQL text of an engine, with its type."""
 
     text: str
     kind: Kind
@@ -92,6 +93,7 @@ class Piece:
 
 
 def of(family: Family) -> Kind:
+    """Return the type of a family about which nothing else is known."""
     return KINDS[family]
 
 
@@ -114,19 +116,19 @@ INTERVAL = KINDS[Family.INTERVAL]
 
 
 def double(least: float, largest: float) -> Kind:
-    """A number in floating point of a known magnitude; one that may be infinite has none."""
+    """Return a floating-point type of a known magnitude; one that may be infinite has none."""
     known = isfinite(largest)
     return Kind(family=Family.DOUBLE, least=least if known else 0.0, largest=largest if known else inf)
 
 
 def decimal(digits: int, scale: int) -> Kind:
-    """An exact number of so many digits, as many behind the point."""
+    """Return the type of exact numbers with so many digits, `scale` of them after the point."""
     largest = 10.0 ** (digits - scale) if digits - scale < WIDEST else inf
     return Kind(family=Family.DECIMAL, least=10.0**-scale, largest=largest)
 
 
 def union(kinds: list[Kind]) -> Kind | None:
-    """The kind that holds values of all; None where they do not go together.
+    """Return the type that holds the values of all these types, or None if there is none.
 
     >>> union([INTEGER, DOUBLE]).family, union([TEXT, DATE])
     (<Family.DOUBLE: 'double'>, None)

@@ -1,11 +1,11 @@
-"""Lateness: how far a column can be passed on that is not encoded yet.
+"""Deferred columns: how far a column that is not encoded yet can be passed on in a statement.
 
-Rows        are passed on as they are: selected, joined and filtered by what is encoded.
-Groups      are those of a late text, not those of its value, which is NULL where the text is none of the
-            declared values. There may be more of them. Where a join looks for the groups of declared values,
-            each of which is known, it finds the same ones: a text is the value where it is one of them, and
-            what would be NULL is looked for by nobody.
-All else    asks for the value, and is refused with `NotEncodedError`: then the column is read encoded.
+Rows        are passed on unchanged: selected, joined and filtered by encoded columns.
+Groups      are those of the deferred text, not those of its value, which is NULL if the text is none of the
+            declared values. There may be more of them. A join that looks up the groups of declared values,
+            none of which is NULL, finds the same ones: a text equals the value where it is a declared one,
+            and no join looks up the others, which would be NULL.
+All else    needs the value, and is refused with `NotEncodedError`: then the column is read encoded.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ GROUPS = ROWS | {"group"}
 
 
 def require_encoded(select: Any, outputs: Sequence[tuple[str, Piece]], joined: frozenset[str] | None) -> None:
-    """Refuse a late column that leaves a SELECT as if it were a value.
+    """Refuse a deferred column that leaves a SELECT as if it were a value.
 
-    `joined` are the columns by which the groups of a source are looked for; None of what is no source.
+    `joined` are the columns by which a join looks up the groups of a source; None if the SELECT is no source.
     """
     clauses = {name for name, value in select.args.items() if value}
     if joined is not None and clauses <= ROWS:
@@ -37,7 +37,7 @@ def require_encoded(select: Any, outputs: Sequence[tuple[str, Piece]], joined: f
 
 
 def compared_by(join: Any) -> frozenset[str]:
-    """The columns of its source in which a join looks for the same values, in all of them at once."""
+    """Return the columns of a join's source that it compares by null-safe equality, all joined by AND."""
     on, alias = join.args.get("on"), join.this.alias_or_name
     parts = on.flatten() if isinstance(on, exp.And) else [on]
     keys = [part.expression for part in parts if isinstance(part, exp.NullSafeEQ)]

@@ -1,10 +1,10 @@
-"""Likeness: whether a statement in another dialect has, clause by clause, what our own has.
+"""Clause comparison: check that a translated statement has, clause by clause, what our own has.
 
-The writer is not asked: both trees are read for themselves, query by query along FROM, JOIN, WITH and UNION.
-Of each SELECT are compared its sources and how they are joined, the names of its outputs, the number of its
-groups and orders, its limit, and the columns that each clause names. What a dialect adds stands within
-expressions (a subquery that names a part), or is one of two forms that are undone here: QUALIFY and DISTINCT
-ON become a column `_discreet_kept` and a filter of it.
+It does not rely on the writer: both trees are read independently, query by query along FROM, JOIN, WITH and
+UNION. For each SELECT it compares the sources and how they are joined, the names of the outputs, the number
+of groups and orders, the limit, and the columns that each clause names. A dialect adds only text within
+expressions (a subquery that names an argument), or one of two forms that are undone here: QUALIFY and
+DISTINCT ON become a column `_discreet_kept` and a filter on it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Clauses = dict[str, Any]
 
 
 def unlike(ours: exp.Expr, theirs: exp.Expr, dialect: Dialect) -> str:
-    """What the other statement has that ours does not, or lacks; nothing where they are alike."""
+    """Return the first clause in which the translated statement differs from ours; empty if none."""
     for here, there in _pairs(ours, theirs, dialect):
         if here != there:
             different = next(name for name in sorted(here | there) if here.get(name) != there.get(name))
@@ -31,11 +31,11 @@ def unlike(ours: exp.Expr, theirs: exp.Expr, dialect: Dialect) -> str:
 
 
 def _pairs(ours: Any, theirs: Any, dialect: Dialect) -> Iterator[tuple[Clauses, Clauses]]:
-    """The clauses of each SELECT, beside those of the other."""
+    """Yield the clauses of each SELECT, paired with those of its translation."""
     ours, theirs = _query(ours), _query(theirs)
     yield _form(ours), _form(theirs)
     for here, there in zip(_within(ours), _within(_unfiltered(theirs)), strict=True):
-        if not isinstance(here, exp.Table):  # what stands for a table is checked where it is made
+        if not isinstance(here, exp.Table):  # the SQL of a table is verified where it is built
             yield from _pairs(here, there, dialect)
     if isinstance(ours, exp.Select):
         yield _clauses(ours, dialect), _clauses_of_other(theirs, ours, dialect)
@@ -67,7 +67,7 @@ def _ctes(node: Any) -> list[Any]:
 
 
 def _within(node: Any) -> Iterator[Any]:
-    """The queries and tables that a query is made of."""
+    """Yield the queries and tables that a query reads."""
     yield from _ctes(node)
     if isinstance(node, exp.Union):
         yield from (node.left, node.right)
@@ -77,7 +77,7 @@ def _within(node: Any) -> Iterator[Any]:
 
 
 def _unfiltered(node: Any) -> Any:
-    """The inner SELECT of one that only filters by what is kept."""
+    """Return the inner SELECT of one that only filters by `_discreet_kept`; others unchanged."""
     where = node.args.get("where")
     kept = None if where is None else where.this
     if isinstance(kept, exp.LTE):
@@ -127,7 +127,7 @@ def _clauses_of_other(theirs: Any, ours: exp.Select, dialect: Dialect) -> Clause
 
 
 def _outputs(select: Any, dialect: Dialect) -> list[tuple[str, frozenset[str]]]:
-    """Names and columns; what * stands for is known to the writer alone."""
+    """Return the names and columns of the outputs, without *, which only the writer can expand."""
     return [
         (dialect.called(output.alias_or_name).lower(), _columns(output, select, dialect))
         for output in select.expressions
@@ -136,7 +136,7 @@ def _outputs(select: Any, dialect: Dialect) -> list[tuple[str, frozenset[str]]]:
 
 
 def _groups(group: Any, select: Any, dialect: Dialect) -> list[frozenset[str]]:
-    """The columns of each key; for GROUPING SETS, of each set."""
+    """Return the columns of each key; for GROUPING SETS, of each set."""
     if group is None:
         return []
     parts = group.expressions or group.args.get("grouping_sets") or [group]
@@ -146,7 +146,7 @@ def _groups(group: Any, select: Any, dialect: Dialect) -> list[frozenset[str]]:
 
 
 def _columns(node: Any, select: Any, dialect: Dialect) -> frozenset[str]:
-    """The names of a clause's columns, and of the windows that it calls by name."""
+    """Return the names of a clause's columns, including those of the named windows that it uses."""
     if node is None:
         return frozenset()
     windows = {each.this.name: each for each in select.args.get("windows") or []}
@@ -162,5 +162,5 @@ def _columns(node: Any, select: Any, dialect: Dialect) -> frozenset[str]:
 
 
 def _of_a_part(column: exp.Column, select: Any) -> bool:
-    """Whether it is a name that a dialect gave to a part of an expression."""
+    """Return whether a column is the name that a dialect gave to a bound argument."""
     return column.table == "v" and column.parent_select is not select

@@ -1,12 +1,13 @@
-"""Marks: what was meant by a text, kept beside what was written.
+"""SQL marks: the intended structure of a text, kept in the text itself.
 
-Texts are joined from pieces. Where a piece binds less tightly than what it is put beside, or a name or a
-constant is quoted in a way that the engine reads otherwise, the text says something else than its parts. So
-each piece stands between two marks, and each name and constant behind its own value in hexadecimal. What runs
-is the text without them (`plain`). What was meant is the text with every piece in parentheses and with a
-placeholder for every name and constant (`meant`), in which neither can go wrong. `checking` compares the two.
+Texts are joined from expressions. Where an expression binds less tightly than its neighbour, or a name or a
+constant is quoted in a way that the engine reads differently, the text means something else than its parts.
+So each expression is enclosed in two marks, and each name and constant follows its own value in hexadecimal.
+The text that runs has no marks (`remove_marks`). The intended SQL has every expression in parentheses and a
+placeholder for every name and constant (`write_intended_sql`), so that neither can go wrong.
+`statement_verification` compares the two.
 
-The marks are characters that Unicode keeps for internal use; text that holds one is refused.
+The marks are characters that Unicode reserves for internal use; text that contains one is refused.
 """
 
 from __future__ import annotations
@@ -28,28 +29,30 @@ LEAVES = re.compile(f"{LEAF}([nt])([0-9a-f]*){SAYS}[^{DONE}]*{DONE}")
 
 
 def whole(text: str) -> str:
-    """One piece."""
+    """Enclose an expression in marks."""
     return f"{BEGIN}{text}{END}"
 
 
 def bare(text: str) -> str:
-    """A piece that more is to be said of, as of a total that is filtered."""
+    """Remove an expression's outer marks, to append to it, as FILTER to an aggregate."""
     return text.removeprefix(BEGIN).removesuffix(END)
 
 
 def named(name: str, dialect: Dialect) -> str:
+    """Return a quoted name after its mark."""
     _require_unmarked(name, dialect)
     return _leaf("n", dialect.called(name), dialect.quoted(name))
 
 
 def text(value: str, dialect: Dialect) -> str:
+    """Return a quoted text constant after its mark."""
     _require_unmarked(value, dialect)
     return _leaf("t", value, dialect.literal(value))
 
 
 def _require_unmarked(value: str, dialect: Dialect) -> None:
     if MARKS.search(value):
-        unsupported(dialect.name, "text with a character that Unicode keeps for internal use")
+        unsupported(dialect.name, "text with a character that Unicode reserves for internal use")
 
 
 def _leaf(kind: str, value: str, written: str) -> str:
@@ -57,7 +60,7 @@ def _leaf(kind: str, value: str, written: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text that runs.
+    """Return the text that runs, without marks.
 
     >>> from discreet.engines.dialects.postgres import Postgres
     >>> plain(whole(text("it's", Postgres())))
@@ -68,17 +71,18 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Meant:
-    """A text in which nothing can run into anything else, and what its placeholders stand for."""
+    """Fully parenthesized SQL with placeholders, and the values of the placeholders."""
 
     text: str
     values: tuple[str, ...]
 
     def value(self, word: str) -> str:
-        """What a word of the text stands for."""
+        """Return the value of a placeholder; other words are returned unchanged."""
         return self.values[int(word[1:])] if word.startswith(PLACE) else word
 
 
 def meant(text: str, dialect: Dialect) -> Meant:
+    """Return the intended SQL of a marked text."""
     values: list[str] = []
 
     def placed(found: re.Match[str]) -> str:
@@ -90,7 +94,7 @@ def meant(text: str, dialect: Dialect) -> Meant:
 
 
 def _in_parentheses(text: str) -> str:
-    """The text with its pieces in parentheses, but for one word, one call, and what has its own."""
+    """Put each expression in parentheses, unless it is one word, one call, or has its own."""
     begun: list[tuple[int, int]] = []
     ends: list[int] = []
     left_out: set[int] = set()

@@ -1,9 +1,9 @@
-"""PostgreSQL's way to write.
+"""PostgreSQL dialect.
 
 Text    compares by bytes (COLLATE "C"), as it does in DuckDB; upper and lower case are ICU's.
-Sums    of whole numbers are numeric, which holds them all.
+Sums    of integers are numeric, which holds them all.
 
-`postgres_floats` and `postgres_conversions` have what would err, or has no counterpart here.
+`postgres_floats` and `postgres_conversions` replace operators that would raise, or that PostgreSQL lacks.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from discreet.engines.dialects.postgres_floats import (
 LONGEST_NAME = 63
 LONGEST_EXACT = 1e18
 FENCE = " OFFSET BIGINT '0'"
-"""A constant of its own type: a plain 0 becomes one only after workers were decided against."""
+"""A typed constant: a plain 0 is cast only after the planner has ruled out parallel workers."""
 ORDER = ("+", "-")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Postgres:
-    """A `Dialect`."""
+    """The `Dialect` of PostgreSQL."""
 
     name: str = "PostgreSQL"
     grammar: str = "postgres"
@@ -59,7 +59,7 @@ class Postgres:
         return CONSTANTS
 
     def called(self, name: str) -> str:
-        """PostgreSQL would cut a long name off, and two might become one."""
+        """Return the name, or its prefix and a digest if it is long: PostgreSQL would truncate it."""
         if len(name.encode()) <= LONGEST_NAME:
             return name
         digest = hashlib.sha256(name.encode()).hexdigest()[:24]
@@ -77,10 +77,10 @@ class Postgres:
         return f"CAST('{float(text)!r}' AS double precision)"
 
     def bind(self, form: Callable[..., str], *parts: str) -> str:
-        """The fence keeps the planner from writing the parts out again.
+        """Bind the parts in a subquery; the fence keeps the planner from inlining them again.
 
-        A total or a window would be one of the single row that the names are of, so it is written out; none
-        is nested in another, so this adds a constant length.
+        An aggregate or a window would be over the subquery's single row, so it is repeated instead; none is
+        nested in another, so this adds a constant length.
         """
         if are_short(parts) or have_totals(parts):
             return form(*parts)
@@ -131,7 +131,7 @@ class Postgres:
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
         found = conversion(self.name, CONVERSIONS, of, to)
         if of.kind.family is Family.DECIMAL and of.kind.largest < LONGEST_EXACT:
-            found = PLAINLY.get(to.family, found)  # nothing to guard against
+            found = PLAINLY.get(to.family, found)  # such numbers always fit
         text = fill_template(found, of.text, self.bind)
         after = AFTERWARDS.get((of.kind.family, to.family))
         if after is not None:
@@ -143,7 +143,7 @@ class Postgres:
         return fill_template(form, text.text, self.bind)
 
     def same(self, left: Piece, right: Piece) -> str:
-        """Two equalities, by which tables are joined through hashes; IS NOT DISTINCT FROM has none."""
+        """Write two equalities, which PostgreSQL can hash-join; IS NOT DISTINCT FROM cannot be."""
         a, b, zero = left.text, right.text, ZEROS.get(left.kind.family)
         if zero is None:
             return f"({a} IS NOT DISTINCT FROM {b})"
@@ -155,7 +155,7 @@ class Postgres:
         return f"({text.text} LIKE {pattern.text} ESCAPE '')"
 
     def matches(self, text: Piece, pattern: str, *, alike: bool) -> str:
-        """What tells upper and lower case alike is said by the operator, and a word's end by \\y."""
+        """Write a full match; the operator ~* ignores case, and \\y is PostgreSQL's word boundary."""
         words = f"substr({pattern}, {len(ALIKE) + 1 if alike else 1})"
         whole = f"'^(?:' || replace({words}, '\\b', '\\y') || ')$'"
         return f"({text.text} {'~*' if alike else '~'} ({whole}))"
@@ -164,7 +164,7 @@ class Postgres:
         return f"(lower({text.text} COLLATE {ICU}) COLLATE {BYTES})"
 
     def upper(self, text: Piece) -> str:
-        sharp = f"replace({text.text}, 'ß', 'ẞ')"  # elsewhere two letters
+        sharp = f"replace({text.text}, 'ß', 'ẞ')"  # ICU alone would make it SS
         return f"(upper({sharp} COLLATE {ICU}) COLLATE {BYTES})"
 
     def part(self, part: str, of: Piece) -> str:
@@ -212,7 +212,7 @@ class Postgres:
         return f"sum(CAST({of.text} AS integer))" if small else f"sum({of.text})"
 
     def total_in_order(self, of: Piece, order: Piece) -> str:
-        """NULL where a number is so large that the sum might be too large to hold."""
+        """Write the ordered sum; NULL if a number is so large that the sum might overflow."""
         fits = f"abs({of.text}) <= 1e290"
         inner = f"CASE WHEN {fits} THEN {of.text} WHEN {of.text} IS NOT NULL THEN {ZERO} END"
         return f"(CASE WHEN bool_and({fits}) THEN sum({inner} ORDER BY {order.text}) END)"
@@ -227,7 +227,7 @@ class Postgres:
         return f"({of.text} {direction} CAST({by.text} AS integer))"
 
     def grouping(self, names: Sequence[str]) -> str:
-        """At most 31 keys at once."""
+        """Write GROUPING in parts of 30 keys, as PostgreSQL takes at most 31."""
         parts = [names[start : start + 30] for start in range(0, len(names), 30)]
         text = "CAST(0 AS bigint)"
         for part in parts:
@@ -237,14 +237,14 @@ class Postgres:
     # -- Hashes -----------------------------------------------------------------------------------------
 
     def variable(self, name: str) -> str:
-        """Read once for a statement, not for every row."""
+        """Write a subquery, so that the setting is read once per statement and not for every row."""
         return f"(SELECT current_setting('{name.replace('_', '.', 1)}'))"
 
     def digest(self, of: Sequence[Piece]) -> str:
         return f"CAST(md5({told_apart(of, 'text', ' || '.join)}) AS uuid)"
 
     def scattered(self, of: Sequence[Piece]) -> str:
-        """Each value is hashed with the hash of those before it, which is faster than to hash a record."""
+        """Write a chain of hashes, each seeded with the previous one: faster than hashing a record."""
         others = ", ".join(each.text for each in of if each.kind.family not in SCATTERED)
         text = f"hash_record_extended(ROW({others}), 0)" if others else "0"
         for each in of:
@@ -286,7 +286,7 @@ SCATTERED = {
     Family.TEXT: ("hashtextextended", f"'{MISSING}'"),
     Family.ENUM: ("hashtextextended", f"'{MISSING}'"),
 }
-"""What hashes a value alone, and what it takes for one that is missing; whatever ties is told apart later."""
+"""A hash function and a substitute for NULL per family; ties are ordered by the values later."""
 
 
 FUNCTIONS = frozenset(

@@ -1,7 +1,6 @@
-"""Conversions for PostgreSQL, which has none that gives NULL.
+"""Conversions for PostgreSQL, whose own casts raise instead of returning NULL.
 
-What text is read as a number or a date is told by a pattern first, and by what a calendar allows. {x} stands
-for what is converted.
+Text is matched against a pattern, and dates against the calendar, before it is converted. {x} is the operand.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ CLOCK = (
 MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 
 LONGEST = 200
-"""What is longer is no date: blanks and digits without end would be tried in many ways."""
+"""Longer text is not a date: endless blanks and digits would make the pattern backtrack."""
 _TRIMMED = "btrim({x}, ' \t\n\v\f\r')"
 _NUMERIC = f"CAST({_TRIMMED} AS numeric)"
 _TO_DOUBLE = (
@@ -140,5 +139,5 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_Z, _T): "(CAST(({x} AT TIME ZONE 'UTC') AS text) || '+00' COLLATE \"C\")",
 }
 AFTERWARDS = {(_T, _A): _DATE, (_T, _S): _TIMESTAMP}
-"""What is made of what a conversion found in a text: its {x} are the parts that the pattern matched."""
+"""Second step of a conversion from text: its {x} is the array of groups that the pattern matched."""
 PLAINLY = {_I: "CAST({x} AS bigint)", _D: "CAST({x} AS double precision)"}

@@ -1,7 +1,7 @@
-"""Arithmetic in floating point for PostgreSQL.
+"""Floating-point arithmetic for PostgreSQL that never raises.
 
-It errs where a result is too large, too small, or divided by 0. What may be so is computed case by case:
-nothing that errs is ever evaluated, since CASE is, in order.
+PostgreSQL raises on overflow, underflow and division by 0. Such results are computed case by case: CASE is
+evaluated in order, so an operation that would raise is never evaluated.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ZERO = "CAST('0' AS double precision)"
 
 
 def away(x: str) -> str:
-    """Half away from 0, as the fraction is exact; from 2**52 on all numbers are whole."""
+    """Round half away from 0; the fraction is exact, and from 2**52 on all numbers are whole."""
     away = f"trunc({x}) + trunc(2 * ({x} - trunc({x})))"
     return f"CASE WHEN abs({x}) < 4503599627370496 THEN {away} ELSE {x} END"
 
 
 def added(a: str, operator: str, b: str) -> str:
-    """Halves add up like wholes; what is far below the larger one changes nothing that is too large."""
+    """Add without overflow: the sum of halves shows it; a far smaller summand cannot cause it."""
     halves = f"({a} * 0.5 {operator} {b} * 0.5)"
     return (
         f"CASE WHEN abs({a}) <= 8e307 AND abs({b}) <= 8e307 THEN {a} {operator} {b} "
@@ -35,7 +35,7 @@ def added(a: str, operator: str, b: str) -> str:
 
 
 def scaled(a: str, operator: str, b: str, size: float) -> str:
-    """By a constant, which makes the number larger or smaller."""
+    """Multiply or divide by a constant: only overflow or only underflow is possible."""
 
     def result(number: float) -> float:
         return number * size if operator == "*" else number / size
@@ -56,12 +56,12 @@ def _exactly(number: float) -> str:
 
 
 def _last(holds: Callable[[float], bool]) -> float:
-    """The largest number of which something holds that holds of all smaller ones, and of 0.
+    """Return the largest number for which a downward-closed condition holds; it holds for 0.
 
     >>> _last(lambda number: number * 2 <= 1)
     0.5
     """
-    low, high = 0, 0x7FE << 52 | (1 << 52) - 1  # the bits of numbers are in their order
+    low, high = 0, 0x7FE << 52 | (1 << 52) - 1  # positive floats sort like their bits
 
     def number(bits: int) -> float:
         return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
@@ -73,9 +73,10 @@ def _last(holds: Callable[[float], bool]) -> float:
 
 
 def multiplied(a: str, b: str) -> str:
-    """Where one of them is NULL, 0, infinite or NaN nothing can err; else numbers of a moderate size show it.
+    """Multiply without overflow or underflow, which a product scaled by powers of 2 shows beforehand.
 
-    Powers of 2 change no digit, so what is shown is rounded as the product itself.
+    Scaling by a power of 2 is exact, so the scaled product is rounded like the product itself. If a factor is
+    NULL, 0, infinite or NaN, the plain product cannot raise.
     """
     large, small = f"greatest(abs({a}), abs({b}))", f"least(abs({a}), abs({b}))"
     down, up = _exactly(2.0**-512), _exactly(2.0**530)
@@ -90,7 +91,7 @@ def multiplied(a: str, b: str) -> str:
 
 
 def divided(a: str, b: str) -> str:
-    """By 0 as in IEEE; by a small number it may be too large, by a large one too small."""
+    """Divide as in IEEE 754, also by 0; a small divisor may overflow, a large one underflow."""
     x, y = f"abs({a})", f"abs({b})"
     down, up = (_exactly(2.0**power) for power in (-600, 600))
     smaller, larger = (_exactly(2.0**power) for power in (-500, 500))

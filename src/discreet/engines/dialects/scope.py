@@ -1,4 +1,4 @@
-"""Scope: which columns a name in a statement can mean, and of what kind they are."""
+"""Scope: resolves a name in a statement to a column and its type."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Columns = Mapping[str, Kind]
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The sources of one SELECT by their aliases, its named windows as text, and what a lambda names."""
+    """The sources of one SELECT by alias, its named windows as text, and the bindings of a lambda."""
 
     sources: Mapping[str, Columns]
     windows: Mapping[str, str] = field(default_factory=dict)
     bound: Mapping[str, Piece] = field(default_factory=dict)
 
     def found(self, name: str, alias: str) -> tuple[str, str, Kind]:
-        """Alias, name and kind of a column; names that differ in case alone are one name to DuckDB."""
+        """Return alias, name and type of a column; as in DuckDB, case is ignored unless it decides."""
         sources = {alias: self._source(alias)} if alias else self.sources
         for same in (str, str.lower):
             hits = [
@@ -32,7 +32,7 @@ class Scope:
             if len(hits) == 1:
                 return hits[0]
         raise RequestError(
-            f"the column {name} of a statement is not one column of its sources.",
+            f"the column {name} of a statement matches no column of its sources, or several.",
             hint="Check the names of the policy's columns.",
         )
 
@@ -43,7 +43,7 @@ class Scope:
         raise RequestError(f"a statement names a source {alias} that it does not have.", hint="Report it.")
 
     def columns(self, alias: str = "") -> list[tuple[str, str, Kind]]:
-        """All columns, or those of one source, in their order."""
+        """Return all columns, or those of one source, in order."""
         return [
             (place, name, kind)
             for place, columns in self.sources.items()

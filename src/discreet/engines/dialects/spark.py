@@ -1,11 +1,11 @@
-"""Spark's way to write, for sessions without ANSI mode, in which nothing errs for its values.
+"""Spark dialect, for sessions without ANSI mode, in which no value makes an operator raise.
 
-Floating point  Java's, which is IEEE's; only a division by 0, which Spark makes NULL, is written out. What
-                rounds to a BIGINT in Spark is written by `rint`, which does not.
-Conversions     `try_cast`, behind the patterns that DuckDB takes: Spark alone reads '1d' as a number and
+Floating point  Java's, which is IEEE 754; only division by 0, which is NULL in Spark, is written out. Where
+                Spark would round to a BIGINT, `rint` is written, which does not.
+Conversions     `try_cast`, after the patterns that DuckDB accepts: Spark alone reads '1d' as a number and
                 '2020' as a date.
 Text            compares by bytes. A backslash escapes in literals and in LIKE, so it is doubled.
-Sums            of whole numbers are DECIMAL(38, 0), as BIGINT would wrap round.
+Sums            of integers are DECIMAL(38, 0), as BIGINT would wrap around.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ CLOCK = (
 MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 LONGEST = 1e18
 LONGEST_DATE, LONGEST_PATTERN = 200, 1000
-"""Longer text is no date; LIKE with a longer pattern is NULL, as Java's matcher nests once for each sign."""
+"""Longer text is not a date; LIKE with a longer pattern is NULL, as Java's matcher recurses per character."""
 SHORTEST = 1e-6
-"""A DECIMAL of smaller steps may be written with an exponent."""
+"""Spark may write a DECIMAL of smaller steps with an exponent."""
 ROUNDED = {
     "round_even": "rint({x})",
     "floor": "(CASE WHEN rint({x}) > {x} THEN rint({x}) - 1 ELSE rint({x}) END)",
@@ -61,7 +61,7 @@ TYPES = {
 
 @dataclass(frozen=True, kw_only=True)
 class SparkSql:
-    """A `Dialect`."""
+    """The `Dialect` of Spark."""
 
     name: str = "Spark"
     grammar: str = "spark"
@@ -94,7 +94,7 @@ class SparkSql:
         return f"CAST('{float(text)!r}' AS DOUBLE)"
 
     def bind(self, form: Callable[..., str], *parts: str) -> str:
-        """By a function of the one item of an array; the optimizer does not write its argument out again."""
+        """Bind the parts as a lambda's argument over a one-item array; the optimizer does not inline it."""
         if are_short(parts):
             return form(*parts)
         if len(parts) == 1:
@@ -132,7 +132,7 @@ class SparkSql:
 
     def converted(self, of: Piece, to: Kind, *, narrow: bool) -> str:
         if of.constant is not None and to.family is Family.DECIMAL:
-            return of.text  # of as few digits as it has, so that products stay in 64 bits
+            return of.text  # with only its own digits, so that products stay in 64 bits
         found = conversion(self.name, CONVERSIONS, of, to)
         if of.kind.family is Family.DECIMAL and to.family is Family.TEXT and of.kind.least < SHORTEST:
             found = _SMALL_TEXT
@@ -151,10 +151,10 @@ class SparkSql:
     # -- Text and times ---------------------------------------------------------------------------------
 
     def like(self, text: Piece, pattern: Piece) -> str:
-        """By a pattern that Java matches in linear time: of LIKE's own it tries each % against each other.
+        """Write LIKE as a regular expression that Java matches in linear time; LIKE itself backtracks.
 
-        What stands between two % is found at its first place, and never looked for again; only what follows
-        the last one is looked for from the end.
+        Text between two % is matched at its first occurrence, by an atomic group; only the text after the
+        last % is matched from the end.
         """
         return self.bind(lambda x, p: LIKE.replace("{x}", x).replace("{p}", p), text.text, pattern.text)
 
@@ -165,7 +165,7 @@ class SparkSql:
         return f"lower({text.text})"
 
     def upper(self, text: Piece) -> str:
-        return f"upper(replace({text.text}, 'ß', 'ẞ'))"  # elsewhere two letters
+        return f"upper(replace({text.text}, 'ß', 'ẞ'))"  # Java alone would make it SS
 
     def part(self, part: str, of: Piece) -> str:
         moment = f"CAST({of.text} AS TIMESTAMP)"
@@ -344,7 +344,7 @@ _TEXT_TIMESTAMP = (
     f"+ 1000000L * (60 * (60 * {_HOUR} + {_MINUTE} - {_OFFSET}) + {_SECOND}) + {_MICROS}) END END)"
 )
 _TIMESTAMPS = "{x} >= CAST('-290307-01-01' AS DATE) AND {x} < CAST('+294247-01-01' AS DATE)"
-"""Days that are timestamps; another one, even if a cast gives NULL elsewhere, is an error."""
+"""Dates that fit a timestamp; casting any other raises, even without ANSI mode."""
 _B, _I, _W, _E, _D = Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.DOUBLE
 _T, _A, _S, _Z = Family.TEXT, Family.DATE, Family.TIMESTAMP, Family.ZONED
 _AS_TEXT = "CAST({x} AS STRING)"

@@ -1,11 +1,12 @@
-"""Statements: the SELECTs that our plans are made of, written in another dialect.
+"""Statement writer: the SELECTs of our plans, written in another dialect.
 
-What is read    the text that our own plans emit for DuckDB; a question's text never comes here.
-Tables          names mean what the engine declares: a table of its own, or what stands for one.
-QUALIFY         a condition on windows becomes a column of an inner SELECT and a filter of an outer one; of a
-                number that is at most a constant, the number does, which engines stop to count beyond it.
-*               is written out, so that an engine adds no column of its own.
-Late columns    are passed on from SELECT to SELECT, as far as `lateness` allows.
+Input             the text that our own plans emit for DuckDB; an analyst's text never reaches this module.
+Tables            names refer to what the engine declares: a table of its own, or the SQL that replaces one.
+QUALIFY           a condition on windows becomes a column of an inner SELECT and a filter of an outer one; for
+                  a number that is at most a constant, the number itself becomes the column, so that engines
+                  stop counting there.
+*                 is expanded, so that an engine adds no column of its own.
+Deferred columns  are passed on from SELECT to SELECT, as far as `deferred_columns` allows.
 """
 
 from __future__ import annotations
@@ -52,9 +53,10 @@ CLAUSES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """What a name in a statement stands for: text to select from, and the columns there.
+    """The meaning of a table name in a statement: the text to select from, and its columns.
 
-    `tables` are the names, as sqlglot reads them, of what the text reads; the text is marked (`marks`).
+    `tables` are the names, as sqlglot reads them, of the tables that the text reads; the text has marks
+    (`sql_marks`).
     """
 
     text: str
@@ -64,7 +66,7 @@ class Relation:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A statement in a dialect with marks, the columns that it gives, and the tables that it reads."""
+    """A statement in a dialect with marks, the columns that it returns, and the tables that it reads."""
 
     meant: str
     columns: Columns
@@ -73,13 +75,13 @@ class Written:
 
     @cached_property
     def text(self) -> str:
-        """Without marks."""
+        """The statement without marks."""
         return marks.plain(self.meant)
 
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Statements nest more deeply than Python expects; one at a time, as the limit is everybody's."""
+    """Raise Python's recursion limit for deeply nested statements; one thread at a time, as it is global."""
     with LOCK:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(max(before, DEEP))
@@ -91,17 +93,17 @@ def deep_recursion() -> Iterator[None]:
 
 @lru_cache(1)
 def parsed(sql: str) -> exp.Expr:
-    """A statement of ours as a tree, which is only read; it is written first, and checked right after."""
+    """Return a statement of ours as a tree, to be read only; cached for its verification right after."""
     return sqlglot.parse_one(sql, read="duckdb")
 
 
 def written(sql: str, dialect: Dialect, relations: Mapping[str, Relation]) -> Written:
-    """One SELECT of ours for another engine; `values` are those that the policy declares of what it reads."""
+    """Translate one SELECT of ours; `values` of the result are the declared ones of the tables it reads."""
     try:
         with deep_recursion():
             found = Writer(dialect=dialect, relations=relations).query(parsed(sql))
     except RecursionError:
-        unsupported(dialect.name, "so deep a nesting")
+        unsupported(dialect.name, "nesting this deep")
     read = [each for each in relations.values() if each.tables & found.tables]
     values = {value for each in read for kind in each.columns.values() for value in kind.values}
     return replace(found, values=frozenset(values))
@@ -109,7 +111,7 @@ def written(sql: str, dialect: Dialect, relations: Mapping[str, Relation]) -> Wr
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """Writes SELECTs; `relations` grows by the names of WITH."""
+    """Writes SELECTs; the names defined in WITH are added to `relations`."""
 
     dialect: Dialect
     relations: Mapping[str, Relation] = field(default_factory=dict)
@@ -122,7 +124,7 @@ class Writer:
         return marks.named(name, self.dialect)
 
     def query(self, node: Any, joined: frozenset[str] | None = None) -> Written:
-        """`joined` are the columns that a join compares the query by; there are none but in a source."""
+        """Write a query; `joined` are the columns that a join compares it by, None if it is no source."""
         if isinstance(node, exp.Subquery | exp.Paren):
             return self.query(node.this, joined)
         head, inner = self._with(node)
@@ -189,7 +191,7 @@ class Writer:
         return self._kept(inner, [name for name, _ in outputs], most)
 
     def _kept(self, inner: str, names: list[str], most: str = "") -> str:
-        """The rows of which `_discreet_kept` is true, or a number of at most so many."""
+        """Write the filter of rows whose `_discreet_kept` is true, or a number of at most so many."""
         q = self._name
         columns = ", ".join(f"{q('q')}.{q(name)}" for name in names)
         return f"SELECT {columns} FROM ({inner}) AS {q('q')} WHERE {q('q')}.{q(KEPT)}{most}"
@@ -197,7 +199,7 @@ class Writer:
     def _first_of_each(
         self, node: Any, source: str, scope: Scope, outputs: list[tuple[str, Piece]], rest: str
     ) -> str:
-        """DISTINCT ON: the first row of each in an order, as a window says it."""
+        """Write DISTINCT ON by a window: the first row of each group in an order."""
         named = dict(outputs)
         keys = [
             self._expressions.write(each, scope).text for each in node.args["distinct"].args["on"].expressions
@@ -214,7 +216,7 @@ class Writer:
         return self._kept(inner, [name for name, _ in outputs])
 
     def _typed(self, piece: Piece) -> str:
-        """A NULL that stands alone is text, as engines want one type for a column."""
+        """Write an output; a bare NULL becomes text, as engines need a type for each column."""
         if piece.kind.family is Family.NULL:
             return f"CAST(NULL AS {self.dialect.types[Family.TEXT]})"
         return piece.text
@@ -223,7 +225,7 @@ class Writer:
         named = node.args.get("windows") or []
         return {each.this.name: frame(self._expressions, each, scope) for each in named}
 
-    # -- What is selected -------------------------------------------------------------------------------
+    # -- Outputs -----------------------------------------------------------------------------------------
 
     def _outputs(self, nodes: list[Any], scope: Scope) -> list[tuple[str, Piece]]:
         outputs: list[tuple[str, Piece]] = []
@@ -254,7 +256,7 @@ class Writer:
         q = self._name
         return [(name, Piece(text=f"{q(alias)}.{q(name)}", kind=kind)) for alias, name, kind in columns]
 
-    # -- Where from -------------------------------------------------------------------------------------
+    # -- FROM --------------------------------------------------------------------------------------------
 
     def _sources(self, node: Any) -> tuple[str, Scope, frozenset[str]]:
         begin = node.args.get("from_")
@@ -304,7 +306,7 @@ class Writer:
             unsupported(self.dialect.name, f"the table {name}, which the policy does not have,")
         return self.relations[found]
 
-    # -- The rest ---------------------------------------------------------------------------------------
+    # -- Other clauses -----------------------------------------------------------------------------------
 
     def _rest(self, node: Any, scope: Scope) -> str:
         text = ""
@@ -333,13 +335,13 @@ class Writer:
         return ", ".join(self._key(each, scope) for each in parts)
 
     def _key(self, node: Any, scope: Scope) -> str:
-        """What is grouped by: an expression, or the place of an output."""
+        """Write a key of GROUP BY: an expression, or the position of an output."""
         if isinstance(node, exp.Literal) and not node.is_string:
             return str(int(node.this))
         return self._expressions.write(node, scope).text
 
     def _order(self, node: Any, scope: Scope, outputs: list[tuple[str, Piece]]) -> str:
-        """By columns of the sources, or by outputs that no source has."""
+        """Write ORDER BY, by columns of the sources or by outputs that no source has."""
         order = node.args.get("order")
         if order is None:
             return ""
@@ -354,13 +356,13 @@ class Writer:
 
 
 def _is_at_most(condition: Any) -> bool:
-    """Whether it is a window that is at most a constant."""
+    """Return whether a condition is that a window is at most a constant."""
     if not isinstance(condition, exp.LTE) or not isinstance(condition.this, exp.Window):
         return False
     return isinstance(condition.expression, exp.Literal) and not condition.expression.is_string
 
 
 def _hashes(select: Any) -> bool:
-    """Whether a SELECT hashes the values of its rows for an order, which names each of them again."""
+    """Return whether a SELECT hashes its rows to order them, which uses each value a second time."""
     calls = (each for each in select.find_all(exp.Anonymous) if each.parent_select is select)
     return any(each.name.lower() == "hash" for each in calls)

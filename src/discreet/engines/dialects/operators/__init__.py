@@ -1,7 +1,7 @@
-"""Operators: every node that a statement of ours may hold, by subject, and who writes it.
+"""Operators: a writer for every node that a statement of ours may contain, by subject.
 
-The set is closed: a node that is not listed is refused before any data is read. What a dialect decides is
-asked of the dialect; see `dialects.dialect`.
+The set is closed: a node that is not listed is refused before any data is read. Engine-specific SQL comes
+from the dialect (`dialects.dialect`).
 """
 
 from __future__ import annotations

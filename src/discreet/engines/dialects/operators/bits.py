@@ -1,4 +1,4 @@
-"""Bits of whole numbers."""
+"""Writers of bitwise functions of integers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.engines.dialects.scope import Scope
 def shifted(writer: Expressions, node: Any, scope: Scope) -> Piece:
     left, right = writer.all([node.left, node.right], scope)
     if left.kind.family is Family.PERSON:
-        return left  # the bit that DuckDB needs for a sign
+        return left  # drops a bit only in DuckDB, to fit a signed integer
     require_whole(writer, [left, right])
     direction = "<<" if isinstance(node, exp.BitwiseLeftShift) else ">>"
     return Piece(text=writer.dialect.shifted(direction, left, right), kind=kinds.INTEGER)
@@ -30,7 +30,7 @@ def shared_bits(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 def require_whole(writer: Expressions, pieces: list[Piece]) -> None:
     if any(piece.kind.family is not Family.INTEGER for piece in pieces):
-        unsupported(writer.dialect.name, "the quotient or the bits of what is no whole number")
+        unsupported(writer.dialect.name, "integer division or a bitwise function of non-integers")
 
 
 def any_bits(writer: Expressions, node: Any, scope: Scope) -> Piece:

@@ -1,4 +1,4 @@
-"""Functions that are called by a name which sqlglot does not know."""
+"""Writer of calls to functions that sqlglot does not know by name."""
 
 from __future__ import annotations
 

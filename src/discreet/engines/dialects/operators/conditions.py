@@ -1,4 +1,4 @@
-"""Comparisons, conditions, and choices between values."""
+"""Writers of comparisons, conditions, and choices between values."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def among(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
     if all(isinstance(each, CONSTANTS) for each in node.expressions):
         return Piece(text=found(*(piece.text for piece in pieces)), kind=kinds.BOOLEAN)
-    # PostgreSQL writes the value out for each of the others that is no constant
+    # PostgreSQL repeats the value for each item that is not a constant
     return Piece(text=_with_first_bound(writer, found, nodes, pieces), kind=kinds.BOOLEAN)
 
 
 def _with_first_bound(
     writer: Expressions, form: Callable[..., str], nodes: Sequence[Node], pieces: Sequence[Piece]
 ) -> str:
-    """Return a form that an engine reads as using its first piece several times, however it is written.
+    """Return a form whose first operand is bound, because engines evaluate it several times.
 
-    What is no constant is bound together with it: within a lambda only the names of that lambda are used.
+    The other operands, except constants, are bound with it: a lambda uses only its own names.
     """
     texts = [piece.text for piece in pieces]
     if are_short(texts[:1]):
@@ -78,7 +78,7 @@ def same(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def met(writer: Expressions, node: Node, scope: Scope) -> Piece:
-    """A condition of which only matters whether it is true, as that of a join."""
+    """Write the condition of a join, for which NULL is the same as false."""
     parts = [_declared(writer, each, scope) for each in node.flatten()] if isinstance(node, exp.And) else []
     if not parts:
         return writer.boolean(_declared(writer, node, scope))
@@ -86,7 +86,7 @@ def met(writer: Expressions, node: Node, scope: Scope) -> Piece:
 
 
 def _declared(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Late text that is the same as one of the values, all of which are known, is that value."""
+    """Write a join's comparison of deferred text with declared values, none of which is NULL, as =."""
     if isinstance(node, exp.NullSafeEQ):
         one, late = (writer.passed(each, scope) for each in (node.left, node.right))
         if late.kind.late is not None and one.kind.known and one.kind.values == late.kind.values:

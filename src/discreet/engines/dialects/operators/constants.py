@@ -1,4 +1,4 @@
-"""Constants and names."""
+"""Writers of constants and column names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions, of what is read and of constants."""
+"""Writers of casts, of expressions and of constants."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def _of_values(writer: Expressions, piece: Piece, to: Kind) -> Piece:
 
 
 def read(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Text that is to be read as a number: whether it is a numeral, the dialect's conversion asks first."""
+    """Write the text within a numeral pattern: the dialect's cast checks the pattern itself."""
     if node.expression.name != NUMERAL or not isinstance(node.parent, exp.Cast):
         unsupported(writer.dialect.name, "a pattern")
     return writer.write(node.this, scope)
 
 
 def kind_of(writer: Expressions, to: Any) -> Kind:
-    """What a type's name means."""
+    """Return the type that a type name in a statement denotes."""
     if to.this is exp.DType.ENUM:
         return Kind(family=Family.ENUM, values=tuple(str(each.this) for each in to.expressions))
     if to.this in (exp.DType.ARRAY, exp.DType.LIST):
@@ -99,7 +99,7 @@ def kind_of(writer: Expressions, to: Any) -> Kind:
 
 
 def _digits(to: Any) -> tuple[int, int]:
-    """How many digits a DECIMAL has, and how many of them behind the point; our statements say both."""
+    """Return the precision and scale of a DECIMAL; our statements always have both."""
     digits, places = (int(each.this.this) for each in to.expressions)
     return digits, places
 

@@ -1,4 +1,4 @@
-"""Hashes, by which people are told apart and rows are put in order."""
+"""Writers of hashes, which identify people and order rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def hidden(writer: Expressions, pieces: list[Piece]) -> Piece:
 
 
 def hashed(writer: Expressions, pieces: list[Piece]) -> Piece:
-    """The hash of a hash is one already."""
+    """Write the hash of a row; a hash is not hashed again."""
     if len(pieces) == 1 and pieces[0].kind.family is Family.DIGEST:
         return pieces[0]
     return Piece(text=writer.dialect.scattered(pieces), kind=kinds.DIGEST)

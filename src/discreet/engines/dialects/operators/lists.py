@@ -1,4 +1,4 @@
-"""Lists, and rows made of them."""
+"""Writers of lists, and of rows made from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def array(writer: Expressions, node: Any, scope: Scope) -> Piece:
     pieces, kind = writer.aligned(writer.all(node.expressions, scope))
     many = Kind(family=kind.family, values=kind.values, many=True)
     texts = [piece.text for piece in pieces]
-    # of NULLs alone it is text until it is aligned with a list of something
+    # a list of NULLs alone is text until it is aligned with another list
     known = kinds.TEXT if kind.family is Family.NULL else kind
     return Piece(text=writer.dialect.listed(texts, known), kind=many)
 
@@ -44,7 +44,7 @@ def unnested(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def bound(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """What our statements name to use it several times: `list_transform([x], lambda v: …)[1]`."""
+    """Write an expression with a bound argument, `list_transform([x], lambda v: …)[1]` in our statements."""
     made = node.this
     if not isinstance(made, exp.Transform) or not isinstance(made.this, exp.Array):
         unsupported(writer.dialect.name, "an item of a list")
@@ -69,7 +69,7 @@ def bound(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def name(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """A name that a lambda binds, or a field of it."""
+    """Write a name that a lambda binds, or a field of it."""
     said = node.expression.name if isinstance(node, exp.Dot) else node.name
     if said not in scope.bound:
         unsupported(writer.dialect.name, f"the name {said}")

@@ -1,4 +1,4 @@
-"""Arithmetic and rounding, in floating point without errors where numbers are not whole."""
+"""Writers of arithmetic and rounding; floating-point operations never raise."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def arithmetic(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def divided(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """In floating point whatever the numbers are."""
+    """Write a division, always in floating point."""
     left, right = writer.all([node.left, node.right], scope)
     return _floating(writer, "/", left, right)
 
 
 def quotient(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Of whole numbers, by a constant or by what is at least one, so that nobody divides by 0."""
+    """Write an integer division by a constant or by GREATEST of a positive one, never by 0."""
     left, right = writer.all([node.left, node.right], scope)
     require_whole(writer, [left, right])
     least = writer.write(node.right.this, scope).constant if isinstance(node.right, exp.Greatest) else None
     if not right.constant and not (least and least > 0):
-        unsupported(writer.dialect.name, "a quotient by what may be 0")
+        unsupported(writer.dialect.name, "integer division by a number that may be 0")
     return Piece(text=writer.dialect.quotient(left, right), kind=kinds.INTEGER)
 
 
@@ -78,7 +78,7 @@ def absolute(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def _in_64_bits(writer: Expressions, piece: Piece) -> str:
-    """Constants and some columns have 32 bits, which a sum or a product of two of them may pass."""
+    """Cast an integer to 64 bits: sums and products of 32-bit constants and columns may overflow."""
     if piece.kind.family is not Family.INTEGER:
         return piece.text
     return f"CAST({piece.text} AS {writer.dialect.types[Family.INTEGER]})"
@@ -107,7 +107,7 @@ def _rounded(writer: Expressions, name: str, piece: Piece) -> Piece:
 
 
 def _to_digits(writer: Expressions, piece: Piece, digits: int) -> Piece:
-    """As DuckDB does: a multiple that is too large leaves the number as it is, or makes it 0."""
+    """Round as DuckDB does: if scaling overflows, the number is unchanged, or 0 for negative digits."""
     if abs(digits) > 300:
         unsupported(writer.dialect.name, f"rounding to {digits} digits")
     power = _number(writer.dialect, 10.0 ** abs(digits))
@@ -150,7 +150,7 @@ def is_nan(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def _combined(family: Family, operator: str, left: Kind, right: Kind) -> Kind:
-    """The magnitude of a result in floating point, or of an exact product, from those of its parts."""
+    """Return the type of a result; for floating point and exact products, with its magnitude."""
     if family is Family.DECIMAL and operator == "*":
         return Kind(family=family, least=left.least * right.least, largest=left.largest * right.largest)
     if family is not Family.DOUBLE:
@@ -164,7 +164,7 @@ def _combined(family: Family, operator: str, left: Kind, right: Kind) -> Kind:
 
 
 def _is_safe(operator: str, left: Piece, right: Piece, kind: Kind) -> bool:
-    """Whether no engine can err: nothing too large, nothing too small, nothing divided by 0."""
+    """Return whether no engine can raise: no overflow, no underflow, no division by 0."""
     if operator == "/":
         return bool(right.constant) and left.kind.moderate and kind.moderate
     if operator == "*":

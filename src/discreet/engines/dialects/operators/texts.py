@@ -1,4 +1,4 @@
-"""Functions of text."""
+"""Writers of text functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def length(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def substring(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """From a place on, counted from the end where it is negative; a negative length goes backwards."""
+    """Write substring: a negative start counts from the end, a negative length goes backwards."""
     text = _text(writer, node.this, scope)
     start, length = node.args["start"], node.args.get("length")
     places = [writer.write(each, scope) for each in (start, length) if each is not None]
@@ -55,10 +55,10 @@ def substring(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def matched(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Whether a pattern, one that every engine reads alike, matches the whole of a text."""
+    """Write a full match of a constant pattern, of the kind that every engine reads alike."""
     pattern = node.expression
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
-        unsupported(writer.dialect.name, "a pattern that is no constant")
+        unsupported(writer.dialect.name, "a pattern that is not a constant")
     said = str(pattern.this)
     text = _text(writer, node.this, scope)
     written = writer.dialect.matches(text, writer.text(said), alike=said.startswith(ALIKE))

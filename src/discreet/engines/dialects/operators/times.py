@@ -1,4 +1,4 @@
-"""Functions of dates and times, and spans of them."""
+"""Writers of functions of dates and times, and of ranges of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def part(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def moments(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """A span of time as a list of what each of its moments is converted to."""
+    """Write a range of times as a list, each converted to the target type."""
     span, to = node.this, kind_of(writer, node.expression.this.to)
     parts = [span.args["start"], span.args["end"], span.args["step"]]
     first, end, step = (writer.write(each, scope) for each in parts)

@@ -1,4 +1,4 @@
-"""Totals over rows. A late number is as well counted or summed: it is one where its value is."""
+"""Writers of aggregates. Deferred numbers can be counted and summed: they are NULL where their values are."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def total(writer: Expressions, node: Any, scope: Scope) -> Piece:
     if piece.kind.family is Family.BOOLEAN:
         piece = writer.as_kind(piece, kinds.INTEGER)
     if piece.kind.family not in (Family.INTEGER, Family.WIDE):
-        unsupported(writer.dialect.name, "a sum of numbers that are not whole")
+        unsupported(writer.dialect.name, "a sum of numbers that are not integers")
     return Piece(text=writer.dialect.total(piece, small=False), kind=kinds.WIDE)
 
 
 def mean(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Of floating-point numbers in an order; that of whole ones is written as a sum over a count."""
+    """Write the mean of floating-point numbers in an order; our plans divide sums for integers."""
     if not isinstance(node.this, exp.Order):
-        unsupported(writer.dialect.name, "a mean in no order")
+        unsupported(writer.dialect.name, "AVG without an order")
     value = writer.write(node.this.this, scope)
     rows = Piece(text=f"count({value.text})", kind=kinds.INTEGER)
     return Piece(
@@ -55,7 +55,7 @@ def small_total(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def _number(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """What is counted or summed; text that is late may be no value, so it is asked for its value."""
+    """Write an operand of count or sum; deferred text may be no declared value, so its value is needed."""
     piece = writer.passed(node, scope)
     number = piece.kind.late is None or piece.kind.family is Family.INTEGER
     return piece if number else writer.write(node, scope)
@@ -73,8 +73,10 @@ def limit(writer: Expressions, node: Any, scope: Scope) -> Piece:
 
 
 def filtered(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    """Only totals that end in a call can be filtered: those of an ENUM are taken apart first, and those of a
-    late number are not.
+    """Write a filtered aggregate.
+
+    FILTER follows a call, so the aggregates that are written as more than one take a CASE instead, and
+    deferred numbers are refused.
     """
     condition = writer.boolean(writer.write(node.expression.this, scope))
     inner = node.this

@@ -1,4 +1,4 @@
-"""Windows, and orders in them."""
+"""Writers of window functions and their orders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.engines.dialects.kinds import Family, Piece
 from discreet.engines.dialects.scope import Scope
 
 NUMBERED = (exp.RowNumber, exp.DenseRank, exp.FirstValue)
-"""Functions of windows to which it is all the same whether rows that are equal in the order count at once."""
+"""Window functions whose result does not depend on whether ties in the order enter the frame at once."""
 
 
 def window(writer: Expressions, node: Any, scope: Scope) -> Piece:
@@ -34,7 +34,7 @@ def frame(writer: Expressions, node: Any, scope: Scope) -> str:
 
 
 def ordering(writer: Expressions, order: Any, scope: Scope) -> str:
-    """In DuckDB's order, NULL last wherever it is not said; behind a hash any order is as good."""
+    """Write ORDER BY as in DuckDB, with NULL last by default; after a hash, any order of ties will do."""
     parts, hashed = [], False
     for each in order.expressions:
         piece = writer.write(each.this, scope)
