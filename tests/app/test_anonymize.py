@@ -540,7 +540,7 @@ def test_a_value_that_a_hierarchy_lacks_is_told_with_a_way_out_that_needs_no_pol
     (tmp_path / "tree.csv").write_text("nurse;*\ncook;*\n")
     assert discreet("anonymize", "jobs.csv", "--quasi", "job", "--hierarchy", "job=tree.csv", "-k", "2") == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "does not cover one value in the data. Add what it lacks, or widen its domain" in told
+    assert "does not cover one value in the data. Add the missing values, or widen its domain" in told
     assert "where a policy declares the column, `discreet hierarchy job --uncovered`" in told
     assert "clerk" not in told
 

@@ -46,7 +46,7 @@ class Identifying:
 
 def discover(columns: Sequence[str], count: Count, *, most: int = 3) -> list[Identifying]:
     """Every set of at most `most` columns that holds none which tells all rows apart; strongest first."""
-    require_count("discover", "most", most)
+    require_count("discover_quasi_identifiers", "most", most)
     found: list[Identifying] = []
     complete: list[set[str]] = []
     for size in range(1, min(most, len(columns)) + 1):

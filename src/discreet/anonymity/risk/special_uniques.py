@@ -36,7 +36,7 @@ class SpecialUniques:
 
 def special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
     """All minimal sample uniques of at most `most` columns, by the columns' sets from small to large."""
-    require_count("special_uniques", "most", most)
+    require_count("find_special_uniques", "most", most)
     width = tuples.codes.shape[1]
     most = min(most, width)
     domains = [int(tuples.codes[:, j].max(initial=0)) + 1 for j in range(width)]

@@ -44,7 +44,8 @@ class Uniqueness:
 
 def uniqueness(classes: Classes, fraction: float) -> Uniqueness:
     """Uniques of the sample, and estimates for the population of which it is `fraction`."""
-    require(0 < fraction <= 1, "uniqueness", "fraction", fraction, "a sampling fraction above 0, at most 1")
+    holds = 0 < fraction <= 1
+    require(holds, "estimate_uniqueness", "fraction", fraction, "a sampling fraction above 0, at most 1")
     sizes, often = np.unique(classes.sizes, return_counts=True)
     single = int((classes.sizes == 1).sum())
     if fraction == 1 or single == 0:

@@ -3,7 +3,7 @@
 Kept        The classes that meet every model. A model about the whole table speaks last, of what the others
             leave, and again until nothing more is left out.
 Absent      A class of the population that has no rows is not published, and cannot be suppressed either: a
-            model that minds absent classes (`minds_absent`) rejects the node.
+            model that minds absent classes (`forbids_absent_classes`) rejects the node.
 Valid       A node is, where it suppresses no more rows than the limit.
 Hopeless    Nothing below a node is valid, where models that say so break the limit by themselves:
               monotone in suppression      whatever merges with a class that meets the model meets it, so
@@ -52,7 +52,7 @@ class Judge:
         others = [model for model in models if model not in sure and model not in merging]
         self._sure = sure
         self._panels = tuple((some, some is not others) for some in (sure, merging, others) if some)
-        self._minding = tuple(model for model in models if getattr(model, "minds_absent", False))
+        self._minding = tuple(model for model in models if getattr(model, "forbids_absent_classes", False))
         self._limited = tuple(model for model in others if isinstance(model, Limited))
         self.tells = bool(sure or merging or self._limited)
         """Whether a verdict on one node can rule out others."""
