@@ -415,7 +415,7 @@ def test_each_model_says_which_attacks_it_does_not_stop(
     told = " ".join(capsys.readouterr().out.split())
     assert told.count("not stopped:") == 2
     assert "homogeneity" in told.partition("probabilistic")[0]
-    assert "homogeneity" not in told.rpartition("not stopped:")[2].partition("Attacked by")[0]
+    assert "homogeneity" not in told.rpartition("not stopped:")[2].partition("Attacked with")[0]
 
 
 def nearest_told(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
@@ -555,7 +555,7 @@ def test_what_python_cannot_use_gets_one_sentence(folder: Path) -> None:
         Anonymizer(folder / "privacy.yaml", suppress="a little")
     with pytest.raises(InvalidParameterError, match="share from 0 to 1"):
         Anonymizer(folder / "privacy.yaml", suppress=2)
-    with pytest.raises(RequestError, match="a policy is a file"):
+    with pytest.raises(RequestError, match="policy must be the path of a policy file"):
         Anonymizer({"tables": {}})  # type: ignore[arg-type]
 
 
@@ -572,7 +572,7 @@ def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) 
     ("ages", "said"),
     [
         ("31 32 33 34", "warning: age is a number without bounds, so its digits are masked"),
-        ("31 32 33 abc", "warning: age is read as text, because some of its values are no numbers."),
+        ("31 32 33 abc", "warning: age is read as text, because some of its values are not numbers."),
         ("5 05 17 31", "warning: age is read as text, because some of its numbers are written as 05"),
     ],
 )
@@ -625,7 +625,7 @@ def test_a_hierarchy_of_the_policy_without_bounds_is_refused_for_a_plain_file(
         ("people -p nowhere.yaml -k 5", "There is no policy nowhere.yaml"),
         ("people.csv --quasi age -k 5 --method magic", "There is no method magic"),
         ("people.csv --quasi age -k 5 --objective beauty", "There is no objective beauty"),
-        ("people.csv --quasi age -k 5 --hierarchy age=nowhere.csv", "which is not there"),
+        ("people.csv --quasi age -k 5 --hierarchy age=nowhere.csv", "which does not exist"),
         ("people.csv --quazi age -k 5", "--quazi"),
     ],
 )

@@ -166,7 +166,7 @@ def test_a_weight_moves_detail_to_its_column(tmp_path: Path, method: str) -> Non
         (("-k", "5", "--centre", "disease=mean"), "no quasi-identifier"),
         (("-k", "5", "--weight", "height=2"), "quasi-identifiers"),
         (("-k", "5", "--seconds", "0"), "above 0"),
-        (("-k", "5", "--top", "3", "--minimal"), "different things"),
+        (("-k", "5", "--top", "3", "--minimal"), "exclude each other"),
         (("-k", "5", "--top", "3", "--method", "local"), "listed for the method generalize"),
         (("-k", "5", "--epsilon", "1"), "--method private"),
         (("--posterior", "50%", "--method", "microaggregate"), "-k 5"),

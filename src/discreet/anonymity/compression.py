@@ -177,10 +177,10 @@ def _require_one_tuple_each(engine: Publisher, subject: Subject) -> None:
     found = engine.count(text.sql(dialect="duckdb")).secret.to_pylist()[0]
     if found["pairs"] != found["people"]:
         raise DataError(
-            f"anonymize: people of {subject.table} have rows with different quasi-identifiers, so a class of "
-            "rows is no class of people.",
-            hint="Publish a table with one row a person, give the columns that change another role, or count "
-            "rows instead of people with --unit row.",
+            f"anonymize: some people in {subject.table} have rows with different quasi-identifiers, so "
+            "people cannot be counted by class.",
+            hint="Publish a table with one row per person, give the columns that change another role, or "
+            "count rows instead of people with --unit row.",
         )
 
 
