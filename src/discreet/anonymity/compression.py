@@ -56,6 +56,7 @@ def text_of(name: str, table: str | None = None) -> exp.Expr:
 
 def counting(subject: Subject, columns: Sequence[str], table: str | None = None) -> str:
     """Return the query that counts the units with each combination of the columns."""
+    # rows of the population table are people already
     whole = table is not None or subject.person is None
     unit = exp.Star() if whole else exp.Distinct(expressions=[exp.column(subject.person or "", quoted=True)])
     select = exp.select(
@@ -72,6 +73,7 @@ def one_row_each(subject: Subject, columns: Sequence[str]) -> str:
     """Return the query that counts people by combination, each by the first of their sorted rows."""
     if subject.person is None:
         return counting(subject, columns)
+    # the choice of a person's row depends on that person alone, as differential privacy requires
     person = exp.column(subject.person, quoted=True)
     names = [exp.column(f"c{place}") for place in range(len(columns))]
     rows = (
@@ -139,6 +141,7 @@ def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hiera
 
 def missed(engine: Publisher, found: Combinations, tuples: Tuples) -> int:
     """Return how many units are excluded from the tuples because they lack a value."""
+    # without required columns every unit is counted; the difference lacks a value
     everybody = replace(found.subject, required=())
     total = engine.count(counting(everybody, ())).secret
     return int(total.column(COUNT)[0].as_py()) - tuples.rows

@@ -33,6 +33,7 @@ def grouped(
     counts = tuples.counts if everywhere else tuples.counts[inside]
     sizes = sums(places, counts, number)
     filled = sizes > 0
+    # the appended -1 is what group -1, which was left out, indexes
     ids = np.append(np.where(filled, np.cumsum(filled) - 1, -1), -1)[groups]
     classes = Classes(
         sizes=sizes[filled],

@@ -29,7 +29,7 @@ def number(keys: Integers, numbers: Integers | Codes) -> int:
     firsts = np.empty(len(keys), np.int64)
     found = 0
     for i in range(len(keys)):
-        if i > 0 and keys[i] == keys[i - 1]:
+        if i > 0 and keys[i] == keys[i - 1]:  # runs of equal keys are common, and need no look-up
             numbers[i] = numbers[i - 1]
             continue
         slot = np.int64((np.uint64(keys[i]) * MIXER) >> shift)
@@ -51,7 +51,7 @@ def numbered(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[Int
     rows = len(columns[0]) if columns else 0
     key, width = np.zeros(rows, np.int64), 1
     for codes, size in zip(columns, sizes, strict=True):
-        if width * size >= 2**62:
+        if width * size >= 2**62:  # the next product might overflow 64 bits
             key, width = _renumbered(key)
         key = key * size + codes
         width *= size

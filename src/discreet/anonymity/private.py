@@ -43,10 +43,10 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.sampling import exp_bounds
 
-GRID = 2**32
-BLOCK = 2048
-CHUNK = 1 << 20
-COVER = 1e-9
+GRID = 2**32  # beta is a multiple of 1 / GRID, so that a coin is an exact integer comparison
+BLOCK = 2048  # sizes n whose terms are computed at once
+CHUNK = 1 << 20  # coins drawn at once, which bounds memory
+COVER = 1e-9  # relative rounding up of each term, far above the error of the binomial tails
 LARGEST_K = 10**6
 LARGEST_EPSILON = 16
 

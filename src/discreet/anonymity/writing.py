@@ -51,6 +51,7 @@ def publishing(
     stand_in = {name: f"{PSEUDONYMS}{place}" for place, name in enumerate(pseudonyms or {})}
     places = {name: place for place, name in enumerate(subject.quasi)}
     levels = recoding.levels or [None] * len(places)
+    # at level 0 labels equal values, so the source column is written with its own type
     as_it_was = {name for name, place in places.items() if levels[place] == 0 and name in typed}
     counted = _counted(subject, [*subject.quasi, *(name for name in columns if name not in places)])
     outputs = [

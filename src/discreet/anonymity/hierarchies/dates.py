@@ -15,8 +15,8 @@ from discreet.anonymity.hierarchies.hierarchy import Hierarchy, keyed
 from discreet.anonymity.hierarchies.spec import refuse
 from discreet.core.hierarchies import Period
 
-SECONDS = 86_400
-MOST_SHOWN = 100_000
+SECONDS = 86_400  # per day
+MOST_SHOWN = 100_000  # example values; a longer domain is sampled evenly
 
 
 @dataclass(frozen=True, kw_only=True)

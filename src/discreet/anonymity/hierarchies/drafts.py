@@ -18,9 +18,9 @@ from fractions import Fraction
 from discreet.core.hierarchies import LONGEST_CODE, HierarchyEntry, Period, Side
 from discreet.core.policy import Column, Kind
 
-FINEST = 25
-COARSEST = 3
-SHORTEST_CODE = 3
+FINEST = 25  # intervals at the finest level, about
+COARSEST = 3  # intervals at the coarsest level, at most
+SHORTEST_CODE = 3  # shorter texts with digits are rarely codes
 
 
 def draft(column: Column, quantiles: Sequence[Decimal] = ()) -> HierarchyEntry | None:

@@ -20,7 +20,7 @@ from discreet.core.errors import RequestError
 
 # Sums and quotients of numbers that a policy takes are exact within this precision.
 EXACT = Context(prec=200)
-MOST_SHOWN = 100_000
+MOST_SHOWN = 100_000  # example values; a longer domain is sampled evenly
 
 Place = Callable[[Decimal], int]
 Bounds = Callable[[int], tuple[Decimal, Decimal]]

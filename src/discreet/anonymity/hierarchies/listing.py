@@ -21,7 +21,7 @@ from discreet.anonymity.hierarchies.spec import over_rows
 from discreet.core.errors import RequestError
 
 SEPARATORS = ";,\t|"
-PARTS_OF_LABELS = "*[]()<>=-.\"' "
+PARTS_OF_LABELS = "*[]()<>=-.\"' "  # characters of labels, never taken for a separator
 LARGEST_FILE = 256 * 2**20
 
 

@@ -103,4 +103,5 @@ class Mask:
             return len(CHARACTERS[self.alphabet])
         seen = set().union(*values)
         ranges = [set(letters) for letters in CLASSES if seen & set(letters)]
+        # at least 2: with one character every label would cover the whole domain
         return max(2, sum(map(len, ranges)) + len(seen.difference(*ranges)))

@@ -63,7 +63,7 @@ def with_missing(hierarchy: Hierarchy) -> Hierarchy:
     if hierarchy.height == 0:
         hierarchy = _topped(hierarchy)
     below = range(hierarchy.height)
-    size = hierarchy.size + 1
+    size = hierarchy.size + 1  # the missing value is one more value of the domain
     labels = [(*hierarchy.labels[level], MISSING) for level in below]
     maps = [np.append(hierarchy.maps[level], np.int32(len(hierarchy.labels[level]))) for level in below]
     shares = [np.append(hierarchy.shares[level] * hierarchy.size, 1.0) / size for level in below]

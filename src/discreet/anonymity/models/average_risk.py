@@ -35,7 +35,7 @@ from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import at_most
 
-UNIT = 2.0**-52
+UNIT = 2.0**-52  # the spacing of floats at 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class AverageRisk:
         return self.keep(classes, np.ones(len(classes), np.bool_))
 
     def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        """Return all candidate classes but the smallest, of which as few as necessary are dropped."""
+        """Return all eligible classes but the smallest, of which as few as necessary are dropped."""
         people = self._people(classes)
         candidates = np.flatnonzero(standing)
         order = candidates[np.argsort(-people[candidates], kind="stable")]

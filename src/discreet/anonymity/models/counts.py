@@ -15,7 +15,7 @@ from discreet.anonymity.classes import Classes, Integers, Sensitive
 from discreet.anonymity.models.model import Floats, Verdicts
 from discreet.core.errors import RequestError
 
-LIMIT = 2**62
+LIMIT = 2**62  # products below this leave room for a sum of two
 NEAR = 1e-9
 """Quotients of integers below 2**53 that differ relatively by less than this are compared as fractions."""
 EDGE = 1e-6

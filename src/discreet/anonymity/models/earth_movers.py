@@ -33,7 +33,7 @@ from discreet.anonymity.models.counts import lengths, owners, product, reduced, 
 from discreet.anonymity.models.model import Verdicts
 from discreet.core.errors import RequestError
 
-NARROW = 2**60
+NARROW = 2**60  # numerators below this fit into 64 bits with room for sums
 
 
 class Distances(NamedTuple):
@@ -114,7 +114,9 @@ def _widened(sensitive: Sensitive) -> Sensitive:
 
 
 def _ordered_work(sensitive: Sensitive, rows: Integers) -> Integers:
-    """The sum over i of |C_i N - Q_i n|, C and Q the counts up to value i in the class and in the table.
+    """Return the sum over i of |C_i N - Q_i n| of each class.
+
+    C and Q are the counts up to value i in the class and in the table.
 
     From one value of a class to the next C stays, and Q rises: the terms are positive up to where Q passes
     C N / n and negative from there, so that sums of Q up to a place give each stretch in one step.

@@ -33,8 +33,8 @@ from discreet.anonymity.models.counts import lengths, most_within, reduced, sens
 from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_above, written
 
-DIGITS = 40
-HALVINGS = 30
+DIGITS = 40  # of the first attempt to decide a near tie; doubled until it is decided
+HALVINGS = 30  # bisection steps; the upper end is returned, so the bound stays valid
 Powers = list[tuple[int, int]]
 
 

@@ -23,7 +23,7 @@ class Worst:
 
 
 def judge_all(classes: Classes, models: Sequence[Model], standing: Verdicts | None = None) -> Verdicts:
-    """Return which of the candidate classes can be published so that the release meets every model.
+    """Return which of the eligible classes can be published so that the release meets every model.
 
     Models of the whole table are applied last, to the classes that the others leave, and repeatedly until
     none suppresses more: an average that a table meets can be broken by suppressing one of its large classes.

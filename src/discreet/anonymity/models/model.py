@@ -106,4 +106,4 @@ class TableModel(Protocol):
     """A model about all published classes together."""
 
     def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        """Return which of the candidate classes can be published so that the model holds for them."""
+        """Return which of the eligible classes can be published so that the model holds for them."""

@@ -27,7 +27,7 @@ from discreet.anonymity.recodings.microaggregation import Centre, mdav, replaced
 from discreet.anonymity.recodings.weights import Weights, by_column
 from discreet.core.errors import DataError, RequestError
 
-MOST_TUPLES = 100_000
+MOST_TUPLES = 100_000  # MDAV is quadratic in the number of tuples
 
 
 @dataclass(frozen=True, kw_only=True)

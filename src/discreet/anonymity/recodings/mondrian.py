@@ -53,6 +53,7 @@ class Mondrian:
         """Return the finest partition that the cuts reach; nothing is published if the whole table fails."""
         require_columns("Mondrian", "ordered", self.ordered, hierarchies)
         by = in_order(tuples)
+        # sorted by code, so that relaxed cuts do not depend on the order of counting
         state = _Cutting(self, chosen(tuples, by), list(hierarchies), list(models))
         while state.cut():
             pass

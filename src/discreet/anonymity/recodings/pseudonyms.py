@@ -40,6 +40,7 @@ class Pseudonyms:
     def of(self, values: Iterable[str | None]) -> list[str | None]:
         """Return the pseudonym of every value; a missing one stays missing."""
         name = self.column.encode()
+        # the length prefix keeps column and value apart: no two pairs give the same input
         keyed = hmac.new(self.key, len(name).to_bytes(8, "big") + name, hashlib.sha256)
         return [None if value is None else _digest(keyed, value) for value in values]
 
@@ -72,6 +73,7 @@ def _digest(keyed: hmac.HMAC, value: str) -> str:
 def key_in(path: Path, random: Randomness) -> bytes:
     """Return the key in a private file, which is created with a new key if it does not exist."""
     try:
+        # O_EXCL: of two runs that start together only one creates the key
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
         return _read(path)

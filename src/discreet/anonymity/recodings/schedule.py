@@ -19,7 +19,7 @@ from discreet.anonymity.recodings.weights import Weights, by_column
 Levels = tuple[int, ...]
 Search = Callable[[Tuples], Levels | None]
 
-MOST = 20_000
+MOST = 20_000  # nodes; each one costs a pass over the remaining tuples
 
 
 def mean_shares(hierarchy: Hierarchy) -> list[float]:

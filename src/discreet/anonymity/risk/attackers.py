@@ -20,7 +20,7 @@ import numpy as np
 from discreet.anonymity.classes import Classes, Integers
 from discreet.core.errors import require
 
-THRESHOLD = Fraction(1, 5)
+THRESHOLD = Fraction(1, 5)  # a class of five, a usual threshold for health data
 
 
 @dataclass(frozen=True, kw_only=True)

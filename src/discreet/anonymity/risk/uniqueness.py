@@ -155,7 +155,7 @@ def shifted_negative_binomial(number: float, single: float, double: float, fract
     least_squares = scipy.optimize.least_squares
     tries = [least_squares(misses, start, bounds=bounds, xtol=1e-14, ftol=1e-14) for start in starts]
     best = min(tries, key=lambda found: float(found.cost))
-    if np.abs(best.fun).max() > 1e-6:
+    if np.abs(best.fun).max() > 1e-6:  # no parameters reproduce the observed counts
         return None
     a, b = law(best.x)
     return float(number / expected_counts(a, b, fraction)[0] * b**a)

@@ -143,7 +143,7 @@ def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> 
             "anonymize: a private release has declared levels, so there is nothing to search.",
             hint="Omit --minimal and --top.",
         )
-    from discreet.app.publishing import listed_view
+    from discreet.app.publishing import listed_view  # nothing else here needs it
 
     with spinner() as tell:
         found = anonymizer(request, named, tell)

@@ -39,7 +39,7 @@ LIMITS = (
 def certificate(
     release: Release, *, trial: Trial | None = None, stated: Sequence[Bound] = (), forced: bool = False
 ) -> dict[str, object]:
-    """Return the certificate of a release; of a trial, it lists the attacks that were run.
+    """Return the certificate of a release; of an evaluation, it lists the attacks that were run.
 
     `forced` means that the release would have been published whatever they found. It does not mean that a
     bound is broken, which is computed from the data and therefore not disclosed.

@@ -36,9 +36,9 @@ FAMILIES: dict[type, str] = {
     EqualCloseness: "equal",
     OrderedCloseness: "ordered",
 }
-DIGITS = 3
-SECONDS = 5.0
-FINEST = Fraction(1, 1000)
+DIGITS = 3  # significant digits of a proposed parameter
+SECONDS = 5.0  # time limit of each search
+FINEST = Fraction(1, 1000)  # the step of a proposed suppression limit
 
 
 def nearest(tuples: Tuples, hierarchies: Sequence[Hierarchy], goal: Goal) -> str:

@@ -48,8 +48,8 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.engines.faults import CHARGED, logged
 
-OUT = -1
-LEAST = 1e-3
+OUT = -1  # the code of a value whose row is suppressed
+LEAST = 1e-3  # the smallest epsilon that a hint proposes
 
 
 class PrivateGeneralizer:

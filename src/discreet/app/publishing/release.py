@@ -179,6 +179,7 @@ class Release(Counted):
             self.chain.column,
             self.goal.earlier,
         )
+        # the file names people and their possible values, so it is never readable by others
         before = os.umask(0o077)
         try:
             with self._unchanged() as engine:

@@ -15,10 +15,10 @@ from discreet.app.publishing import risk as anonymize_risk
 from discreet.app.publishing.release import Release
 from discreet.belief.wording import percent
 
-LARGEST_CLASS = 100_000
-MOST_TUPLES = 200_000
+LARGEST_CLASS = 100_000  # the right end of the drawing
+MOST_TUPLES = 200_000  # above this, sets of WIDEST columns take too long
 WIDEST = 3
-SETS = 12
+SETS = 12  # column sets listed, the strongest
 
 
 def risk_section(release: Release) -> Section:

@@ -38,7 +38,7 @@ class ByColumn:
         return float(self.setting.weights @ self.term(here + self._extras(view.gone)))
 
     def below(self, view: View) -> Floats | float:
-        if not view.surely_gone.rows:
+        if not view.surely_gone.rows:  # then the initial bounds are as good
             return ANY
         extras = self._extras(view.surely_gone)
         costs = [self.costs[j][: level + 1] for j, level in enumerate(view.levels)]
