@@ -147,8 +147,8 @@ class Release(Counted):
         """Attack it; if no bound is broken, publish it with certificate, report and ledger entry.
 
         `at_most` bounds the belief that any attack may reach; `others` are other releases that attackers
-        have. With `force` it is published even if a bound is broken; the certificate states that. Return the
-        written paths.
+        have. With `force` it is published even if a bound is broken; the certificate marks it as forced.
+        Return the written paths.
         """
         from discreet.app.publishing.releasing import publish, tried  # which know what a release is
 
