@@ -492,7 +492,7 @@ def test_the_certificate_of_another_file_is_not_overwritten(
     before = (folder / "release.certificate.json").read_text()
     capsys.readouterr()
     assert publish(folder, "-k", "3", "--suppress", "10%", name="release.csv") == 2
-    assert "the certificate of another release than release.csv" in " ".join(capsys.readouterr().err.split())
+    assert "certifies another release than release.csv" in " ".join(capsys.readouterr().err.split())
     assert (folder / "release.certificate.json").read_text() == before
     assert not (folder / "release.csv").exists()
     assert publish(folder, "-k", "5", "--suppress", "10%", name="release.parquet") == 0
@@ -651,7 +651,7 @@ def test_numbers_and_counts_are_worded_as_people_read_them(
     models = ("--l-diversity", "disease:20/13:probabilistic", "--t-closeness", "disease:0.01:equal")
     assert publish(folder, "-k", "60", *models) == 0
     told = " ".join(capsys.readouterr().out.split())
-    for words in ("probabilistic 1.538-diversity", "1 percentage point more", "60 of 60 rows in 1 class "):
+    for words in ("probabilistic 1.538-diversity", "1 percentage point above", "60 of 60 rows in 1 class "):
         assert words in told
     assert discreet("anonymize", str(folder / "people.csv"), "-k", "5") == 2
     assert "anonymize: the table has no quasi-identifiers." in " ".join(capsys.readouterr().err.split())
