@@ -415,7 +415,7 @@ def test_each_model_says_which_attacks_it_does_not_stop(
     told = " ".join(capsys.readouterr().out.split())
     assert told.count("not stopped:") == 2
     assert "homogeneity" in told.partition("probabilistic")[0]
-    assert "homogeneity" not in told.rpartition("not stopped:")[2].partition("Attacked by")[0]
+    assert "homogeneity" not in told.rpartition("not stopped:")[2].partition("Attacked with")[0]
 
 
 def nearest_told(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
@@ -492,7 +492,7 @@ def test_the_certificate_of_another_file_is_not_overwritten(
     before = (folder / "release.certificate.json").read_text()
     capsys.readouterr()
     assert publish(folder, "-k", "3", "--suppress", "10%", name="release.csv") == 2
-    assert "the certificate of another release than release.csv" in " ".join(capsys.readouterr().err.split())
+    assert "certifies another release than release.csv" in " ".join(capsys.readouterr().err.split())
     assert (folder / "release.certificate.json").read_text() == before
     assert not (folder / "release.csv").exists()
     assert publish(folder, "-k", "5", "--suppress", "10%", name="release.parquet") == 0
@@ -540,7 +540,7 @@ def test_a_value_that_a_hierarchy_lacks_is_told_with_a_way_out_that_needs_no_pol
     (tmp_path / "tree.csv").write_text("nurse;*\ncook;*\n")
     assert discreet("anonymize", "jobs.csv", "--quasi", "job", "--hierarchy", "job=tree.csv", "-k", "2") == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "does not cover one value in the data. Add what it lacks, or widen its domain" in told
+    assert "does not cover one value in the data. Add the missing values, or widen its domain" in told
     assert "where a policy declares the column, `discreet hierarchy job --uncovered`" in told
     assert "clerk" not in told
 
@@ -555,7 +555,7 @@ def test_what_python_cannot_use_gets_one_sentence(folder: Path) -> None:
         Anonymizer(folder / "privacy.yaml", suppress="a little")
     with pytest.raises(InvalidParameterError, match="share from 0 to 1"):
         Anonymizer(folder / "privacy.yaml", suppress=2)
-    with pytest.raises(RequestError, match="a policy is a file"):
+    with pytest.raises(RequestError, match="policy must be the path of a policy file"):
         Anonymizer({"tables": {}})  # type: ignore[arg-type]
 
 
@@ -572,7 +572,7 @@ def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) 
     ("ages", "said"),
     [
         ("31 32 33 34", "warning: age is a number without bounds, so its digits are masked"),
-        ("31 32 33 abc", "warning: age is read as text, because some of its values are no numbers."),
+        ("31 32 33 abc", "warning: age is read as text, because some of its values are not numbers."),
         ("5 05 17 31", "warning: age is read as text, because some of its numbers are written as 05"),
     ],
 )
@@ -625,7 +625,7 @@ def test_a_hierarchy_of_the_policy_without_bounds_is_refused_for_a_plain_file(
         ("people -p nowhere.yaml -k 5", "There is no policy nowhere.yaml"),
         ("people.csv --quasi age -k 5 --method magic", "There is no method magic"),
         ("people.csv --quasi age -k 5 --objective beauty", "There is no objective beauty"),
-        ("people.csv --quasi age -k 5 --hierarchy age=nowhere.csv", "which is not there"),
+        ("people.csv --quasi age -k 5 --hierarchy age=nowhere.csv", "which does not exist"),
         ("people.csv --quazi age -k 5", "--quazi"),
     ],
 )
@@ -651,7 +651,7 @@ def test_numbers_and_counts_are_worded_as_people_read_them(
     models = ("--l-diversity", "disease:20/13:probabilistic", "--t-closeness", "disease:0.01:equal")
     assert publish(folder, "-k", "60", *models) == 0
     told = " ".join(capsys.readouterr().out.split())
-    for words in ("probabilistic 1.538-diversity", "1 percentage point more", "60 of 60 rows in 1 class "):
+    for words in ("probabilistic 1.538-diversity", "1 percentage point above", "60 of 60 rows in 1 class "):
         assert words in told
     assert discreet("anonymize", str(folder / "people.csv"), "-k", "5") == 2
     assert "anonymize: the table has no quasi-identifiers." in " ".join(capsys.readouterr().err.split())

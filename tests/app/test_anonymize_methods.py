@@ -156,17 +156,17 @@ def test_a_weight_moves_detail_to_its_column(tmp_path: Path, method: str) -> Non
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("-k", "5", "--method", "local", "--seconds", "3"), "seconds would change nothing"),
-        (("-k", "5", "--method", "mondrian", "--objective", "height"), "objective would change nothing"),
-        (("-k", "5", "--method", "mondrian", "--level", "age=1"), "levels would change nothing"),
+        (("-k", "5", "--method", "local", "--seconds", "3"), "seconds would have no effect"),
+        (("-k", "5", "--method", "mondrian", "--objective", "height"), "objective would have no effect"),
+        (("-k", "5", "--method", "mondrian", "--level", "age=1"), "levels would have no effect"),
         (("-k", "5", "--level", "age=9"), "has the levels 0 to 3; got 9"),
-        (("-k", "5", "--level", "disease=1"), "no quasi-identifier"),
+        (("-k", "5", "--level", "disease=1"), "not a quasi-identifier"),
         (("-k", "5", "--level", "age=high"), "--level must be COLUMN=NUMBER"),
         (("-k", "5", "--centre", "age=mode"), "mean or COLUMN=median"),
-        (("-k", "5", "--centre", "disease=mean"), "no quasi-identifier"),
+        (("-k", "5", "--centre", "disease=mean"), "not a quasi-identifier"),
         (("-k", "5", "--weight", "height=2"), "quasi-identifiers"),
         (("-k", "5", "--seconds", "0"), "above 0"),
-        (("-k", "5", "--top", "3", "--minimal"), "different things"),
+        (("-k", "5", "--top", "3", "--minimal"), "exclude each other"),
         (("-k", "5", "--top", "3", "--method", "local"), "listed for the method generalize"),
         (("-k", "5", "--epsilon", "1"), "--method private"),
         (("--posterior", "50%", "--method", "microaggregate"), "-k 5"),
@@ -188,7 +188,7 @@ def test_words_have_no_mean(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     write_people(folder, [(f"p{i}", 30, "A12", "flu", "n") for i in range(9)])
     assert publish(folder, "-k", "3", "--method", "microaggregate") == 2
     told = capsys.readouterr().err
-    assert "zipcode are no numbers" in told
+    assert "zipcode are not numbers" in told
     assert "A12" not in told
 
 

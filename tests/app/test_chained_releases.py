@@ -70,10 +70,10 @@ def test_the_signatures_are_private_and_remember_who_was_left_out(tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--earlier", "nothing.csv"), "no signatures of an earlier release"),
-        (("--unit", "row", "--earlier", "first.csv"), "does not name its people"),
+        (("--earlier", "nothing.csv"), "does not hold the signatures of an earlier release"),
+        (("--unit", "row", "--earlier", "first.csv"), "has no person column"),
         (("--m-invariance", "disease:2.5"), "--m-invariance must be"),
-        (("--method", "local", "--earlier", "first.csv"), "may overlap"),
+        (("--method", "local", "--earlier", "first.csv"), "do not overlap"),
     ],
 )
 def test_a_chain_that_cannot_be_followed_is_refused(

@@ -130,11 +130,11 @@ def test_a_fault_after_the_charge_keeps_it(tmp_path: Path, capsys: pytest.Captur
         (("tail: 1e-4", "tail: 0"), (), "promises a tail of 0"),
         ((", length: 5", ""), (), "Declare their length"),
         (("    columns:", "    person: name\n    rows_per_person: 2\n    columns:"), (), "one row each"),
-        (("", ""), ("-k", "5"), "a model has no part"),
-        (("", ""), ("--suppress", "2%"), "--suppress has no part"),
+        (("", ""), ("-k", "5"), "a model has no effect"),
+        (("", ""), ("--suppress", "2%"), "--suppress has no effect"),
         (("", ""), ("--level", "disease=7"), "has the levels 0 to"),
         (("", ""), ("--level", "name=1"), "name is published of people"),
-        (("", ""), ("--top", "3"), "not searched for"),
+        (("", ""), ("--top", "3"), "nothing to search"),
         (("", ""), ("--analyst", "carol"), ""),
     ],
 )
@@ -210,7 +210,7 @@ def test_bounds_that_nothing_is_tried_against_are_refused(
 ) -> None:
     write_people(tmp_path, ROWS)
     assert publish(tmp_path, *GUARANTEE, *LEVELS, *idle) == 2
-    assert f"{idle[0]} has no part in a private release" in " ".join(capsys.readouterr().err.split())
+    assert f"{idle[0]} has no effect on a private release" in " ".join(capsys.readouterr().err.split())
     assert spent(tmp_path, capsys) == []
 
 

@@ -93,7 +93,7 @@ def test_a_pseudonym_is_the_keyed_hash_that_the_certificate_declares(tmp_path: P
     [
         (("--pseudonym", "name"), "--key FILE go together"),
         (("--key", "x.key"), "go together"),
-        (("--pseudonym", "disease", "--key", "x.key"), "no identifier"),
+        (("--pseudonym", "disease", "--key", "x.key"), "not an identifier"),
         (("--pseudonym", "nobody", "--key", "x.key"), "no column nobody"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_column_that_nobody_declared_and_that_names_people_is_refused(
         (folder / "people.csv").write_text((folder / "people.csv").read_text().replace("note", name, 1))
         assert publish(folder, "-k", "5", "--suppress", "10%") == 2
         told = " ".join(capsys.readouterr().err.split())
-        assert f"{name} of people would be published as it is" in told
+        assert f"{name} of people would be published unchanged" in told
         assert "role: identifier" in told
         assert not (folder / "release.csv").exists()
         write_people(folder, ROWS)
@@ -148,7 +148,7 @@ def test_a_plain_column_that_others_may_know_is_published_with_a_warning(
     (folder / "people.csv").write_text((folder / "people.csv").read_text().replace("note", "gender", 1))
     assert publish(folder, "-k", "5", "--suppress", "10%", "--json") == 0
     captured = capsys.readouterr()
-    assert "warning: gender is published as it is" in captured.err
+    assert "warning: gender is published unchanged" in captured.err
     assert any("gender" in each for each in json.loads(captured.out)["warnings"])
 
 
@@ -193,7 +193,7 @@ def test_a_table_of_a_database_is_published_into_the_same_one(
     assert discreet("anonymize", str(path), *options) == 2
     assert "has 2 tables" in capsys.readouterr().err
     assert discreet("anonymize", f"{path}#people", *options, "-o", f"{path}#people") == 2
-    assert "is what is being published" in capsys.readouterr().err
+    assert "is the source that is being published" in capsys.readouterr().err
     assert discreet("anonymize", f"{path}#people", *options, "-o", f"{path}#release") == 0
     with duckdb.connect(str(path), read_only=True) as connection:
         names = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
@@ -206,7 +206,7 @@ def test_the_source_is_never_overwritten(folder: Path, capsys: pytest.CaptureFix
     before = (folder / "people.csv").read_bytes()
     (folder / "privacy.yaml").write_text("promise: {prior: 1%, posterior: 5%}\n" + POLICY)
     assert publish(folder, "-k", "5", "--suppress", "10%", name="people.csv") == 2
-    assert "is what is being published" in capsys.readouterr().err
+    assert "is the source that is being published" in capsys.readouterr().err
     assert (folder / "people.csv").read_bytes() == before
     assert discreet("ledger", "--policy", str(folder / "privacy.yaml"), "--json") == 0
     assert not json.loads(capsys.readouterr().out)["releases"]
@@ -338,10 +338,10 @@ def test_columns_that_nobody_gave_a_role_are_named_before_they_leave(
     path = folder / "people.csv"
     path.write_text(path.read_text().replace("note", "message", 1))
     assert publish(folder, "-k", "5", "--suppress", "10%") == 0
-    assert "warning: message is published without change" in capsys.readouterr().err
+    assert "warning: message is published unchanged" in capsys.readouterr().err
     (folder / "privacy.yaml").write_text(POLICY.replace("note: ", "message: "))
     assert publish(folder, "-k", "5", "--suppress", "10%") == 0
-    assert "published without change" not in capsys.readouterr().err
+    assert "published unchanged" not in capsys.readouterr().err
 
 
 LACKING = [(f"person {i}", 30, "13053", ("flu", "")[i % 2], "n0") for i in range(20)]
@@ -382,4 +382,4 @@ def test_a_check_says_that_missing_values_are_judged_as_a_value(
     write_people(folder, LACKING)
     request = ("anonymize", str(folder / "people.csv"), "--quasi", "age,zipcode", "--sensitive", "disease")
     assert discreet(*request, "--check", "--l-diversity", "disease:2:distinct") == 0
-    assert "Rows lack a value of disease" in " ".join(capsys.readouterr().err.split())
+    assert "Some rows have no value of disease" in " ".join(capsys.readouterr().err.split())

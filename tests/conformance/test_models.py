@@ -147,7 +147,7 @@ def test_name_and_belief_are_read_by_people(kind: Any) -> None:
     for model in examples(kind):
         assert model.name
         assert "Fraction" not in model.name + model.belief
-        assert model.belief.startswith("Who ")
+        assert model.belief.startswith("An attacker who ")
         assert model.belief.endswith(".")
         assert ". " not in model.belief
         assert "anonymous" not in model.belief

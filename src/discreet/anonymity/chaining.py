@@ -1,10 +1,10 @@
-"""Chains of releases about the same people: who was published before, and among which sensitive values.
+"""Republication: a chain of releases about the same people, linked by their earlier signatures.
 
-What the next release has to know of this one is, for every person, the signature of the class that the person
-was published in (`models.m_invariance`). It is kept in a file of the custodian's: person, signature. A person
-who is left out this time keeps the signature of the release before, so that coming back later is judged, too.
+The next release needs, for every person, the signature of the class in which the person was published
+(`models.m_invariance`). The custodian keeps a file with the columns person and signature. A person who is
+suppressed in this release keeps the signature of the previous one, so a later return is judged as well.
 
-The file names people and says which few values each of them may have: it is as secret as the table.
+The file names people and lists the few values that each may have, so it is as secret as the table.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PERSON, SIGNATURE = "person", "signature"
 def chained(
     engine: Publisher, found: Combinations, tuples: Tuples, hierarchies: list[Hierarchy], earlier: pa.Table
 ) -> Tuples:
-    """The tuples with the earlier signatures of their people, under the name `EARLIER`."""
+    """Return the tuples with a column `EARLIER` that counts the earlier signatures of their people."""
     subject = found.subject
     known = exp.func("coalesce", exp.column(SIGNATURE, table="s"), exp.Literal.string(NEW))
     person = exp.column(_person(subject), table="c", quoted=True)
@@ -65,7 +65,7 @@ def remembered(
     column: str,
     earlier: pa.Table | None,
 ) -> Statement:
-    """Everybody who was ever published, and the signature that the next release has to keep."""
+    """Return the statement that selects each person ever published and their newest signature."""
     classes, ids = classes_of_recoding(tuples, recoding)
     texts = signatures(classes.sensitive[column])
     kept = recoding.kept & (tuples.counts > 0)

@@ -1,8 +1,8 @@
-"""What the search and the models see of a table: counts, never rows.
+"""Counts of a table, which are all that the search and the models see; they never see rows.
 
 Tuples      the distinct combinations of quasi-identifiers, how many rows each has, and how often each
             sensitive value occurs with it.
-Classes     the same after recoding: rows that show the same quasi-identifiers are one equivalence class.
+Classes     the counts after recoding: rows that show the same quasi-identifiers are one equivalence class.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ Codes = NDArray[np.int32]
 
 
 def picked(starts: Integers, rows: Integers) -> tuple[Integers, Integers]:
-    """Some rows of a ragged array, whose row i is at starts[i]:starts[i + 1]: their starts, and which places.
+    """Select rows of a ragged array whose row i is at starts[i]:starts[i + 1].
+
+    Return the starts of the selected rows, and the positions of their entries.
 
     >>> starts, places = picked(np.array([0, 2, 2, 5]), np.array([2, 0]))
     >>> starts.tolist(), places.tolist()
@@ -31,7 +33,7 @@ def picked(starts: Integers, rows: Integers) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sensitive:
-    """How often each value of one sensitive column occurs in each class (or with each tuple).
+    """Counts of each value of one sensitive column in each class (or with each tuple).
 
     Class i holds the values `values[starts[i]:starts[i + 1]]`, each `counts` times (above 0), by rising code.
     `totals` counts every value in the whole input table, which models that compare with the table use, also
@@ -46,17 +48,17 @@ class Sensitive:
     names: tuple[str, ...]
 
     def at(self, places: Integers) -> Sensitive:
-        """The same for some of the classes; what models compare with is still the whole table."""
+        """Return the counts of some classes; `totals` still describes the whole table."""
         starts, inside = picked(self.starts, places)
         return replace(self, starts=starts, values=self.values[inside], counts=self.counts[inside])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Classes:
-    """Equivalence classes by their counts.
+    """Equivalence classes, as counts.
 
-    `population` is, for each class, how many people of the population table share its quasi-identifiers;
-    None where there is no population table. `rows` counts the whole input table.
+    `population[i]` counts the people of the population table who share the quasi-identifiers of class i;
+    None without a population table. `rows` counts the whole input table.
     """
 
     sizes: Integers
@@ -70,7 +72,7 @@ class Classes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tuples:
-    """The distinct tuples of quasi-identifiers: `codes[i, j]` is a place in the values of hierarchy j."""
+    """The distinct tuples of quasi-identifiers: `codes[i, j]` is a position in the values of hierarchy j."""
 
     codes: Codes
     counts: Integers

@@ -1,12 +1,12 @@
-"""From rows to counts: the engine groups, and what comes back is tuples of codes.
+"""Counting distinct tuples: the engine groups the rows, and only tuples of codes and counts come back.
 
-The unit    what is counted and protected: a row, or the person that a column names. A person with several
-            rows is one person, so a class of five visits by one patient is a class of one. That needs every
-            person to have the same quasi-identifiers in all rows; a table where they differ is refused for
-            the custodian to decide.
-Missing     a row without a value of a column that is `required` is no part of the table.
-Population  where there is one, its tuples are counted too. Those that no row of the table has are kept with a
-            count of 0: after generalization they may share a class with rows of the table.
+Unit        the privacy unit that is counted: a row, or the person that a column names. A person with several
+            rows counts once, so a class of five visits by one patient is a class of one. Every person must
+            therefore have the same quasi-identifiers in all rows; a table where they differ is refused, and
+            the custodian decides.
+Missing     a row that lacks a value of a `required` column is excluded.
+Population  the tuples of a population table are counted too. Those without a row in the table have a count of
+            0: after generalization they may share a class with rows of the table.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MISSING = exp.Literal.string("")
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is to be published: a table of the engine, its quasi-identifiers and sensitive columns.
+    """The table to publish, with its quasi-identifiers, sensitive columns, person column and population.
 
-    Rows count that have a value of all columns that are `required`.
+    Rows that lack a value of a `required` column are excluded.
     """
 
     table: str
@@ -43,19 +43,20 @@ class Subject:
 
 
 def rows_that_count(subject: Subject, table: str | None = None) -> list[exp.Expr]:
-    """What a row meets that is part of the table."""
+    """Return the conditions that select the rows which are counted."""
     person = [] if subject.person is None else [exp.column(subject.person, table=table, quoted=True)]
     known: list[exp.Expr] = [each.is_(exp.null()).not_() for each in person]
     return known + [exp.NEQ(this=text_of(name, table), expression=MISSING) for name in subject.required]
 
 
 def text_of(name: str, table: str | None = None) -> exp.Expr:
-    """A column as text, which is what hierarchies speak of; a missing value is the empty text."""
+    """Return a column cast to text, as hierarchies need it; NULL becomes the empty text."""
     return exp.func("coalesce", exp.cast(exp.column(name, table=table, quoted=True), "text"), MISSING)
 
 
 def counting(subject: Subject, columns: Sequence[str], table: str | None = None) -> str:
-    """How many units have each combination of the columns."""
+    """Return the query that counts the units with each combination of the columns."""
+    # rows of the population table are people already
     whole = table is not None or subject.person is None
     unit = exp.Star() if whole else exp.Distinct(expressions=[exp.column(subject.person or "", quoted=True)])
     select = exp.select(
@@ -69,9 +70,10 @@ def counting(subject: Subject, columns: Sequence[str], table: str | None = None)
 
 
 def one_row_each(subject: Subject, columns: Sequence[str]) -> str:
-    """How many people have each combination, of all their rows the one that comes first by its values."""
+    """Return the query that counts people by combination, each by the first of their sorted rows."""
     if subject.person is None:
         return counting(subject, columns)
+    # the choice of a person's row depends on that person alone, as differential privacy requires
     person = exp.column(subject.person, quoted=True)
     names = [exp.column(f"c{place}") for place in range(len(columns))]
     rows = (
@@ -87,14 +89,14 @@ def one_row_each(subject: Subject, columns: Sequence[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Combinations:
-    """The combinations of quasi-identifiers with their counts, of the table and of the population."""
+    """The combinations of quasi-identifiers with their counts, in the table and in the population."""
 
     subject: Subject
     table: pa.Table
     population: pa.Table | None
 
     def values(self) -> dict[str, list[str]]:
-        """The values of every quasi-identifier: what hierarchies must cover."""
+        """Return the values of every quasi-identifier, which its hierarchy must cover."""
         known = [self.table, *([] if self.population is None else [self.population])]
         return {
             name: sorted({value for each in known for value in each.column(place).unique().to_pylist()})
@@ -103,7 +105,7 @@ class Combinations:
 
 
 def combine(engine: Publisher, subject: Subject) -> Combinations:
-    """Have the engine count every combination, once."""
+    """Count every combination of quasi-identifiers in the engine."""
     _require_one_tuple_each(engine, subject)
     table = engine.count(counting(subject, subject.quasi)).secret
     population = None
@@ -113,10 +115,10 @@ def combine(engine: Publisher, subject: Subject) -> Combinations:
 
 
 def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hierarchy]) -> Tuples:
-    """The distinct tuples with their counts, sensitive values and population, in the order of their codes.
+    """Return the distinct tuples with their counts, sensitive values and population, sorted by code.
 
-    So nothing that follows depends on the order in which an engine happens to count. Rows with a value that
-    its hierarchy leaves out, as a missing one may be, are no part of it.
+    The sorting makes all later steps independent of the order in which an engine returns groups. Rows with
+    a value that its hierarchy does not cover, such as a missing one, are excluded.
     """
     subject = found.subject
     codes, counts, _ = _read(found.table, hierarchies)
@@ -138,20 +140,24 @@ def compress(engine: Publisher, found: Combinations, hierarchies: Sequence[Hiera
 
 
 def missed(engine: Publisher, found: Combinations, tuples: Tuples) -> int:
-    """How many units are no part of the tuples, for a value that they lack."""
+    """Return how many units are excluded from the tuples because they lack a value."""
+    # without required columns every unit is counted; the difference lacks a value
     everybody = replace(found.subject, required=())
     total = engine.count(counting(everybody, ())).secret
     return int(total.column(COUNT)[0].as_py()) - tuples.rows
 
 
 def with_column(tuples: Tuples, name: str, counted: pa.Table, hierarchies: Sequence[Hierarchy]) -> Tuples:
-    """The tuples with one more column, counted with the quasi-identifiers before it."""
+    """Return the tuples with one more sensitive column, counted together with the quasi-identifiers."""
     column = _Keys(tuples.codes).occurring(counted, hierarchies)
     return replace(tuples, sensitive={**tuples.sensitive, name: column})
 
 
 def _read(table: pa.Table, hierarchies: Sequence[Hierarchy]) -> tuple[Codes, Integers, pa.ChunkedArray]:
-    """Codes of the quasi-identifiers, counts, and the column after them (the counts, where there is none)."""
+    """Return the codes of the quasi-identifiers, the counts, and the column after the quasi-identifiers.
+
+    Without such a column the counts themselves are returned in its place.
+    """
     codes = _coded(table, hierarchies)
     counts = _integers(table.column(COUNT).combine_chunks())
     known = (codes >= 0).all(axis=1)
@@ -174,15 +180,15 @@ def _require_one_tuple_each(engine: Publisher, subject: Subject) -> None:
     found = engine.count(text.sql(dialect="duckdb")).secret.to_pylist()[0]
     if found["pairs"] != found["people"]:
         raise DataError(
-            f"anonymize: people of {subject.table} have rows with different quasi-identifiers, so a class of "
-            "rows is no class of people.",
-            hint="Publish a table with one row a person, give the columns that change another role, or count "
-            "rows instead of people with --unit row.",
+            f"anonymize: some people in {subject.table} have rows with different quasi-identifiers, so "
+            "people cannot be counted by class.",
+            hint="Publish a table with one row per person, give the columns that change another role, or "
+            "count rows instead of people with --unit row.",
         )
 
 
 def _coded(table: pa.Table, hierarchies: Sequence[Hierarchy]) -> Codes:
-    """The places of each column's values in its hierarchy."""
+    """Return the positions of each column's values in its hierarchy."""
     columns = [_places(table.column(j), each) for j, each in enumerate(hierarchies)]
     return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0), np.int32)
 
@@ -195,7 +201,7 @@ def _places(column: pa.ChunkedArray, hierarchy: Hierarchy) -> Codes:
 
 
 def _integers(array: pa.Array) -> Integers:
-    """An array without gaps, not by `to_numpy`: that loads all of pandas where it is there."""
+    """Return an Arrow array without nulls as integers; unlike `to_numpy`, this does not import pandas."""
     return np.from_dlpack(array).astype(np.int64, copy=False)
 
 
@@ -211,13 +217,13 @@ def _with_population(
 
 
 def in_order(codes: Codes) -> Integers:
-    """The places of tuples in the order of their codes, column by column."""
+    """Return the positions that sort tuples by their codes, column by column."""
     found: Integers = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(len(codes))
     return found
 
 
 class _Keys:
-    """Finds tuples again by their codes."""
+    """Index of tuples by their codes."""
 
     def __init__(self, codes: Codes) -> None:
         self._order = in_order(codes)
@@ -228,13 +234,13 @@ class _Keys:
         return found
 
     def occurring(self, counted: pa.Table, hierarchies: Sequence[Hierarchy]) -> Sensitive:
-        """How often each value of the column behind the quasi-identifiers occurs with each tuple."""
+        """Count each value of the column after the quasi-identifiers, for each tuple."""
         codes, counts, column = _read(counted, hierarchies)
         return _sensitive(self.places(codes), len(self._order), column, counts)
 
 
 def _packed(codes: Codes) -> np.ndarray:
-    """Rows as bytes whose order is that of the rows; codes are not negative."""
+    """Return each row of codes as bytes that sort like the row; codes are never negative."""
     big = np.ascontiguousarray(codes.astype(">i4"))
     width = big.shape[1] * 4
     return big.view(f"S{width}").reshape(-1) if width else np.zeros(len(codes), "S1")
@@ -260,7 +266,7 @@ def _sensitive(rows: Integers, tuples: int, column: pa.ChunkedArray, counts: Int
 
 
 def natural(text: str) -> tuple[int, float, str]:
-    """Numbers in the order of numbers, before everything else."""
+    """Return a sort key that puts numbers first, in numeric order."""
     try:
         return 0, float(text), text
     except ValueError:

@@ -1,4 +1,4 @@
-"""What labels stand for: the extents of a hierarchy's labels, of intervals, and of a recoding."""
+"""Extents: the values that the labels of a hierarchy, of intervals and of a recoding cover."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.core.errors import RequestError
 
 
 def sibling_order(hierarchy: Hierarchy) -> Integers:
-    """A place for every value, such that every label of every level is a run of places."""
+    """Return a position for every value such that every label of every level is a run of positions."""
     by = np.lexsort(np.stack([np.arange(len(hierarchy.values)), *hierarchy.maps[1:]]))
     order = np.empty(len(by), np.int64)
     order[by] = np.arange(len(by))
@@ -21,7 +21,7 @@ def sibling_order(hierarchy: Hierarchy) -> Integers:
 
 
 def of_level(hierarchy: Hierarchy, level: int) -> Extents:
-    """The extents of the labels of one level."""
+    """Return the extents of the labels of one level."""
     order = sibling_order(hierarchy)
     low, high = _runs(hierarchy.maps[level], len(hierarchy.labels[level]), order)
     return Extents(
@@ -41,10 +41,10 @@ def _runs(codes: Codes, number: int, order: Integers) -> tuple[Integers, Integer
 
 
 def of_all_levels(hierarchy: Hierarchy) -> tuple[tuple[str, ...], list[Integers], Extents]:
-    """All labels of all levels, the place among them of every value at each level, and their extents.
+    """Return the labels of all levels, each value's label per level, and the labels' extents.
 
-    A text that names one group at two levels is one label: a reader cannot tell them apart. It stands for the
-    larger of the two, and is refused where they are not one inside the other.
+    A text that names groups at two levels is one label, because a reader cannot distinguish them. It covers
+    the larger group; two groups of which neither contains the other are refused.
     """
     names = tuple(dict.fromkeys(name for level in hierarchy.labels for name in level))
     place = {name: number for number, name in enumerate(names)}
@@ -74,10 +74,10 @@ def of_all_levels(hierarchy: Hierarchy) -> tuple[tuple[str, ...], list[Integers]
 def of_intervals(
     hierarchy: Hierarchy, low: Integers, high: Integers, order: Integers | None = None
 ) -> Extents:
-    """The extents of intervals of an ordered column, by the places of their ends (`high` excluded).
+    """Return the extents of intervals of an ordered column, given by positions (`high` excluded).
 
-    Values stand where `order` says, or as the hierarchy has them. Where they are only some of the domain, at
-    even distances, an interval has its part of them.
+    Values are ordered by `order`, or as in the hierarchy. Where they are an evenly spaced sample of the
+    domain, an interval's share is its part of the sample.
     """
     order = np.arange(len(hierarchy.values), dtype=np.int64) if order is None else order
     by = np.argsort(order)
@@ -98,7 +98,7 @@ def of_intervals(
 
 
 def interval_label(hierarchy: Hierarchy, low: int, high: int) -> str:
-    """How an interval of values reads, as in hierarchies: a value, [first, last], or the top."""
+    """Return the label of an interval in the notation of hierarchies: a value, [first, last], or the top."""
     if high - low == 1:
         return hierarchy.values[low]
     if low == 0 and high == len(hierarchy.values):
@@ -107,11 +107,11 @@ def interval_label(hierarchy: Hierarchy, low: int, high: int) -> str:
 
 
 def extents_of(recoding: Recoding, hierarchies: Sequence[Hierarchy]) -> tuple[Extents, ...]:
-    """What the labels of a recoding stand for."""
+    """Return the extents of a recoding's labels."""
     if recoding.extents is not None:
         return recoding.extents
     if recoding.levels is None:
-        raise RequestError("A recoding without levels must say what its labels stand for.")
+        raise RequestError("A recoding without levels must state the extents of its labels.")
     return tuple(
         of_level(hierarchy, level) for hierarchy, level in zip(hierarchies, recoding.levels, strict=True)
     )

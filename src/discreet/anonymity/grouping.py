@@ -1,7 +1,7 @@
-"""From tuples to classes: which tuples show the same, counted together and judged by every model.
+"""Grouping tuples into classes: tuples that show the same labels are counted together and judged.
 
-A class is what a reader of the release can tell apart: the rows that show equal labels, however each of them
-came to show them. So a recoding is judged by its labels, not by the partition that produced it.
+A class is what a reader of the release can distinguish: the rows that show equal labels, whatever their
+values were. So a recoding is judged by its labels, not by the partition that produced it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ DENSE = 8  # a table of sums may have this many cells per summand before sorting
 def grouped(
     tuples: Tuples, groups: Integers, number: int, *, rows: int | None = None
 ) -> tuple[Classes, Integers]:
-    """The classes of a grouping below `number`, and the class of each tuple.
+    """Return the classes of a grouping with group numbers below `number`, and the class of each tuple.
 
-    A group below 0 is left out; so is one without rows (tuples that only the population has), whose tuples
-    are then in class -1. `rows` counts the whole table where these are only some of its tuples.
+    A group below 0 is left out. So is one without rows (tuples that only the population has); its tuples
+    have class -1. `rows` counts the whole table when `tuples` is a part of it.
     """
     inside = groups >= 0
     everywhere = bool(inside.all())
@@ -33,6 +33,7 @@ def grouped(
     counts = tuples.counts if everywhere else tuples.counts[inside]
     sizes = sums(places, counts, number)
     filled = sizes > 0
+    # the appended -1 is what group -1, which was left out, indexes
     ids = np.append(np.where(filled, np.cumsum(filled) - 1, -1), -1)[groups]
     classes = Classes(
         sizes=sizes[filled],
@@ -46,7 +47,7 @@ def grouped(
 
 
 def sums(places: Integers, counts: Integers, number: int) -> Integers:
-    """How many rows fall to each place; a float carries counts below 2**53 exactly."""
+    """Return the number of rows in each group; floats hold counts below 2**53 exactly."""
     return np.bincount(places, counts, number).astype(np.int64)
 
 
@@ -57,7 +58,7 @@ def _population(tuples: Tuples, ids: Integers, number: int) -> Integers | None:
 
 
 def _merged(column: Sensitive, ids: Integers, number: int) -> Sensitive:
-    """The sensitive values of classes, from those of tuples."""
+    """Return the sensitive counts of classes, merged from those of tuples."""
     size = max(len(column.names), 1)
     owners = np.repeat(ids, np.diff(column.starts))
     inside = owners >= 0
@@ -81,7 +82,7 @@ def _merged(column: Sensitive, ids: Integers, number: int) -> Sensitive:
 
 
 def chosen(tuples: Tuples, places: Integers) -> Tuples:
-    """Some of the tuples; what models compare with is still the whole table."""
+    """Return some of the tuples; the totals that models compare with still cover the whole table."""
     sensitive = {name: column.at(places) for name, column in tuples.sensitive.items()}
     population = None if tuples.population is None else tuples.population[places]
     return Tuples(
@@ -93,26 +94,26 @@ def chosen(tuples: Tuples, places: Integers) -> Tuples:
 
 
 def in_order(tuples: Tuples) -> Integers:
-    """The tuples by rising codes, so that no tie is decided by the order in which they were counted."""
+    """Return the tuples' positions by rising codes, so that no tie depends on the order of counting."""
     if not tuples.codes.shape[1]:
         return np.arange(len(tuples))
     return np.lexsort(tuples.codes.T[::-1]).astype(np.int64)
 
 
 def upheld(tuples: Tuples, groups: Integers, number: int, models: Sequence[Model]) -> Verdicts:
-    """Which tuples can be published."""
+    """Return which tuples are in classes that meet every model."""
     classes, ids = grouped(tuples, groups, number)
     kept: Verdicts = np.append(judge_all(classes, models), False)[ids]
     return kept
 
 
 def shown(recoding: Recoding) -> tuple[Integers, int]:
-    """The class of every tuple by what it shows; -1 where it is not published."""
+    """Return the class of every tuple by the labels that it shows; -1 where it is not published."""
     columns = [recoding.codes[:, j] for j in range(len(recoding.columns))]
     numbers, number = numbered(columns, [max(len(labels), 1) for labels in recoding.labels])
     return np.where(recoding.kept, numbers, -1), number
 
 
 def classes_of_recoding(tuples: Tuples, recoding: Recoding) -> tuple[Classes, Integers]:
-    """The classes that a reader of the release sees, and the class of every tuple (-1: not published)."""
+    """Return the classes that a reader of the release sees, and each tuple's class (-1: suppressed)."""
     return grouped(tuples, *shown(recoding))

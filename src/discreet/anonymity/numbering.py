@@ -1,4 +1,4 @@
-"""Numbering equal keys alike: the one pass that every grouping of tuples begins with."""
+"""Numbering of equal keys: the single pass that every grouping of tuples begins with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 @kernel
 def number(keys: Integers, numbers: Integers | Codes) -> int:
-    """Give equal keys one number, in the order of their first appearance; returns how many there are.
+    """Give equal keys one number, by first appearance, and return how many numbers were given.
 
     Open addressing with multiplicative hashing, in a table at most half full.
     """
@@ -29,7 +29,7 @@ def number(keys: Integers, numbers: Integers | Codes) -> int:
     firsts = np.empty(len(keys), np.int64)
     found = 0
     for i in range(len(keys)):
-        if i > 0 and keys[i] == keys[i - 1]:
+        if i > 0 and keys[i] == keys[i - 1]:  # runs of equal keys are common, and need no look-up
             numbers[i] = numbers[i - 1]
             continue
         slot = np.int64((np.uint64(keys[i]) * MIXER) >> shift)
@@ -44,14 +44,14 @@ def number(keys: Integers, numbers: Integers | Codes) -> int:
 
 
 def numbered(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[Integers, int]:
-    """A number for every row, equal where all columns are; column j holds codes below `sizes[j]`.
+    """Return a number for every row, equal where all columns are; column j holds codes below `sizes[j]`.
 
     Codes are packed into one 64-bit key; where the next column would not fit, the key is numbered first.
     """
     rows = len(columns[0]) if columns else 0
     key, width = np.zeros(rows, np.int64), 1
     for codes, size in zip(columns, sizes, strict=True):
-        if width * size >= 2**62:
+        if width * size >= 2**62:  # the next product might overflow 64 bits
             key, width = _renumbered(key)
         key = key * size + codes
         width *= size

@@ -1,8 +1,8 @@
-"""Columns whose values stand in an order: numbers and days, by the values themselves.
+"""Ordered columns: numbers, days and times, ordered by their values.
 
-Only such a column can be cut into intervals, or shown by a mean. A missing value has no place in any order,
-and two texts of one number (0.5 and 0.50) would be the ends of intervals that overlap: a column with either
-is cut by its hierarchy instead.
+Only such a column can be cut into intervals or replaced by a mean. A missing value has no place in the order,
+and two texts of one number (0.5 and 0.50) would give overlapping intervals; a column with either is cut by
+its hierarchy instead.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from discreet.anonymity.recoding import Floats
 
 
 def ordered(hierarchies: Sequence[Hierarchy], among: Collection[str]) -> frozenset[str]:
-    """Those of some columns whose values rise."""
+    """Return the names among `candidates` whose columns are ordered."""
     return frozenset(each.name for each in hierarchies if each.name in among and rises(each))
 
 
 def rises(hierarchy: Hierarchy) -> bool:
-    """Whether the values of a hierarchy stand in the order of numbers, or of days and times."""
+    """Return whether the values of a hierarchy are sorted numbers, or sorted days or times."""
     numbers = [number(value) for value in hierarchy.values]
     if None not in numbers:
         return all(one < other for one, other in pairwise(numbers))  # type: ignore[operator]
@@ -34,6 +34,6 @@ def rises(hierarchy: Hierarchy) -> bool:
 
 
 def numbers_of(hierarchy: Hierarchy) -> Floats | None:
-    """The values of a hierarchy as numbers; None where one of them is none."""
+    """Return the values of a hierarchy as numbers, or None if one of them is not a number."""
     found = [number(value) for value in hierarchy.values]
     return None if None in found else np.array([float(each) for each in found if each is not None])

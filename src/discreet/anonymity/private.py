@@ -1,10 +1,10 @@
-"""Differentially private generalization: sample rows, generalize them as declared, leave out small classes.
+"""Differentially private generalization: sample rows, generalize them as declared, suppress small classes.
 
 Release     Every row is kept with probability beta, independently. All columns of the kept rows are
-            generalized to levels that were declared without looking at the data. Of each class, the rows that
-            show the same in all columns, the number of sampled rows is published if it is at least k, else
-            nothing.
-Requires    Every published column is generalized so, the sensitive ones, too: a class is all a row shows.
+            generalized to levels that were declared without looking at the data. A class is the
+            set of rows that show the same in all columns; the number of its sampled rows is published if it
+            is at least k, and nothing otherwise.
+Requires    Every published column is generalized, the sensitive ones too: a class is all that a row shows.
             The levels are the custodian's; a search that looks at the data is not covered. A person has one
             row. beta <= 1 - exp(-epsilon).
 Guarantee   (epsilon, delta)-DP for added and removed people [LQS12, BKP18], with
@@ -16,7 +16,7 @@ Guarantee   (epsilon, delta)-DP for added and removed people [LQS12, BKP18], wit
             that exceeds. The other way round, the ratio is (n - j) / (n (1 - beta)) <= 1 / (1 - beta) for
             every j, and so it is for sums over j < k: at most exp(epsilon), and nothing exceeds.
             [LQS12, BKP18] take Pr[B(n) > gamma n] for delta, which is more than is needed; k is smaller here.
-Utility     A class of n rows is published as about beta n, and is lost if that is below k.
+Utility     A class of n rows is published as about beta n, and is suppressed if that is below k.
 Why exact   beta is a multiple of 2**-32, so a coin compares whole numbers. Beyond n the terms are at most
             exp(-n KL(gamma || beta)), by Chernoff's bound, which ends the maximum. Each term is rounded up
             by a part of 1e-9, where the binomial tails are right to 1e-12.
@@ -43,17 +43,17 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact, Released
 from discreet.mechanisms.sampling import exp_bounds
 
-GRID = 2**32
-BLOCK = 2048
-CHUNK = 1 << 20
-COVER = 1e-9
+GRID = 2**32  # beta is a multiple of 1 / GRID, so that a coin is an exact integer comparison
+BLOCK = 2048  # sizes n whose terms are computed at once
+CHUNK = 1 << 20  # coins drawn at once, which bounds memory
+COVER = 1e-9  # relative rounding up of each term, far above the error of the binomial tails
 LARGEST_K = 10**6
 LARGEST_EPSILON = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampledGeneralization:
-    """Rows are sampled with probability beta; classes below k are left out.
+    """Mechanism that samples rows with probability beta and suppresses classes below k.
 
     >>> for_guarantee(epsilon=1, delta=1e-6).k
     58
@@ -78,13 +78,16 @@ class SampledGeneralization:
         return ApproximateDP(epsilon=self.epsilon, delta=delta, relation=Relation.PRESENCE)
 
     def release(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
-        """How many sampled rows of each class are published; 0 where it is left out."""
+        """Return how many sampled rows of each class are published; 0 where it is suppressed."""
         sampled = sample(counts.secret, self.beta, random)
         return Released(np.where(sampled >= self.k, sampled, 0), self.guarantee)
 
 
 def for_guarantee(*, epsilon: Real, delta: Real, beta: Real | None = None) -> SampledGeneralization:
-    """The smallest k that gives (epsilon, delta); beta is the largest that epsilon allows, unless given."""
+    """Return the mechanism with the smallest k that gives (epsilon, delta).
+
+    beta is the largest that epsilon allows, unless it is given.
+    """
     require_probability("for_guarantee", "delta", delta)
     chosen = _largest_beta(epsilon) if beta is None else Fraction(math.floor(Fraction(beta) * GRID), GRID)
     mechanism = SampledGeneralization(epsilon=Fraction(epsilon), beta=chosen, k=1)
@@ -104,7 +107,7 @@ def for_guarantee(*, epsilon: Real, delta: Real, beta: Real | None = None) -> Sa
 
 
 def least_delta(epsilon: Fraction, beta: Fraction, k: int) -> float:
-    """The delta of the docstring, rounded up: no smaller one holds but for that rounding."""
+    """Return the delta of the module's docstring, rounded up; no smaller one holds but for that rounding."""
     rate, chance = float(epsilon), float(beta)
     gamma = 1 - (1 - chance) * math.exp(-rate)
     divergence = gamma * math.log(gamma / chance) + (1 - gamma) * math.log((1 - gamma) / (1 - chance))
@@ -119,7 +122,7 @@ def least_delta(epsilon: Fraction, beta: Fraction, k: int) -> float:
 
 
 def sample(counts: Integers, beta: Fraction, random: Randomness) -> Integers:
-    """How many of each class's rows are drawn, each with probability beta, a multiple of 2**-32."""
+    """Return how many rows of each class are sampled, each with probability beta, a multiple of 2**-32."""
     edges = np.concatenate([[0], np.cumsum(counts)])
     bound = np.uint64(beta * GRID)
     drawn = np.zeros(len(counts), np.int64)

@@ -1,10 +1,11 @@
-"""A recoding: what every distinct tuple of quasi-identifiers becomes, or that its rows are left out.
+"""A recoding: the labels that every distinct tuple of quasi-identifiers shows, or its suppression.
 
-However it was found (full-domain, multidimensional, local), this is what is judged, measured and written.
+Every method (full-domain, multidimensional, local) ends in a recoding, which is then judged, measured and
+written.
 
-Extents     A label stands for some of its column's values. In an order of the values in which siblings of the
-            hierarchy stand together every label of every level is one run of them, so its extent is two
-            places: `low` and `high` (excluded). An interval of an ordered column is a run in its own order.
+Extents     A label covers some of its column's values. In an order in which siblings of the hierarchy are
+            adjacent, every label of every level is one run of values, so its extent is two positions: `low`
+            and `high` (excluded). An interval of an ordered column is a run in that column's order.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Extents:
-    """What the labels of one column stand for.
+    """The values that the labels of one column cover.
 
-    Value v stands at `order[v]`; label i stands for the values at `low[i]` to `high[i]` (excluded), which are
-    `shares[i]` of the domain, and `levels[i]` is the least level at which they have one label.
+    Value v is at position `order[v]`. Label i covers the positions `low[i]` to `high[i]` (excluded), which
+    are the share `shares[i]` of the domain; `levels[i]` is the lowest level at which they have one label.
     """
 
     order: Integers
@@ -36,10 +37,10 @@ class Extents:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recoding:
-    """Tuple i shows `labels[j][codes[i, j]]` in column j, and is published where `kept[i]`.
+    """Tuple i shows `labels[j][codes[i, j]]` in column j, and is published where `published[i]` is true.
 
-    `levels` are the levels of a full-domain generalization; None where tuples differ in them. `extents` says
-    what labels stand for where that does not follow from the levels.
+    `levels` are the levels of a full-domain generalization, and None where tuples differ in them. `extents`
+    lists the values that labels cover, where the levels do not determine it.
     """
 
     columns: tuple[str, ...]

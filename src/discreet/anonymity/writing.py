@@ -1,8 +1,8 @@
-"""The published table as one statement: the engine recodes and writes, rows are never seen here.
+"""The statement that writes a release: the engine recodes and writes, and Python never sees rows.
 
-Rows of the source are counted by everything that is published of them and what they become is joined to
-those counts; equal rows are then put out as often as they occur, in the order of their own values. So neither
-the order of the rows nor anything else of a row but what is published can be seen in the release.
+The source rows are counted by all published columns, and the recoding is joined to those counts. Equal rows
+are then repeated as often as they occur, sorted by their own values. So the release shows neither the order
+of the source rows nor any value that is not published.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PSEUDONYMS = "_discreet_pseudonyms_"
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A SELECT, and the tables that it joins beside those of the engine."""
+    """A SELECT, and the tables that it joins in addition to those of the engine."""
 
     sql: str
     lent: dict[str, pa.Table]
@@ -42,14 +42,16 @@ def publishing(
     numbers: Mapping[str, str] | None = None,
     pseudonyms: Mapping[str, pa.Table] | None = None,
 ) -> Statement:
-    """The rows to publish, with `columns` in this order; quasi-identifiers as they were recoded.
+    """Return the statement that selects the rows to publish, with `columns` in this order.
 
-    What is not text in the source, `typed`, keeps its type where the whole column is as it was; `numbers` are
-    columns whose labels are numbers, of a type. `pseudonyms` say for a column which text (v) becomes what.
+    Quasi-identifiers are recoded. A column of `typed_columns`, which is not text in the source, keeps its
+    type where the whole column is unchanged. `number_types` gives the SQL type of columns whose labels are
+    numbers. `pseudonyms` maps the texts (v) of a column to their pseudonyms (p).
     """
     stand_in = {name: f"{PSEUDONYMS}{place}" for place, name in enumerate(pseudonyms or {})}
     places = {name: place for place, name in enumerate(subject.quasi)}
     levels = recoding.levels or [None] * len(places)
+    # at level 0 labels equal values, so the source column is written with its own type
     as_it_was = {name for name, place in places.items() if levels[place] == 0 and name in typed}
     counted = _counted(subject, [*subject.quasi, *(name for name in columns if name not in places)])
     outputs = [
@@ -80,7 +82,7 @@ def publishing(
 
 
 def distinct(subject: Subject, column: str) -> str:
-    """The different values of a column as text: what pseudonyms are made for."""
+    """Return the query for the distinct values of a column as text, which get pseudonyms."""
     text = exp.select(_as_text(column).as_("v")).distinct()
     table = exp.to_identifier(subject.table, quoted=True)
     known = exp.column(column, quoted=True).is_(exp.null()).not_()
@@ -88,7 +90,7 @@ def distinct(subject: Subject, column: str) -> str:
 
 
 def repeated(subject: Subject, column: str) -> str:
-    """A value of a column that several rows have, if there is one."""
+    """Return the query for one value of a column that several rows share."""
     known = exp.column(column, quoted=True).is_(exp.null()).not_()
     rows = exp.select(_as_text(column)).from_(exp.to_identifier(subject.table, quoted=True)).where(known)
     return rows.group_by(exp.Literal.number(1)).having("count(*) > 1").limit(1).sql(dialect="duckdb")
@@ -108,7 +110,7 @@ def _counted(subject: Subject, columns: Sequence[str]) -> exp.Select:
 
 
 def _output(name: str, place: int, recoding: Recoding, number: str | None) -> exp.Expr:
-    """What a tuple becomes; a missing value stays missing."""
+    """Return the column of recoded labels; a missing value stays missing."""
     shown: exp.Expr = exp.column(f"g{place}", table="r")
     if MISSING.this in recoding.labels[place]:
         shown = exp.func("nullif", shown, MISSING)
@@ -122,7 +124,10 @@ def _kept(name: str) -> exp.Expr:
 
 
 def matching(subject: Subject) -> exp.Expr:
-    """That a row of the table, `c`, has the values of a row of the recoding, `r`; neither is ever NULL."""
+    """Return the condition that a row of the table, `c`, matches a row of the recoding, `r`.
+
+    Neither side is ever NULL.
+    """
     return exp.and_(
         *(
             text_of(name, table="c").eq(exp.column(f"q{place}", table="r"))
@@ -132,7 +137,7 @@ def matching(subject: Subject) -> exp.Expr:
 
 
 def recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> pa.Table:
-    """Every tuple that is published: what it was (q0, q1 …) and what it becomes (g0, g1 …)."""
+    """Return every published tuple with its values (q0, q1 …) and its labels (g0, g1 …)."""
     kept = np.flatnonzero(recoding.kept & (tuples.counts > 0))
     columns = {
         f"q{place}": _encoded(tuples.codes[kept, place], hierarchy.values).cast(pa.string())
@@ -145,10 +150,10 @@ def recoding_table(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: R
 
 
 def _encoded(codes: Codes, labels: Sequence[str]) -> pa.DictionaryArray:
-    """As a dictionary, which engines read, group and write several times faster than text.
+    """Return labels as a dictionary array, which engines read, group and write several times faster.
 
-    Of the labels that are used alone: a file's dictionary, or the type of a column, would tell the values of
-    rows that are left out. Made from buffers: `pa.array` loads all of pandas where it is there.
+    The dictionary holds used labels only: otherwise a file's dictionary, or a column's type, would disclose
+    the values of suppressed rows. It is made from buffers, because `pa.array` imports pandas if installed.
     """
     used, at = np.unique(codes, return_inverse=True)
     texts = [labels[place].encode() for place in used.tolist()]

@@ -10,7 +10,8 @@ Relations   views and tables with row security are read only where they belong t
 Functions   of another role are refused wherever they are part of what is read: in a view or a policy, and in
             an expression of an index, of extended statistics or of a partition key. The planner computes
             such an expression in advance if its arguments are constants, in the reader's session. It does so
-            for check constraints too, unless constraint_exclusion is off, as it is in our sessions. Operators and the checks of domains are functions in this sense.
+            for check constraints too, unless constraint_exclusion is off, as it is in our sessions. Operators
+            and the checks of domains are functions in this sense.
 Casts       of a type to text are not called: see `postgres_tables`.
 
 Materialized views are read like tables. Row security that is enabled on a table later raises an error

@@ -93,7 +93,7 @@ def test_cut_points_are_the_first_of_their_interval() -> None:
         "90": ["[90, 120]", "[18, 120]", "*"],
         "120": ["[90, 120]", "[18, 120]", "*"],
     }
-    with pytest.raises(RequestError, match="is cut at 130, which is not within 0 and 120"):
+    with pytest.raises(RequestError, match="has a cut at 130, which is outside 0 to 120"):
         numbers(low=0, high=120, cuts=((Decimal(130),),))
 
 
@@ -279,7 +279,7 @@ def test_ordered_values_are_grouped_by_runs() -> None:
 
 
 def test_an_order_whose_runs_are_called_like_a_value_is_refused() -> None:
-    with pytest.raises(RequestError, match="has a value 'a to b', as a run of others is called"):
+    with pytest.raises(RequestError, match="has a value 'a to b' that is also the label of a run"):
         Order(name="g", values=("a", "b", "a to b"), widths=(2,))
 
 
@@ -312,9 +312,9 @@ def test_a_file_may_have_any_separator_and_line_end(tmp_path: Path, text: str) -
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (b"", "h.csv, which is empty. Write one line a value"),
+        (b"", "h.csv, which is empty. Write one line per value"),
         (b"a;A;*\nb;*\n", "h.csv, line 2: it has 2 fields where line 1 has 3."),
-        (b"a;A;*\nb;B;*\na;B;*\n", "h.csv, line 3: its value stands in line 1 with other labels."),
+        (b"a;A;*\nb;B;*\na;B;*\n", "h.csv, line 3: its value is also in line 1, with other labels."),
         (b"a;A;X;*\nb;B;Y;*\nc;A;Y;*\n", "h.csv, line 3: 'A' becomes 'Y' at level 2, and 'X' in line 1."),
         (b"\xff\xfe", "which cannot be read (it is not text in UTF-8)"),
         (None, "which cannot be read (No such file or directory). Correct its path"),

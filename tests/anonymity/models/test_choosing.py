@@ -64,7 +64,7 @@ def test_no_t_is_chosen_where_the_table_itself_passes_the_cap() -> None:
 
 @pytest.mark.parametrize("distance", ["ordered", "hierarchical"])
 def test_distances_that_cap_no_belief_are_refused_with_the_reason(distance: str) -> None:
-    with pytest.raises(RequestError, match=r"on average, and no belief .* 85%.*equal distance"):
+    with pytest.raises(RequestError, match=r"on average, not the belief .* 85%.*equal distance"):
         closeness_for_posterior(0.5, EVEN, column="disease", distance=distance)
 
 

@@ -97,7 +97,7 @@ def test_a_heavy_column_decides_who_is_near() -> None:
 
 def test_a_word_has_no_mean() -> None:
     tuples = tuples_of([((0,), ""), ((1,), "")])
-    with pytest.raises(DataError, match="no numbers"):
+    with pytest.raises(DataError, match="not numbers"):
         microaggregate(
             tuples, [listed("a", [("1", "*"), ("x", "*")])], [KAnonymity(k=1)], 1, {"a": Centred()}
         )

@@ -43,7 +43,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pseudonyms.key"
     key_in(path, Randomness())
     path.chmod(0o640)
-    with pytest.raises(RequestError, match=r"Others can read .* chmod 600"):
+    with pytest.raises(RequestError, match=r"Other users can read .* chmod 600"):
         key_in(path, Randomness())
 
 

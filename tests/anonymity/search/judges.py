@@ -66,7 +66,7 @@ class Present(_Test):
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    minds_absent: ClassVar[bool] = True
+    forbids_absent_classes: ClassVar[bool] = True
 
     def judge(self, classes: Classes) -> Verdicts:
         return classes.sizes > 0

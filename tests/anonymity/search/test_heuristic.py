@@ -71,5 +71,5 @@ def test_a_table_smaller_than_k_has_no_solution() -> None:
 
 
 def test_minimal_nodes_of_a_huge_lattice_are_refused() -> None:
-    with pytest.raises(RequestError, match=r"16,777,216 generalizations.*Leave out levels"):
+    with pytest.raises(RequestError, match=r"16,777,216 generalizations.*Remove levels"):
         minimal(table(30), HIERARCHIES, [KAnonymity(k=2)])

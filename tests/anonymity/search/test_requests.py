@@ -26,7 +26,7 @@ TWO = [KAnonymity(k=2)]
     ("ask", "told"),
     [
         (lambda: search(NOBODY, [AGE], TWO), "The table has no rows"),
-        (lambda: search(TUPLES, [], TWO), "one hierarchy a quasi-identifier; there are 0 for 1"),
+        (lambda: search(TUPLES, [], TWO), "one hierarchy per quasi-identifier; there are 0 for 1"),
         (lambda: search(TUPLES, [AGE], TWO, suppress=Fraction(2)), "suppress must be a fraction between"),
         (lambda: search(TUPLES, [AGE], TWO, top=0), "top must be an integer of at least 1"),
         (lambda: search(TUPLES, [AGE], TWO, weights=[1, 2]), "weights must be one number of at least 0"),

@@ -1,8 +1,8 @@
-"""Hierarchies: how the values of a quasi-identifier are made coarser, level by level.
+"""Generalization hierarchies: how the values of a quasi-identifier are made coarser, level by level.
 
-A policy's entry becomes a spec, one of the kinds below; a spec over the values of a column is a `Hierarchy`.
-A column's hierarchy is the one that it names, else the one of its own name, else a draft from what it
-declares, else "*" above its values.
+An entry of the policy becomes a `HierarchySpec` of one of the kinds below; a spec applied to the values of a
+column gives a `Hierarchy`. A column uses the hierarchy that it names, else the one with its own name, else a
+draft from its declaration, else a flat hierarchy with "*" above its values.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from discreet.core.policy import Column, Kind, Policy
 
 
 def spec(name: str, entry: HierarchyEntry, column: Column | None = None) -> Spec:
-    """What an entry means; a domain that it does not give is the column's."""
+    """Return the spec of a policy entry; a domain that the entry lacks is taken from the column."""
     return KINDS[entry.kind](name, entry, column or Column())
 
 
 def spec_of(name: str, column: Column, policy: Policy | None = None) -> Spec:
-    """The hierarchy of a column: named, of its own name, drafted, or flat."""
+    """Return the spec of a column's hierarchy: named, of the column's name, drafted, or flat."""
     known = {} if policy is None else policy.hierarchies
     called = column.hierarchy or name
     entry = known.get(called) or draft(column)

@@ -1,7 +1,7 @@
-"""Dates by periods: 2023-05-17 → 2023-05 → 2023 → 2020s.
+"""Date hierarchy by periods: 2023-05-17 → 2023-05 → 2023 → 2020s.
 
-Values are dates or times in ISO's form; a time with a zone is taken in UTC. A share is a part of the days
-from `low` to `high`; where values are times, one of them is a second of those.
+Values are ISO dates or times; a time with a zone is converted to UTC. A share is the fraction of the days
+from `low` to `high`; where values are times, each is one second of those days.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from discreet.anonymity.hierarchies.hierarchy import Hierarchy, keyed
 from discreet.anonymity.hierarchies.spec import refuse
 from discreet.core.hierarchies import Period
 
-SECONDS = 86_400
-MOST_SHOWN = 100_000
+SECONDS = 86_400  # per day
+MOST_SHOWN = 100_000  # example values; a longer domain is sampled evenly
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dates:
-    """Days or times within `low` and `high`, by rising periods."""
+    """Days or times from `low` to `high`, generalized to longer and longer periods."""
 
     name: str
     low: date
@@ -66,7 +66,7 @@ class Dates:
 
 
 def read_day(text: str) -> date | None:
-    """The day of a date or a time.
+    """Return the day of an ISO date or time, or None.
 
     >>> read_day("2023-05-17 23:30:00-02"), read_day("2023")
     (datetime.date(2023, 5, 18), None)
@@ -81,7 +81,8 @@ def read_day(text: str) -> date | None:
 
 
 def period_of(day: date, period: Period) -> str:
-    """
+    """Return the label of the period that contains a day.
+
     >>> [period_of(date(2023, 5, 17), period) for period in Period]
     ['2023-05-17', '2023-05', '2023-Q2', '2023', '2020s']
     """
@@ -96,7 +97,7 @@ def period_of(day: date, period: Period) -> str:
 
 
 def span(label: str) -> tuple[date, date]:
-    """The first and the last day of a period.
+    """Return the first and the last day of a period.
 
     >>> span("2023-Q4")
     (datetime.date(2023, 10, 1), datetime.date(2023, 12, 31))

@@ -1,10 +1,10 @@
-"""A draft of a hierarchy, from what the policy declares of a column: never from the data.
+"""Drafts of hierarchies from a column's declaration in the policy, never from the data.
 
-Numbers     intervals of equal widths within the declared bounds, doubling from level to level; or between
-            quantiles that are public, such as a statistical office's, of which each level keeps every second.
-Dates       periods, as long as the declared bounds leave more than one.
-Categories  a balanced tree over the declared values: runs in the order of the policy, doubling. Codes of one
-            length with digits in them are masked.
+Numbers     intervals of equal width within the declared bounds, doubling from level to level; or intervals
+            between public quantiles, such as a statistical office's, of which each level keeps every second.
+Dates       those periods of which the declared bounds contain more than one.
+Categories  a balanced tree over the declared values: runs in the policy's order, doubling. Codes of equal
+            length that contain digits are masked.
 Text        masked from the right.
 """
 
@@ -18,13 +18,13 @@ from fractions import Fraction
 from discreet.core.hierarchies import LONGEST_CODE, HierarchyEntry, Period, Side
 from discreet.core.policy import Column, Kind
 
-FINEST = 25
-COARSEST = 3
-SHORTEST_CODE = 3
+FINEST = 25  # intervals at the finest level, about
+COARSEST = 3  # intervals at the coarsest level, at most
+SHORTEST_CODE = 3  # shorter texts with digits are rarely codes
 
 
 def draft(column: Column, quantiles: Sequence[Decimal] = ()) -> HierarchyEntry | None:
-    """A proposal; None where nothing declared leads to one, and values have "*" above them alone."""
+    """Return a proposed hierarchy, or None where the declaration suggests none ("*" is then all above)."""
     if column.type in (Kind.INTEGER, Kind.DECIMAL):
         return _cut(column, quantiles) if quantiles else _equal(column)
     if column.type in (Kind.DATE, Kind.TIMESTAMP):
@@ -39,7 +39,7 @@ def draft(column: Column, quantiles: Sequence[Decimal] = ()) -> HierarchyEntry |
 
 
 def _equal(column: Column) -> HierarchyEntry | None:
-    """About FINEST intervals, then half as many, until few are left; they begin at round numbers."""
+    """Draft about FINEST intervals that begin at round numbers, halving their number until few are left."""
     grid = column.grid
     if grid is None or grid[1] == grid[0]:
         return None
@@ -57,7 +57,7 @@ def _equal(column: Column) -> HierarchyEntry | None:
 
 
 def _round_up(width: int) -> int:
-    """The next of 2, 5, 10, 20, 50, …; a width of one step would change nothing."""
+    """Return the next of 2, 5, 10, 20, 50, …; a width of one step would change nothing."""
     scale = int("1".ljust(len(str(width)), "0"))
     return next(nice * scale for nice in (2, 5, 10, 20) if nice * scale >= max(width, 2))
 
@@ -84,7 +84,7 @@ def _periods(column: Column) -> HierarchyEntry | None:
 
 
 def day(bound: object) -> date:
-    """The day of a declared bound of dates or times."""
+    """Return the day of a declared bound of dates or times."""
     assert isinstance(bound, date)
     return bound.date() if isinstance(bound, datetime) else bound
 

@@ -1,4 +1,4 @@
-"""Hierarchies for others: as a table, as text in ARX's format."""
+"""Export of hierarchies: as an Arrow table, and as text in ARX's format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from discreet.anonymity.hierarchies.hierarchy import Hierarchy
 
 
 def as_table(hierarchy: Hierarchy) -> pa.Table:
-    """The columns value, level_1, level_2, …; a missing value is NULL."""
+    """Return the columns value, level_1, level_2, …; a missing value is NULL."""
     names = ["value", *(f"level_{level}" for level in range(1, hierarchy.height + 1))]
     columns = [
         pa.array([label or None for label in labels], pa.string()).take(pa.array(codes))
@@ -21,7 +21,7 @@ def as_table(hierarchy: Hierarchy) -> pa.Table:
 
 
 def as_csv(hierarchy: Hierarchy) -> str:
-    """ARX's format: value;level 1;level 2;…"""
+    """Return the hierarchy in ARX's format: value;level 1;level 2;…"""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=";", lineterminator="\n")
     writer.writerows(rows(hierarchy))
@@ -29,7 +29,7 @@ def as_csv(hierarchy: Hierarchy) -> str:
 
 
 def rows(hierarchy: Hierarchy) -> list[tuple[str, ...]]:
-    """Each value and its labels."""
+    """Return each value followed by its labels."""
     levels = [
         [labels[code] for code in codes.tolist()]
         for labels, codes in zip(hierarchy.labels, hierarchy.maps, strict=True)

@@ -1,4 +1,4 @@
-"""The hierarchy of a column that declares none: its values, and "*" above them all."""
+"""The hierarchy of a column without a declared one: its values, and "*" above them all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy, keyed, list
 
 @dataclass(frozen=True, kw_only=True)
 class Flat:
-    """Whatever the values are; those that the policy declares count for shares, in the data or not."""
+    """Any values with "*" above; values that the policy declares count for shares, in the data or not."""
 
     name: str
     values: tuple[str, ...] = ()

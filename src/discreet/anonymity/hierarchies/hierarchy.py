@@ -1,11 +1,11 @@
-"""A hierarchy: every value of a column at every level, from itself to the top.
+"""A hierarchy: the label of every value of a column at every level, from the value itself to the top.
 
-Level 0 is the value itself; each level is coarser than the one before it, and two values that share a label
-once share one at every level above (nested). The top has one label.
+Level 0 is the value itself. Each level is coarser than the one below: two values that share a label at one
+level share a label at every higher level (nested). The top has one label.
 
-Shares      `shares[level][label]` is the part of the domain that a label stands for. Where the hierarchy is a
-            list of values (a file, a tree) it is the part of its rows, as in ARX; where the domain is an
-            interval or a pattern, the part of that. A label's share is what a row costs that shows it.
+Shares      `shares[level][label]` is the fraction of the domain that a label covers. In a hierarchy that
+            lists its values (a file, a tree) it is the fraction of the rows, as in ARX; for an interval or a
+            pattern, the fraction of that domain. It is the information loss of a row that shows the label.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ TOP = "*"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hierarchy:
-    """The values of one column and what each becomes.
+    """The values of one column and their labels at each level.
 
-    `labels[level]` names the labels of a level, `maps[level][value]` is the place of a value's label there;
-    level 0 is the values themselves. `shares` as above; `size` is how many values the domain has (ARX's H).
-    `declared` says that its levels follow from the policy alone; else how many there are tells of the data.
+    `labels[level]` lists the labels of a level; `maps[level][value]` is the position of a value's label in
+    it. Level 0 holds the values themselves. `size` is the number of values in the domain (ARX's H).
+    `is_declared` means that the levels follow from the policy alone; otherwise their number discloses
+    something of the data.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Hierarchy:
 
     @property
     def height(self) -> int:
-        """The level of the top; 0 where a column cannot be made coarser."""
+        """The level of the top; 0 if the column cannot be made coarser."""
         return len(self.maps) - 1
 
     @property
@@ -71,18 +72,18 @@ class Hierarchy:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each value stands."""
+        """The position of each value."""
         return {value: place for place, value in enumerate(self.values)}
 
     def label(self, value: str, level: int) -> str:
-        """What a value becomes."""
+        """Return the label of a value at a level."""
         return self.labels[level][int(self.maps[level][self.places[value]])]
 
 
 def listed(name: str, rows: Sequence[Sequence[str]]) -> Hierarchy:
-    """The hierarchy whose rows are a value and its labels, as in ARX's files; "*" is put on top if needed.
+    """Return the hierarchy whose rows are a value and its labels, as in ARX's files.
 
-    A row that repeats another counts once more for the shares, and is no value of its own.
+    "*" is added as the top if needed. A repeated row counts again for the shares, and adds no value.
     """
     levels = [_encoded(level) for level in zip(*rows, strict=True)]
     if len(levels[-1][0]) > 1:
@@ -100,7 +101,7 @@ def listed(name: str, rows: Sequence[Sequence[str]]) -> Hierarchy:
 
 
 def _encoded(texts: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
-    """The distinct texts in the order in which they come, and where each stands."""
+    """Return the distinct texts by first appearance, and the position of each text among them."""
     distinct = tuple(dict.fromkeys(texts))
     return distinct, places(texts, distinct)
 
@@ -114,9 +115,10 @@ def keyed(
     topped: bool = True,
     declared: bool = True,
 ) -> Hierarchy:
-    """The hierarchy over a domain that is not listed: a key for each value, a label and a share for each key.
+    """Return the hierarchy over a domain that is not listed, from keys for values and labels for keys.
 
-    `topped` puts "*" over the last level.
+    Each level has a key for every value, and a function from a key to its label and share. `add_top` adds
+    "*" above the last level.
     """
     labels, maps = [tuple(values)], [np.arange(len(values), dtype=np.int32)]
     shares = [np.full(len(values), 1 / size)]
@@ -141,6 +143,6 @@ def keyed(
 
 
 def places(keys: Sequence[Key], distinct: Sequence[Key]) -> Codes:
-    """Where each key stands among the distinct ones."""
+    """Return the position of each key among the distinct ones."""
     place = {key: number for number, key in enumerate(distinct)}
     return np.fromiter(map(place.__getitem__, keys), np.int32, len(keys))

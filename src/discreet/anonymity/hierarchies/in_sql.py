@@ -1,4 +1,4 @@
-"""Hierarchies for databases: what a column shows at a level, as an expression of SQL."""
+"""Hierarchies in SQL: the expression for a column's label at a level."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from discreet.core.errors import require
 
 
 def as_sql(hierarchy: Hierarchy, level: int, column: str, dialect: str = "duckdb") -> str:
-    """An expression that is the column's label at a level; NULL for a value that the hierarchy lacks."""
-    require(0 <= level <= hierarchy.height, "as_sql", "level", level, f"from 0 to {hierarchy.height}")
+    """Return an expression for the column's label at a level; NULL for a value that is not covered."""
+    holds = 0 <= level <= hierarchy.height
+    require(holds, "hierarchy_to_sql", "level", level, f"from 0 to {hierarchy.height}")
     text = exp.cast(exp.column(column, quoted=True), exp.DataType.Type.TEXT)
     case = exp.Case()
     for label, values in _groups(hierarchy, level):
@@ -24,7 +25,7 @@ def as_sql(hierarchy: Hierarchy, level: int, column: str, dialect: str = "duckdb
 
 
 def _groups(hierarchy: Hierarchy, level: int) -> Iterator[tuple[str, list[str]]]:
-    """Each label that some value has, and those values."""
+    """Yield each label that some value has, with those values."""
     codes = hierarchy.maps[level]
     order = np.argsort(codes, kind="stable")
     for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):

@@ -1,8 +1,9 @@
-"""Numbers in intervals, of widths that are multiples of each other or between given cut points.
+"""Intervals of numbers, with widths that are multiples of each other, or between given cut points.
 
-Labels      whole numbers: [20, 24], with both ends among the values. Others: [0.5, 1[, without the upper end,
-            but for the last, [9.5, 10]. `labels.read` reads them back.
-Domain      from `low` to `high`, in steps; widths are counted from `low`. A share is a part of its steps.
+Labels      whole numbers: [20, 24], both ends included. Other numbers: [0.5, 1[, without the upper end,
+            except for the last, [9.5, 10]. `label_parsing.parse_label` parses them.
+Domain      from `low` to `high`, in steps; widths are counted from `low`. A share is a fraction of these
+            steps.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from discreet.core.errors import RequestError
 
 # Sums and quotients of numbers that a policy takes are exact within this precision.
 EXACT = Context(prec=200)
-MOST_SHOWN = 100_000
+MOST_SHOWN = 100_000  # example values; a longer domain is sampled evenly
 
 Place = Callable[[Decimal], int]
 Bounds = Callable[[int], tuple[Decimal, Decimal]]
@@ -27,7 +28,7 @@ Bounds = Callable[[int], tuple[Decimal, Decimal]]
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """Intervals of `widths`, or such as begin at `low` and at the `cuts` of each level."""
+    """Intervals of `widths`, or intervals that begin at `low` and at the `cuts` of each level."""
 
     name: str
     low: Decimal
@@ -41,9 +42,9 @@ class Intervals:
         outside = [cut for level in self.cuts for cut in level if not self.low < cut <= self.high]
         if outside:
             raise RequestError(
-                f"The hierarchy {self.name} is cut at {shown(outside[0])}, which is not within "
-                f"{shown(self.low)} and {shown(self.high)}.",
-                hint="Leave it out, or correct low and high.",
+                f"The hierarchy {self.name} has a cut at {shown(outside[0])}, which is outside "
+                f"{shown(self.low)} to {shown(self.high)}.",
+                hint="Remove the cut, or correct low and high.",
             )
 
     def over(self, values: Iterable[str]) -> Hierarchy:
@@ -85,7 +86,7 @@ class Intervals:
         return self.high + self.step
 
     def _levels(self) -> list[tuple[Place, Bounds]]:
-        """For each level: the place of a number's interval, and the ends of the interval at a place."""
+        """Return for each level a function to an interval's number, and one from the number to its ends."""
         if self.cuts:
             return [self._cut([self.low, *level, self._end]) for level in self.cuts]
         return [self._wide(width) for width in self.widths]
@@ -122,16 +123,17 @@ class Intervals:
         )
 
     def _steps(self, end: Decimal) -> int:
-        """How many steps of the domain lie before an end."""
+        """Return how many steps of the domain lie before an end."""
         return int(_ceiling((end - self.low) / self.step))
 
     def _one_root(self) -> bool:
-        """Whether the last level is one interval already."""
+        """Return whether the last level is a single interval already."""
         return not self.cuts and self.low + self.widths[-1] >= (self._end if self.whole else self.high)
 
 
 def shown(number: Decimal) -> str:
-    """
+    """Return a number as plain decimal text.
+
     >>> shown(Decimal("1E+2")), shown(Decimal("0.50"))
     ('100', '0.5')
     """

@@ -1,16 +1,16 @@
-"""What a label says of the value behind it: read back from its text, as an attacker would.
+"""Parsing labels back into the values that they may stand for, as an attacker would.
 
-    *            anything
-    [20, 24]     a number within both ends; also 20-24, as ARX's files have it
-    [0.5, 1[     a number from the lower end on and below the upper one; also [0.5, 1)
-    < 40, ≥ 40   a number below, or from there on; also <=, >, >=, ≤
-    29           the number, however it is written: 29.0
-    130**        five characters, the first three of them these; or fewer, as short codes are masked alike
-    2023-05      a day of that month; quarters, years and decades alike; or the text itself
-    [2023-05-17, 2023-06-02]   a day within both ends; also 2023-05-17–2023-06-02
-    Asian        with the hierarchy at hand, a value that has this label at some level; else the text itself
+    *            any value
+    [20, 24]     a number between the ends, both included; also 20-24, as in ARX's files
+    [0.5, 1[     a number from the lower end up to, and without, the upper one; also [0.5, 1)
+    < 40, ≥ 40   a number below, or of at least; also <=, >, >=, ≤
+    29           the number in any notation: 29.0
+    130**        five characters that begin with 130; or fewer, because shorter codes get the same mask
+    2023-05      a day of that month, and likewise of a quarter, year or decade; or the text itself
+    [2023-05-17, 2023-06-02]   a day between the ends, both included; also 2023-05-17–2023-06-02
+    Asian        given the hierarchy, a value with this label at some level; otherwise the text itself
 
-A label that can be read in several ways covers what any of them covers.
+A label with several readings covers the values of all of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PERIOD = re.compile(r"\d{4}(-(0[1-9]|1[0-2])|-Q[1-4])?|\d{3}0s")
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """Numbers from `low` to `high`, both among them unless they are open; None is no end."""
+    """Numbers from `low` to `high`, both included unless open; None means unbounded."""
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -57,7 +57,7 @@ class Numbers:
 
 @dataclass(frozen=True, kw_only=True)
 class Days:
-    """Days from `first` to `last`, and times within them."""
+    """Days from `first` to `last`, and times on these days."""
 
     first: date
     last: date
@@ -69,7 +69,7 @@ class Days:
 
 @dataclass(frozen=True, kw_only=True)
 class Affix:
-    """Texts of at most `longest` characters that begin with `text`; or that end with it."""
+    """Texts of at most `longest` characters that begin with `text`, or end with it."""
 
     text: str
     longest: int
@@ -84,7 +84,7 @@ Reading = Numbers | Days | Affix
 
 
 def read(label: str, hierarchy: Hierarchy | None = None) -> Covers:
-    """Whether a label covers a value.
+    """Return a function that decides whether the label covers a value.
 
     >>> [read(label)("28") for label in ("[20, 29]", "2*", "< 30", "*", "29", "[20, 28[")]
     [True, True, True, True, False, False]
@@ -97,12 +97,12 @@ def read(label: str, hierarchy: Hierarchy | None = None) -> Covers:
 
 
 def readings(label: str) -> list[Reading]:
-    """What the text of a label may stand for beside itself; "*" is not asked for."""
+    """Return the readings of a label besides its own text; the caller handles "*"."""
     return [reading for form in FORMS if (reading := form(label)) is not None]
 
 
 def members_of(label: str, hierarchy: Hierarchy) -> frozenset[str]:
-    """The values that have a label at some level."""
+    """Return the values that have a label at some level."""
     found: set[str] = set()
     for names, codes in zip(hierarchy.labels, hierarchy.maps, strict=True):
         if label in names:
@@ -111,7 +111,7 @@ def members_of(label: str, hierarchy: Hierarchy) -> frozenset[str]:
 
 
 def number(value: str) -> Decimal | None:
-    """The finite number that a text is."""
+    """Return the finite number that a text denotes, or None."""
     try:
         found = Decimal(value)
     except ArithmeticError:
@@ -156,7 +156,7 @@ def _period(label: str) -> Reading | None:
 
 
 def _days(label: str) -> Reading | None:
-    """One day, or those between two."""
+    """Parse one day, or an interval of days."""
     match = ENDS.fullmatch(label)
     if match is None and len(label) != 10:
         return None

@@ -1,10 +1,10 @@
-"""Hierarchies in files, in ARX's format: one line a value, then its label at level 1, level 2, …
+"""Hierarchies in CSV files of ARX's format: one line per value, then its label at level 1, level 2, …
 
     13053;1305*;130**;*
 
-No header. The separator is the one under which every line has the same number of fields; line ends and a byte
-order mark do not matter. A share is a part of the file's lines, of values that the data lacks too; a line
-that stands there twice counts twice.
+There is no header. The separator is the character that gives every line the same number of fields; line ends
+and a byte order mark do not matter. A share is a fraction of the file's lines, including values that the data
+lacks; a line that occurs twice counts twice.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from discreet.anonymity.hierarchies.spec import over_rows
 from discreet.core.errors import RequestError
 
 SEPARATORS = ";,\t|"
-PARTS_OF_LABELS = "*[]()<>=-.\"' "
+PARTS_OF_LABELS = "*[]()<>=-.\"' "  # characters of labels, never taken for a separator
 LARGEST_FILE = 256 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """A value and its labels, row by row."""
+    """Rows of a value and its labels."""
 
     name: str
     rows: tuple[tuple[str, ...], ...]
@@ -47,12 +47,12 @@ class Listing:
 
 
 def read_csv(name: str, path: Path) -> Listing:
-    """The hierarchy of a file."""
+    """Read the hierarchy of a CSV file."""
     lines = _lines(_text(name, path))
     if not lines:
         raise RequestError(
             f"The hierarchy {name} is the file {path}, which is empty.",
-            hint="Write one line a value: value;level 1;level 2;…",
+            hint="Write one line per value: value;level 1;level 2;…",
         )
     _check_lengths(path, lines)
     _check_repeated(path, lines)
@@ -77,7 +77,10 @@ def _text(name: str, path: Path) -> str:
 
 
 def _lines(text: str) -> list[Line]:
-    """The fields of each line, cut where all lines are cut alike; else by what the first has most of."""
+    """Return the fields of each line, split by the separator that fits all lines.
+
+    Without such a separator, the commonest one of the first line is used.
+    """
     first = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
     usual = [mark for mark in SEPARATORS if mark in first]
     others = [mark for mark in first if not mark.isalnum() and mark not in PARTS_OF_LABELS]
@@ -106,7 +109,7 @@ def _check_lengths(path: Path, lines: list[Line]) -> None:
 
 
 def _check_repeated(path: Path, lines: list[Line]) -> None:
-    """A value may be repeated with the same labels only."""
+    """Raise if a value is repeated with different labels."""
     if len({row for _, row in lines}) == len({row[0] for _, row in lines}):
         return
     seen: dict[str, Line] = {}
@@ -114,7 +117,7 @@ def _check_repeated(path: Path, lines: list[Line]) -> None:
         first, known = seen.setdefault(row[0], (line, row))
         if known != row:
             raise RequestError(
-                f"{path}, line {line}: its value stands in line {first} with other labels.",
+                f"{path}, line {line}: its value is also in line {first}, with other labels.",
                 hint="Keep one of the two lines.",
             )
 
@@ -132,5 +135,5 @@ def _check_nested(path: Path, lines: list[Line]) -> None:
                 raise RequestError(
                     f"{path}, line {line}: {label!r} becomes {over!r} at level {level + 1}, and {known!r} in "
                     f"line {first}.",
-                    hint="Give a label one label above it, so that levels are nested.",
+                    hint="Give each label a single label above it, so that levels are nested.",
                 )

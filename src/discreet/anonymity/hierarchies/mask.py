@@ -1,10 +1,10 @@
-"""Codes that lose a character a level: 13053 → 1305* → 130** → 13*** → 1**** → *.
+"""Masking of codes, one character per level: 13053 → 1305* → 130** → 13*** → 1**** → *.
 
-Codes of different lengths share the levels of the longest: a shorter one stays as it is until the mask
-reaches it, so A1, A12 and A12.9 meet at A1***. A share is the part of the declared values that a mask stands
-for; where none are declared, of all codes of the full length over the alphabet, and a code of which nothing
-is masked is one of them. Where neither length nor values are declared, labels are as long as the longest code
-in the data, and there are as many levels.
+Codes of different lengths share the levels of the longest: a shorter code is unchanged until the mask reaches
+it, so A1, A12 and A12.9 meet at A1***. A share is the fraction of the declared values that a mask covers;
+where none are declared, the fraction of all codes of the full length over the alphabet, of which an unmasked
+code is one. Where neither length nor values are declared, the longest code in the data determines the length
+of labels and the number of levels.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ EXAMPLES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
-    """Characters are masked from one side; alphabet and length are those of the values if not given.
+    """Characters masked from one side; by default alphabet and length are those of the values.
 
-    `values` are those that the policy declares; they count for shares, in the data or not.
+    `values` are declared by the policy; they count for shares, in the data or not.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Mask:
         return self._over_listed(ordered) if self.values else self._over_all(ordered)
 
     def _over_listed(self, present: Sequence[str]) -> Hierarchy:
-        """A list of the declared values, and of those that are there besides."""
+        """Build the hierarchy from the declared values, and from other values in the data."""
         codes = list(dict.fromkeys((*self.values, *present)))
         longest = max(map(len, self.values))
         length = self.length or max(map(len, codes))
@@ -82,7 +82,7 @@ class Mask:
         )
 
     def domain(self) -> tuple[str, ...]:
-        """Codes to show it with: the declared ones, else made up."""
+        """Return example codes: the declared ones, otherwise invented ones."""
         if self.values:
             return self.values
         letters = CHARACTERS[self.alphabet or Alphabet.DIGITS]
@@ -98,9 +98,10 @@ class Mask:
         return value[len(value) - kept :].rjust(length, MASK)
 
     def _letters(self, values: Sequence[str]) -> int:
-        """How many characters a place of a code can have."""
+        """Return how many characters one position of a code can have."""
         if self.alphabet is not None:
             return len(CHARACTERS[self.alphabet])
         seen = set().union(*values)
         ranges = [set(letters) for letters in CLASSES if seen & set(letters)]
+        # at least 2: with one character every label would cover the whole domain
         return max(2, sum(map(len, ranges)) + len(seen.difference(*ranges)))

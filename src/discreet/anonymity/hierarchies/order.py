@@ -1,6 +1,6 @@
 """Ordered categories by consecutive runs: Preschool, 1st, 2nd, 3rd → Preschool to 1st, 2nd to 3rd → …
 
-A run is called by its first and its last value; one of a single value, by that.
+The label of a run names its first and last value; a run of one value is labelled with that value.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from discreet.core.errors import RequestError
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """Values from low to high; runs of `widths` values, or runs that begin at the `cuts` of each level.
+    """Values in rising order, in runs of `widths` values or in runs that begin at the `cuts` of each level.
 
-    With neither, runs double from level to level.
+    Without either, runs double from level to level.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Order:
             clash = [label for label in row[1:] if label in known and label != row[0]]
             if clash:
                 raise RequestError(
-                    f"The hierarchy {self.name} has a value {clash[0]!r}, as a run of others is called.",
+                    f"The hierarchy {self.name} has a value {clash[0]!r} that is also the label of a run.",
                     hint="Rename the value, or write the groups as a tree.",
                 )
 
@@ -49,12 +49,12 @@ class Order:
 
     @cached_property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """Each value and its runs."""
+        """Each value followed by the labels of its runs."""
         levels = [self._runs(starts) for starts in self._starts()]
         return tuple(zip(self.values, *levels, strict=True))
 
     def _starts(self) -> list[list[int]]:
-        """Where runs begin, level by level."""
+        """Return the positions at which runs begin, for each level."""
         if self.cuts:
             return [sorted({0, *map(self.values.index, level)}) for level in self.cuts]
         count = len(self.values)

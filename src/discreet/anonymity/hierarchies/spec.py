@@ -1,9 +1,9 @@
-"""What a kind of hierarchy is before it meets values, and what becomes of values that it does not cover.
+"""The protocol of a hierarchy's specification, and the treatment of values that it does not cover.
 
-Missing     NULL and the empty text are one: a missing value. A column declares what becomes of it: a category
-            of its own, which is shown as the empty text at every level below the top, or its rows are left
-            out. A list that holds the empty text says itself what becomes of it. Undeclared, it is refused.
-Uncovered   refused by number, never by value: what is raised may end in a log.
+Missing     NULL and the empty text are both a missing value. The column declares its treatment: a category of
+            its own, shown as the empty text at every level below the top, or suppression of its rows. A list
+            that contains the empty text gives it labels like any value. Otherwise a missing value is refused.
+Uncovered   values are refused with their number, never by value: an error message may end in a log.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ class Spec(Protocol):
 
     @property
     def name(self) -> str:
-        """What the policy calls it."""
+        """The name of the hierarchy in the policy."""
 
     def over(self, values: Iterable[str]) -> Hierarchy:
-        """Its levels for these values, and for all that it lists; refuses values that it does not cover."""
+        """Return the hierarchy for these and all listed values; raise if a value is not covered."""
 
     def uncovered(self, values: Iterable[str]) -> tuple[str, ...]:
-        """The values that it does not cover: for the custodian's eyes."""
+        """Return the values that it does not cover, for the custodian."""
 
     def domain(self) -> tuple[str, ...]:
-        """What it can be shown with before there is data: its values, or some where they are too many."""
+        """Return values to illustrate it without data: its own, or a sample where they are too many."""
 
 
 def over_column(
     spec: Spec, values: Iterable[str | None], *, missing: Missing | None = None, column: str = ""
 ) -> Hierarchy:
-    """The hierarchy over the values of a column, some of which may be missing."""
+    """Return the hierarchy over the values of a column, some of which may be missing."""
     distinct = set(values)
     present = sorted(value for value in distinct if value)
     if not distinct - set(present):
@@ -50,20 +50,20 @@ def over_column(
         return spec.over([*present, MISSING])
     if missing is None:
         raise DataError(
-            f"Some rows have no value in column {column or spec.name}, and the policy does not say what "
-            "becomes of them.",
-            hint="Add missing: category (they are a group of their own) or missing: suppress to the column.",
+            f"Some rows have no value in column {column or spec.name}, and the policy does not declare how "
+            "to treat them.",
+            hint="Add missing: category (they form their own group) or missing: suppress to the column.",
         )
     hierarchy = spec.over(present)
     return hierarchy if missing == Missing.SUPPRESS else with_missing(hierarchy)
 
 
 def with_missing(hierarchy: Hierarchy) -> Hierarchy:
-    """The same hierarchy with a missing value, which meets the others at the top only."""
+    """Return the hierarchy with a missing value that joins the others only at the top."""
     if hierarchy.height == 0:
         hierarchy = _topped(hierarchy)
     below = range(hierarchy.height)
-    size = hierarchy.size + 1
+    size = hierarchy.size + 1  # the missing value is one more value of the domain
     labels = [(*hierarchy.labels[level], MISSING) for level in below]
     maps = [np.append(hierarchy.maps[level], np.int32(len(hierarchy.labels[level]))) for level in below]
     shares = [np.append(hierarchy.shares[level] * hierarchy.size, 1.0) / size for level in below]
@@ -78,18 +78,18 @@ def with_missing(hierarchy: Hierarchy) -> Hierarchy:
 
 
 def over_rows(spec: Spec, rows: Sequence[Sequence[str]], values: Iterable[str]) -> Hierarchy:
-    """The hierarchy of a list, which has every value that it covers."""
+    """Return the hierarchy of a list, after checking that it covers all values."""
     refuse(spec.name, len(spec.uncovered(values)))
     return listed(spec.name, rows)
 
 
 def refuse(name: str, uncovered: int) -> None:
-    """Refuse a hierarchy that leaves values out."""
+    """Raise if a hierarchy does not cover some values of the data."""
     if uncovered:
         values = "one value" if uncovered == 1 else f"{uncovered} of the values"
         raise DataError(
             f"The hierarchy {name} does not cover {values} in the data.",
-            hint="Add what it lacks, or widen its domain; where a policy declares the column, "
+            hint="Add the missing values, or widen its domain; where a policy declares the column, "
             f"`discreet hierarchy {name} --uncovered` lists them.",
         )
 

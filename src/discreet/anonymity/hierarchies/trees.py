@@ -1,7 +1,7 @@
 """Hierarchies as trees: groups of groups of values.
 
-A value that has fewer groups above it than others repeats itself, so that one level means the same for all:
-{"*": {Asia: [Japan], America: {North: [US]}}} has Japan, Japan, Asia, * beside US, North, America, *.
+A value with fewer groups above it than others is repeated, so that a level has the same depth for all values:
+{"*": {Asia: [Japan], America: {North: [US]}}} gives Japan, Japan, Asia, * and US, North, America, *.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from discreet.core.hierarchies import leaves
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """Mappings of groups, lists of values; checked where the policy is."""
+    """Mappings of groups and lists of values; the policy's validation has checked them."""
 
     name: str
     tree: Any
@@ -34,7 +34,7 @@ class Tree:
 
     @cached_property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """Each value and its groups, from itself to the top."""
+        """Each value followed by its groups, up to the top."""
         paths = list(leaves(self.tree))
         depth = max(map(len, paths))
         return tuple((*[path[-1]] * (depth - len(path)), *reversed(path)) for path in paths)

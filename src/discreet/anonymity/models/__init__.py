@@ -1,9 +1,10 @@
-"""Privacy models, one file each; any number of them may be asked for together.
+"""Privacy models, one file each; any number of them can be required together.
 
-A model judges equivalence classes by their counts, and says what it lets an attacker believe and which
-attacks it does not stop. Being listed in `MODELS` earns the family's conformance suite
-(tests/conformance/test_models.py). Beside the models stand what several share (`crowds`, `closeness`,
-`counts`, `earth_movers`), how they are judged together (`judging`) and how they are written (`parsing`).
+A model judges equivalence classes by their counts, and states the belief that it allows an attacker and the
+attacks that it does not stop. Every model in `MODELS` runs the family's conformance suite
+(tests/conformance/test_models.py). The other modules hold code that models share (`minimum_class_size`,
+`closeness`, `class_counts`, `earth_mover_distance`), joint judgement (`model_verdicts`) and parsing
+(`model_parsing`).
 """
 
 from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity

@@ -1,11 +1,11 @@
-"""(α, k)-anonymity: classes of k rows, of which a sensitive value has at most the part alpha.
+"""(α, k)-anonymity: classes of k rows in which a sensitive value has at most the fraction alpha.
 
 Definition  Every class has at least k rows, and each of the named sensitive values, or every value where none
-            is named, has at most a part alpha of them [WLFW06].
-Belief      Who knows a person's quasi-identifiers matches the person to a row with probability at most 1/k,
-            and believes a named value with at most alpha.
-Monotone    In generalization: rows add up, and a part of a merged class lies between the parts that were
-            merged. Not in suppression: a class of one value can spoil another.
+            is named, has at most the fraction alpha of them [WLFW06].
+Belief      An attacker who knows a person's quasi-identifiers matches the person to a row with probability at
+            most 1/k, and believes a named value with probability at most alpha.
+Monotone    In generalization: rows add up, and a fraction in a merged class lies between the fractions that
+            were merged. Not in suppression: a class of one value can spoil another.
 Attacks     Stopped: homogeneity, for the named values. Not stopped: background knowledge, similarity,
             skewness, composition, membership.
 
@@ -31,7 +31,7 @@ from discreet.core.numbers import require_count
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaKAnonymity:
-    """Every class has k rows, and at most a part alpha of them has a value that is named."""
+    """Every class has k rows, and at most the fraction alpha of them has a named value."""
 
     column: str
     alpha: Fraction
@@ -54,8 +54,8 @@ class AlphaKAnonymity:
     def belief(self) -> str:
         which = "any value" if not self.values else "any of the named values"
         return (
-            f"{KNOWER} takes a row for theirs with at most "
-            f"{at_most_percent(1 / self.k)} and believes {which} of {self.column} with at most "
+            f"{KNOWER} matches that person to a row with probability at most "
+            f"{at_most_percent(1 / self.k)} and believes {which} of {self.column} with probability at most "
             f"{at_most_percent(float(self.alpha))}."
         )
 
@@ -70,22 +70,22 @@ class AlphaKAnonymity:
         return np.where(classes.sizes >= self.k, most_within(classes, sensitive, 0, high), 0)
 
     def margin(self, classes: Classes) -> Floats:
-        """In alpha; a class of fewer than k rows is short of it by the part that is missing."""
+        """Return the margin in alpha; a class below k rows is short by the fraction of missing rows."""
         sensitive = sensitive_of(classes, self.column, self.name)
         spare = float(self.alpha) - quotients(self._commonest(sensitive), classes.sizes)
         missing = np.minimum(classes.sizes / self.k - 1, 0.0)
         return np.where(missing < 0, np.minimum(spare, missing), spare)
 
     def _commonest(self, sensitive: Sensitive) -> Integers:
-        """How often the commonest of the named values occurs in each class."""
+        """Return the count of the commonest named value in each class."""
         named = self._named(sensitive)
         return reduced(np.maximum, sensitive.starts, np.where(named[sensitive.values], sensitive.counts, 0))
 
     def _named(self, sensitive: Sensitive) -> Verdicts:
-        """Of each value, whether it is named."""
+        """Return for each value whether it is named."""
         if unknown := set(self.values) - set(sensitive.names):
             raise RequestError(
-                f"{self.name} names {len(unknown)} of its values that the column does not have.",
+                f"{self.name} names {len(unknown)} values that the column does not have.",
                 hint="Name values of the column, or none for all of them.",
             )
         return np.array([not self.values or name in self.values for name in sensitive.names], np.bool_)

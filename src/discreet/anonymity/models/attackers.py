@@ -1,4 +1,4 @@
-"""The three attackers of risk thresholds, by what they know and want."""
+"""The three attacker models of risk thresholds: prosecutor, journalist and marketer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from discreet.core.errors import require
 
 
 class Attacker(StrEnum):
-    """Prosecutor: knows that the person is in. Journalist: does not. Marketer: wants as many as possible."""
+    """Prosecutor: knows that the person is in. Journalist: does not. Marketer: links as many as possible."""
 
     PROSECUTOR = "prosecutor"
     JOURNALIST = "journalist"
@@ -17,16 +17,16 @@ class Attacker(StrEnum):
 
     @property
     def links(self) -> str:
-        """How a sentence about this attacker begins."""
+        """The opening of a sentence about this attacker."""
         return {
-            Attacker.PROSECUTOR: f"{KNOWER} takes a row for theirs",
-            Attacker.JOURNALIST: "Who looks a row up in the population takes a person for its owner",
-            Attacker.MARKETER: "Who links every row to somebody, knowing all quasi-identifiers, is right",
+            Attacker.PROSECUTOR: f"{KNOWER} matches that person to a row",
+            Attacker.JOURNALIST: "An attacker who looks a row up in the population picks its owner",
+            Attacker.MARKETER: "An attacker who knows all quasi-identifiers and links every row is right",
         }[self]
 
 
 def keep_attacker(owner: object) -> None:
-    """Check the `attacker` of a frozen dataclass and keep it as an `Attacker`."""
+    """Check the `attacker` of a frozen dataclass and store it as an `Attacker`."""
     named = getattr(owner, "attacker")  # noqa: B009  (a frozen dataclass of any kind)
     known = [each for each in Attacker if named == each.value]
     require(bool(known), owner, "attacker", named, "prosecutor, journalist or marketer")

@@ -1,9 +1,9 @@
-"""Average risk: of all published rows, only a stated part is expected to be linked rightly.
+"""Average risk: at most a given fraction of the published rows is expected to be linked correctly.
 
 Definition  The mean over the published rows of 1 / f (prosecutor) or of 1 / F (journalist) is at most `risk`;
             f are the rows of a row's class, F the people of the population who share it, never fewer than f.
-            A marketer, who links all rows at once, is right in the same mean: of 1 / F where there is a
-            population, of 1 / f where there is none [DE10, EE13]. Without a population the mean is the
+            A marketer, who links all rows at once, has the same mean success: of 1 / F with a
+            population, of 1 / f without one [DE10, EE13]. Without a population the mean is the
             number of classes over the number of rows.
 Belief      Over all rows, on average; a single row may be linked with any probability, up to certainty.
 Monotone    In generalization: merging two classes makes (f1 + f2) / (F1 + F2) of f1 / F1 + f2 / F2, which is
@@ -13,8 +13,8 @@ Suppressed  The smallest classes first, until the mean is low enough. Without a 
             number of rows: of all sets of m classes the m largest have most rows, so they meet the mean if
             any set of m does; and each further class adds risk * f - 1, less and less, so what is met by m
             classes is met by the largest m' < m. Merging classes leaves no fewer rows to as many classes, so
-            it never suppresses more. With a population, which classes to leave out is a knapsack: leaving
-            out the smallest F first suppresses less than one class more than the least.
+            it never suppresses more. With a population the choice of classes to suppress is a knapsack
+            problem: suppressing the smallest F first exceeds the minimum by less than one class.
 
 [DE10]      Dankar & El Emam, A method for evaluating marketer re-identification risk, 2010.
 [EE13]      El Emam, Guide to the de-identification of personal health information, 2013.
@@ -35,7 +35,7 @@ from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
 from discreet.anonymity.models.parameters import keep_share, written
 from discreet.belief.wording import at_most
 
-UNIT = 2.0**-52
+UNIT = 2.0**-52  # the spacing of floats at 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +61,15 @@ class AverageRisk:
     @property
     def belief(self) -> str:
         return (
-            f"{self.attacker.links} with at most {at_most(float(self.risk))} on average over all rows, which "
-            f"bounds the belief about no single one."
+            f"{self.attacker.links} with probability at most {at_most(float(self.risk))} on average over all "
+            f"rows, which bounds the belief about no single one."
         )
 
     def judge(self, classes: Classes) -> Verdicts:
         return self.keep(classes, np.ones(len(classes), np.bool_))
 
     def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        """All classes that stand but the smallest, as few as it takes."""
+        """Return all eligible classes but the smallest, of which as few as necessary are dropped."""
         people = self._people(classes)
         candidates = np.flatnonzero(standing)
         order = candidates[np.argsort(-people[candidates], kind="stable")]
@@ -78,7 +78,7 @@ class AverageRisk:
         return kept
 
     def margin(self, classes: Classes) -> Floats:
-        """The same for every class: what the mean of the whole table leaves."""
+        """Return for every class the same margin: the bound minus the mean of the whole table."""
         people = np.maximum(self._people(classes), 1)
         mean = float((classes.sizes / people).sum() / max(1, classes.sizes.sum()))
         return np.full(len(classes), float(self.risk) - mean)
@@ -90,7 +90,7 @@ class AverageRisk:
         return np.maximum(population_of(classes, self.name), classes.sizes)
 
     def _most(self, rows: Integers, people: Integers) -> int:
-        """How many of the classes, which fall in their people, meet the mean: the most that do."""
+        """Return the largest number of leading classes, sorted by falling people, that meets the mean."""
         expected = np.cumsum(rows / np.maximum(people, 1))
         allowed = np.cumsum(rows) * float(self.risk)
         # a running sum of n terms is off by n roundings of its value at most
@@ -103,7 +103,7 @@ class AverageRisk:
         return 0
 
     def _meets(self, rows: Integers, people: Integers) -> bool:
-        """Whether sum f / F <= risk * sum f, exactly."""
+        """Return whether sum f / F <= risk * sum f, exactly."""
         kinds, place = np.unique(people[people > 0], return_inverse=True)
         shared = np.zeros(len(kinds), np.int64)
         np.add.at(shared, place, rows[people > 0])

@@ -2,14 +2,14 @@
 
 Definition  For every class and every value with p > q: basic, (p - q) / q <= beta; enhanced, (p - q) / q <=
             min(beta, -ln q); p is the value's frequency in the class, q in the whole input table [CK12].
-Belief      Who knows a person's quasi-identifiers believes a value with at most 1 + beta times its frequency
-            in the table; enhanced, with at most q (1 - ln q), which is below 1 however large beta is.
+Belief      An attacker who knows a person's quasi-identifiers believes a value with at most 1 + beta times
+            its frequency in the table; enhanced, with at most q (1 - ln q), which is below 1 for every beta.
 Monotone    In generalization: a frequency of a merged class lies between those that were merged. Not in
             suppression: a class that breaks it can pull another over the bound.
 Attacks     Stopped: skewness, and homogeneity of rare values. Not stopped: background knowledge (values may
             be ruled out), similarity, composition, membership; basic, homogeneity of common values.
 Ties        Against beta, in integers. Against -ln q there are none: the logarithm of a rational other than 1
-            is irrational. Floats decide where it is clear, decimals the rest.
+            is irrational. Floats decide clear cases, decimals the rest.
 
 [CK12]      Cao & Karras, Publishing microdata with a robust privacy guarantee, VLDB 2012.
 """
@@ -44,7 +44,7 @@ from discreet.mechanisms.sampling import MARGIN
 
 @dataclass(frozen=True, kw_only=True)
 class BetaLikeness:
-    """No value is more than beta times its frequency in the table commoner; enhanced, nor -ln q times."""
+    """No value is more than beta times its table frequency commoner; enhanced, nor -ln q times."""
 
     column: str
     beta: Fraction
@@ -64,7 +64,7 @@ class BetaLikeness:
 
     @property
     def belief(self) -> str:
-        also = ", and less than surely" if self.enhanced else ""
+        also = ", and never with certainty" if self.enhanced else ""
         return (
             f"{KNOWER}, and nothing else, believes any value of "
             f"{self.column} with at most {number(1 + float(self.beta), 4)} times its frequency in the whole "
@@ -96,7 +96,7 @@ class BetaLikeness:
         return -exceeded
 
     def _below_logarithm(self, sensitive: Sensitive) -> Verdicts:
-        """Whether (p - q) / q <= -ln q, for each entry."""
+        """Return whether (p - q) / q <= -ln q, for each entry."""
         gains, caps = relative_gains(sensitive), _logarithms(sensitive)
         alike = gains <= caps
         for i in np.flatnonzero(np.abs(gains - caps) <= MARGIN * (2 + gains)):
@@ -105,20 +105,21 @@ class BetaLikeness:
 
 
 def relative_gains(sensitive: Sensitive) -> Floats:
-    """(p - q) / q of each entry."""
+    """Return (p - q) / q of each entry."""
     rows = np.repeat(sums(sensitive), lengths(sensitive)).astype(float)
     expected = rows * sensitive.totals[sensitive.values] / float(sensitive.totals.sum())
     return np.asarray(sensitive.counts / expected - 1)
 
 
 def _logarithms(sensitive: Sensitive) -> Floats:
-    """-ln q of each entry's value."""
+    """Return -ln q of each entry's value."""
     total = int(sensitive.totals.sum())
     caps = np.array([log(total) - log(count) if count else np.inf for count in sensitive.totals.tolist()])
     return caps[sensitive.values]
 
 
 def _settled(sensitive: Sensitive, entry: int) -> bool:
+    """Return whether the gain of one entry is at most -ln q, with as many digits as it takes."""
     owner = int(np.searchsorted(sensitive.starts, entry, side="right")) - 1
     q = Fraction(int(sensitive.totals[sensitive.values[entry]]), int(sensitive.totals.sum()))
     gain = Fraction(int(sensitive.counts[entry]), int(sums(sensitive)[owner])) / q - 1

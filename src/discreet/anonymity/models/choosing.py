@@ -1,14 +1,15 @@
-"""Parameters of models from a promise: what an attacker who knows the quasi-identifiers may believe at most.
+"""Model parameters from a cap on the posterior of an attacker who knows the quasi-identifiers.
 
 With a cap on the belief in any one value of a sensitive column:
 
-probabilistic   l = 1 / cap: a value has at most a part 1 / l of a class.
+probabilistic   l = 1 / cap: a value has at most the fraction 1 / l of a class.
 recursive       c = cap / (1 - cap), l = 2 + the values that the attacker may rule out: what remains is
                 believed with less than c / (c + 1) = cap.
 equal distance  t = cap - the frequency of the commonest value in the table: no value is more than t commoner
-                in a class. Where that frequency is above the cap there is no such t. Whoever reads t in a
+                in a class. Where that frequency is above the cap there is no such t. A reader who sees t in a
                 certificate, and knows the cap, learns that frequency.
-ordered,        refused. They bound how far values move on average, not how sure one of them is: t = 0.2 over
+ordered,        refused. They bound how far values move on average, not the belief in one of them: t = 0.2
+                over
 hierarchical    ten ordered, equally common values allows a belief of 85%.
 
 Unlike a promise of differential privacy this holds against one attacker only: one who knows the
@@ -39,7 +40,7 @@ WARNING = (
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Three ways to keep the cap; each suffices. `closeness` is None where no t does."""
+    """Three models that keep the cap; each suffices. `closeness` is None where no t does."""
 
     probabilistic: ProbabilisticDiversity
     recursive: RecursiveDiversity
@@ -48,12 +49,12 @@ class Chosen:
 
 
 def for_posterior(cap: Real, sensitive: Sensitive, *, column: str, ruled_out: int = 0) -> Chosen:
-    """What keeps the belief in any value of the column at or below the cap.
+    """Return models that keep the belief in any value of the column at or below the cap.
 
-    `ruled_out` values may be excluded by the attacker beforehand, which recursive diversity alone allows for.
+    The attacker may rule out `ruled_out` values beforehand; only recursive diversity takes that into account.
     """
     bound = _cap(cap)
-    require_count("for_posterior", "ruled_out", ruled_out, least=0)
+    require_count("choose_for_posterior", "ruled_out", ruled_out, least=0)
     within = _spare(bound, sensitive) >= 0
     return Chosen(
         probabilistic=ProbabilisticDiversity(column=column, l=1 / bound),
@@ -66,18 +67,18 @@ def for_posterior(cap: Real, sensitive: Sensitive, *, column: str, ruled_out: in
 def closeness_for_posterior(
     cap: Real, sensitive: Sensitive, *, column: str, distance: str = "equal"
 ) -> EqualCloseness:
-    """The largest t that keeps the cap; only the equal distance has one."""
-    require(distance in DISTANCES, "for_posterior", "distance", distance, "equal, ordered or hierarchical")
+    """Return t-closeness with the largest t that keeps the cap; only the equal distance has one."""
+    require(distance in DISTANCES, "choose_closeness", "distance", distance, "equal, ordered or hierarchical")
     if distance != "equal":
         raise RequestError(
-            f"t-closeness with the {distance} distance bounds how far values move on average, and no belief "
-            f"in one of them: t = 0.2 over ten ordered values still allows 85%.",
+            f"t-closeness with the {distance} distance bounds how far values move on average, not the "
+            f"belief in one of them: t = 0.2 over ten ordered values still allows 85%.",
             hint="Use the equal distance, or probabilistic l-diversity.",
         )
     spare = _spare(_cap(cap), sensitive)
     if spare < 0:
         raise RequestError(
-            f"No t keeps the cap for {column}: its commonest value is more frequent than that in the table.",
+            f"No t keeps the cap for {column}: the table's commonest value is more frequent than the cap.",
             hint="Raise the cap, or use probabilistic l-diversity and allow suppression.",
         )
     return EqualCloseness(column=column, t=spare)
@@ -85,11 +86,12 @@ def closeness_for_posterior(
 
 def _cap(cap: object) -> Fraction:
     bound = exact(cap)
-    require(bound is not None and 0 < bound < 1, "for_posterior", "cap", cap, "a probability between 0 and 1")
+    holds = bound is not None and 0 < bound < 1
+    require(holds, "choose_for_posterior", "cap", cap, "a probability between 0 and 1")
     assert bound is not None
     return bound
 
 
 def _spare(cap: Fraction, sensitive: Sensitive) -> Fraction:
-    """What the cap leaves above the commonest value of the table."""
+    """Return the cap minus the frequency of the table's commonest value."""
     return cap - Fraction(int(sensitive.totals.max(initial=0)), max(1, int(sensitive.totals.sum())))

@@ -1,4 +1,4 @@
-"""t-closeness: what its forms share, which differ in how far two sensitive values are from each other."""
+"""t-closeness: the shared base of its variants, which differ in the distance between sensitive values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.anonymity.models.parameters import keep_share
 
 @dataclass(frozen=True, kw_only=True)
 class Close(Protocol):
-    """The sensitive values of every class are within t of the whole table's."""
+    """The sensitive values of every class are within distance t of the whole table's."""
 
     column: str
     t: Fraction
@@ -29,7 +29,7 @@ class Close(Protocol):
 
     @abstractmethod
     def distances(self, classes: Classes) -> Distances:
-        """How far each class is from the table, as quotients."""
+        """Return the distance of each class from the table, as quotients."""
 
     def judge(self, classes: Classes) -> Verdicts:
         return at_most(*self.distances(classes), self.t)

@@ -1,6 +1,6 @@
-"""Arithmetic on the counts of classes: exact, a class a step, no loop over rows.
+"""Exact arithmetic on the counts of classes, vectorized over classes, without a loop over rows.
 
-Products of counts are taken in 64 bits where their largest is known to fit, in Python's integers where not.
+Products of counts are computed in 64 bits where the largest is known to fit, otherwise in Python integers.
 A table of N rows and a class of n give products up to n N: 1e16 at 1e8 rows, where 64 bits hold 9e18.
 """
 
@@ -15,32 +15,32 @@ from discreet.anonymity.classes import Classes, Integers, Sensitive
 from discreet.anonymity.models.model import Floats, Verdicts
 from discreet.core.errors import RequestError
 
-LIMIT = 2**62
+LIMIT = 2**62  # products below this leave room for a sum of two
 NEAR = 1e-9
-"""Quotients of integers below 2**53 that differ by less than this part are compared as fractions."""
+"""Quotients of integers below 2**53 that differ relatively by less than this are compared as fractions."""
 EDGE = 1e-6
-"""Parts so near to 0 or 1 bound nothing: their floats would be off by too much of what is left."""
+"""Shares this close to 0 or 1 bound nothing: the relative error of the remainder would be too large."""
 
 
 def sensitive_of(classes: Classes, column: str, model: str) -> Sensitive:
-    """The counts of a sensitive column; refused where it was not counted."""
+    """Return the counts of a sensitive column; raise if it was not counted."""
     if column not in classes.sensitive:
         raise RequestError(
-            f"{model} is about the column {column}, which is not among the sensitive columns.",
+            f"{model} is about the column {column}, which is not a sensitive column.",
             hint="Give it the role sensitive in the policy.",
         )
     return classes.sensitive[column]
 
 
 def population_of(classes: Classes, model: str) -> Integers:
-    """The people who share each class's quasi-identifiers; refused where no population was given."""
+    """Return the people who share each class's quasi-identifiers; raise without a population."""
     if classes.population is None:
         raise RequestError(f"{model} needs a population table.", hint="Name one with --population.")
     return classes.population
 
 
 def product(left: Integers, right: Integers | int) -> Integers:
-    """left * right, elementwise, never wrapped; of Python's integers where 64 bits might not hold it."""
+    """Return left * right, elementwise without overflow; Python integers where 64 bits might not suffice."""
     most = int(np.max(np.abs(left), initial=0)) * int(np.max(np.abs(right), initial=0))
     if most < LIMIT:
         return np.asarray(left * right)
@@ -48,24 +48,24 @@ def product(left: Integers, right: Integers | int) -> Integers:
 
 
 def at_most(left: Integers, right: Integers, bound: Fraction) -> Verdicts:
-    """left <= bound * right, elementwise and exactly."""
+    """Return left <= bound * right, elementwise and exactly."""
     return np.asarray(product(left, bound.denominator) <= product(right, bound.numerator), np.bool_)
 
 
 def below(left: Integers, right: Integers, bound: Fraction) -> Verdicts:
-    """left < bound * right, elementwise and exactly."""
+    """Return left < bound * right, elementwise and exactly."""
     return np.asarray(product(left, bound.denominator) < product(right, bound.numerator), np.bool_)
 
 
 def quotients(left: Integers, right: Integers) -> Floats:
-    """left / right as floats; infinite where `right` is 0, and 0 where both are."""
+    """Return left / right as floats; infinite where `right` is 0, and 0 where both are."""
     top, bottom = left.astype(np.float64), right.astype(np.float64)
     endless = np.where(top > 0, np.inf, 0.0)
     return np.divide(top, bottom, out=endless, where=bottom > 0)
 
 
 def largest(left: Integers, right: Integers) -> Fraction:
-    """The largest of the quotients left / right, exactly; every `right` is above 0."""
+    """Return the largest of the quotients left / right, exactly; every `right` is above 0."""
     rough = quotients(left, right)
     close = np.flatnonzero(rough >= rough.max() * (1 - NEAR))
     return max(Fraction(int(left[i]), int(right[i])) for i in close)
@@ -75,7 +75,7 @@ def largest(left: Integers, right: Integers) -> Fraction:
 
 
 def reduced(ufunc: np.ufunc, starts: Integers, amounts: NDArray[np.generic]) -> Integers:
-    """One ufunc over each class's entries; 0 for a class without any."""
+    """Reduce each class's entries by one ufunc; 0 for a class without any."""
     filled = starts[1:] > starts[:-1]
     result = np.zeros(len(filled), amounts.dtype)
     result[filled] = ufunc.reduceat(amounts, starts[:-1][filled])
@@ -83,32 +83,32 @@ def reduced(ufunc: np.ufunc, starts: Integers, amounts: NDArray[np.generic]) -> 
 
 
 def sums(sensitive: Sensitive) -> Integers:
-    """How many rows each class has."""
+    """Return the number of rows in each class."""
     return reduced(np.add, sensitive.starts, sensitive.counts)
 
 
 def tops(sensitive: Sensitive) -> Integers:
-    """How many rows the commonest value of each class has."""
+    """Return the count of the commonest value of each class."""
     return reduced(np.maximum, sensitive.starts, sensitive.counts)
 
 
 def lengths(sensitive: Sensitive) -> Integers:
-    """How many different values each class has."""
+    """Return the number of different values in each class."""
     return np.diff(sensitive.starts)
 
 
 def owners(sensitive: Sensitive) -> Integers:
-    """The class of each entry."""
+    """Return the class of each entry."""
     return np.repeat(np.arange(len(sensitive.starts) - 1), lengths(sensitive))
 
 
 def every(sensitive: Sensitive, holds: Verdicts) -> Verdicts:
-    """Whether all entries of a class hold."""
+    """Return for each class whether all its entries hold."""
     return np.asarray(reduced(np.add, sensitive.starts, (~holds).astype(np.int64)) == 0)
 
 
 def ranked_sums(sensitive: Sensitive, places: int) -> Integers:
-    """How many rows the `places` commonest values of each class have together."""
+    """Return the rows that the `places` commonest values of each class have together."""
     if places <= 0:
         return np.zeros(len(sensitive.starts) - 1, np.int64)
     most = int(sensitive.counts.max(initial=0)) + 1
@@ -122,11 +122,11 @@ def ranked_sums(sensitive: Sensitive, places: int) -> Integers:
 def most_within(
     classes: Classes, sensitive: Sensitive, low: Floats | float, high: Floats | float
 ) -> Integers:
-    """The most rows of each class that can be kept with a part from low[v] to high[v] of every value v.
+    """Bound the rows of each class that can be kept with a share from low[v] to high[v] of every value v.
 
-    Classes with such parts have them together, too. So what is kept of n rows, c of them with the value v, is
-    at most c / low[v], and as n - c at most are without v, at most (n - c) / (1 - high[v]). Where people have
-    several values, rows of values tell nothing about people.
+    If several classes have such shares, so has their union. Hence of n rows, c of them with the value v, at
+    most c / low[v] are kept; and as at most n - c are without v, at most (n - c) / (1 - high[v]). Where
+    people have several values, counts of values bound nothing about people.
     """
     rows, kinds, held = sums(sensitive), lengths(sensitive), sensitive.counts
     least, most = (np.broadcast_to(np.asarray(part, float), sensitive.totals.shape) for part in (low, high))
@@ -140,6 +140,6 @@ def most_within(
     found = np.where(kinds > 0, reduced(np.minimum, sensitive.starts, caps), np.inf)
     lacks = reduced(np.add, sensitive.starts, bound[sensitive.values].astype(np.int64)) < bound.sum()
     found[lacks & (kinds > 0)] = 0
-    # rounded up by more than floats are off
+    # rounded up by more than the error of the floats
     kept = np.minimum(found * (1 + NEAR) + NEAR, classes.sizes).astype(np.int64)
     return np.where(rows == classes.sizes, kept, classes.sizes)

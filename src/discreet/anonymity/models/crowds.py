@@ -1,4 +1,4 @@
-"""Crowds: what models share that ask for k people in every class and differ in who is counted."""
+"""The shared base of models that require k people in every class and differ in whom they count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.core.numbers import require_count
 
 @dataclass(frozen=True, kw_only=True)
 class Crowded(Protocol):
-    """Every class has a crowd of at least k."""
+    """Every class has at least k people."""
 
     k: int
 
@@ -27,7 +27,7 @@ class Crowded(Protocol):
 
     @abstractmethod
     def crowds(self, classes: Classes) -> Integers:
-        """How many share the quasi-identifiers of each class."""
+        """Return how many share the quasi-identifiers of each class."""
 
     def judge(self, classes: Classes) -> Verdicts:
         return self.crowds(classes) >= self.k

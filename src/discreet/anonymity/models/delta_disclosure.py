@@ -1,16 +1,16 @@
-"""δ-disclosure: in every class every sensitive value has about the frequency that it has in the table.
+"""δ-disclosure: every sensitive value has about the same frequency in every class as in the table.
 
 Definition  For every class and every value of the table, |ln(p / q)| < delta, with p the value's frequency in
             the class and q the one in the whole input table; natural logarithms. A class that lacks a value
             breaks it, for any delta [BS08].
-Belief      Who knows a person's quasi-identifiers finds every value less than exp(delta) times as probable,
-            or as improbable, as from the frequencies of the table: no value can be ruled out.
+Belief      For an attacker who knows a person's quasi-identifiers, every value is less than exp(delta) times
+            as probable, or as improbable, as its frequency in the table: no value can be ruled out.
 Monotone    In generalization: a frequency of a merged class lies between those that were merged. Not in
             suppression: a class that breaks it can pull another over the bound.
 Attacks     Stopped: homogeneity and skewness, within exp(delta). Not stopped: background knowledge,
             similarity, composition, membership.
 Ties        There are none: exp(delta) is irrational for a rational delta above 0. Floats decide where
-            |ln(p / q)| is clearly apart from delta, decimals the rest.
+            |ln(p / q)| clearly differs from delta, decimals the rest.
 
 [BS08]      Brickell & Shmatikov, The cost of privacy, KDD 2008.
 """
@@ -53,7 +53,7 @@ class DeltaDisclosure:
     def belief(self) -> str:
         return (
             f"{KNOWER}, and nothing else, finds no value of "
-            f"{self.column} more probable or less probable than its frequency in the whole table by a factor "
+            f"{self.column} more or less probable than its frequency in the whole table by a factor "
             f"of {number(float(np.exp(float(self.delta))), 4)}."
         )
 
@@ -77,7 +77,7 @@ class DeltaDisclosure:
         return np.where(complete(sensitive), float(self.delta) - changes, -np.inf)
 
     def _settled(self, sensitive: Sensitive, entry: int) -> bool:
-        """Whether the ratio of one entry, or its inverse, lies above exp(-delta)."""
+        """Return whether the ratio of one entry, or its inverse, lies above exp(-delta)."""
         owner = int(np.searchsorted(sensitive.starts, entry, side="right")) - 1
         rows, value = int(sums(sensitive)[owner]), int(sensitive.values[entry])
         inside = Fraction(int(sensitive.counts[entry]), rows)
@@ -91,13 +91,13 @@ class DeltaDisclosure:
 
 
 def log_ratios(sensitive: Sensitive) -> Floats:
-    """ln(p / q) of every entry, right to 2**-45."""
+    """Return ln(p / q) of every entry, with an error below 2**-45."""
     rows = np.repeat(sums(sensitive), lengths(sensitive)).astype(float)
     expected = sensitive.totals[sensitive.values] * rows / float(sensitive.totals.sum())
     return np.asarray(np.log(sensitive.counts / expected))
 
 
 def complete(sensitive: Sensitive) -> Verdicts:
-    """Whether a class has every value of the table, or has no rows at all."""
+    """Return whether each class has every value of the table, or no rows at all."""
     kinds = lengths(sensitive)
     return np.asarray((kinds == np.count_nonzero(sensitive.totals)) | (kinds == 0))

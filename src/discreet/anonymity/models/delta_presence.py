@@ -1,12 +1,12 @@
-"""δ-presence: that somebody of the population is in the table is neither too sure nor too unsure.
+"""δ-presence: the probability that a person of the population is in the table has two bounds.
 
-Definition  Of the people of the population who show a class's quasi-identifiers, a part from delta_min to
-            delta_max is in the table [NAC07].
-Belief      Who knows the population, and everybody's quasi-identifiers, believes that a person of a published
-            class is in the table with a probability from delta_min to delta_max. People whose class is not
-            published, or never was in the table, are believed to be out: with delta_min above 0, publish
-            without suppression, and give classes of the population that have no rows, too.
-Monotone    In generalization: the part of a merged class lies between the parts that were merged. Not in
+Definition  Of the people of the population who show a class's quasi-identifiers, a fraction from delta_min
+            to delta_max is in the table [NAC07].
+Belief      An attacker who knows the population, and everybody's quasi-identifiers, believes that a person of
+            a published class is in the table with a probability from delta_min to delta_max. A person whose
+            class is suppressed, or has no rows, is believed to be absent: with delta_min above 0, publish
+            without suppression, and include the classes of the population that have no rows.
+Monotone    In generalization: the fraction of a merged class lies between those that were merged. Not in
             suppression: a class that breaks a bound can pull another over it.
 Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition.
 
@@ -31,7 +31,7 @@ from discreet.core.errors import require
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaPresence:
-    """Of every class's people in the population, delta_min to delta_max are in the table."""
+    """The fraction of every class's people who are in the table is from delta_min to delta_max."""
 
     delta_min: Fraction
     delta_max: Fraction
@@ -54,14 +54,14 @@ class DeltaPresence:
     @property
     def belief(self) -> str:
         return (
-            f"Who knows everybody in the population believes that a person of a published class is in the "
-            f"table with a probability from {percent(float(self.delta_min))} to "
+            f"An attacker who knows everybody in the population believes that a person of a published class "
+            f"is in the table with a probability from {percent(float(self.delta_min))} to "
             f"{percent(float(self.delta_max))}."
         )
 
     @property
-    def minds_absent(self) -> bool:
-        """Whether a class of the population without rows breaks the model; leaving it out does not help."""
+    def forbids_absent_classes(self) -> bool:
+        """True if a class of the population without rows breaks the model, which suppression cannot mend."""
         return self.delta_min > 0
 
     def judge(self, classes: Classes) -> Verdicts:
@@ -70,7 +70,7 @@ class DeltaPresence:
         return enough & at_most(classes.sizes, people, self.delta_max)
 
     def most_kept(self, classes: Classes) -> Integers:
-        """No more than the part delta_max of all the people."""
+        """Return at most the fraction delta_max of the people of each class."""
         people = population_of(classes, self.name)
         most = product(people, self.delta_max.numerator) // self.delta_max.denominator
         return np.minimum(most.astype(np.int64), classes.sizes)

@@ -1,8 +1,8 @@
 """Distinct l-diversity: every class has l different sensitive values.
 
 Definition  Every class has at least l different values of the sensitive column [MGKV06, LLV07].
-Belief      Who knows a person's quasi-identifiers cannot rule out all but l - 1 values. It caps no belief: of
-            100 rows 98 may share one value, whatever l is; "confidence at most 1/l" is false for it.
+Belief      An attacker who knows a person's quasi-identifiers cannot rule out all but l - 1 values. It caps
+            no belief: 98 of 100 rows may share one value for any small l; "confidence at most 1/l" is false.
 Monotone    In both ways: merging classes unites their values.
 Attacks     Stopped: homogeneity, in its strict form. Not stopped: background knowledge, similarity, skewness,
             composition, membership, and homogeneity of nearly all rows.
@@ -44,7 +44,7 @@ class DistinctDiversity:
     def belief(self) -> str:
         return (
             f"{KNOWER} is left with at least {self.l} values of "
-            f"{self.column}, one of which they may still be nearly sure of."
+            f"{self.column}, and may still be nearly sure of one."
         )
 
     def judge(self, classes: Classes) -> Verdicts:

@@ -1,4 +1,4 @@
-"""How far the sensitive values of a class are from those of the table, as quotients of integers.
+"""Earth mover's distance between the sensitive values of a class and of the table, as integer quotients.
 
 A class of n rows has value i c_i times, the table of N rows T_i times; p_i = c_i / n, q_i = T_i / N. The
 earth mover's distance is the least work that turns p into q, where moving a part of the rows from value i
@@ -12,9 +12,9 @@ hierarchical    i and j are at distance level / H where they first share a label
                 edges of |p - q| of what hangs on them, over 2 H: the mean of the equal distances of the
                 labels of levels 0 to H - 1.
 
-Every numerator is at most its denominator, n N times 1, m - 1 or H. Those of a class are counted in 64 bits
-where that is certain to fit and in Python's integers where not; at most m N**2 / 2**60 classes need them,
-because all classes together have N rows.
+Every numerator is at most its denominator, n N times 1, m - 1 or H. Those of a class are computed
+in 64 bits where they are certain to fit, otherwise in Python integers; at most m N**2 / 2**60 classes need
+these, because all classes together have N rows.
 
 [LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
 """
@@ -33,28 +33,31 @@ from discreet.anonymity.models.counts import lengths, owners, product, reduced, 
 from discreet.anonymity.models.model import Verdicts
 from discreet.core.errors import RequestError
 
-NARROW = 2**60
+NARROW = 2**60  # numerators below this fit into 64 bits with room for sums
 
 
 class Distances(NamedTuple):
-    """One distance a class, as numerator / denominator."""
+    """One distance per class, as numerator / denominator."""
 
     numerators: Integers
     denominators: Integers
 
 
 def equal(sensitive: Sensitive) -> Distances:
+    """Return the distances where all values are at distance 1."""
     rows, total = sums(sensitive), int(sensitive.totals.sum())
     return Distances(_excess(sensitive, sensitive.totals), _denominators(rows, total))
 
 
 def ordered(sensitive: Sensitive) -> Distances:
+    """Return the distances where values are in their order, the first and last at distance 1."""
     rows, total, steps = sums(sensitive), int(sensitive.totals.sum()), max(1, len(sensitive.totals) - 1)
     numerators = _by_width(sensitive, rows, (steps + 1) * total, _ordered_work)
     return Distances(numerators, _denominators(rows, steps * total))
 
 
 def hierarchical(sensitive: Sensitive, hierarchy: Hierarchy) -> Distances:
+    """Return the distances where values are as far apart as the level of their first common label."""
     rows, total, height = sums(sensitive), int(sensitive.totals.sum()), hierarchy.height
     paths = label_paths(sensitive.names, hierarchy)
 
@@ -65,7 +68,7 @@ def hierarchical(sensitive: Sensitive, hierarchy: Hierarchy) -> Distances:
 
 
 def label_paths(names: tuple[str, ...], hierarchy: Hierarchy) -> tuple[Codes, ...]:
-    """The label of each value at the levels below the top."""
+    """Return the label of each value at the levels below the top."""
     missing = sum(name not in hierarchy.places for name in names)
     if missing:
         raise RequestError(
@@ -81,7 +84,7 @@ def _denominators(rows: Integers, factor: int) -> Integers:
 
 
 def _excess(sensitive: Sensitive, totals: Integers) -> Integers:
-    """The sum of max(0, c N - T n) of each class."""
+    """Return the sum of max(0, c N - T n) of each class."""
     rows = np.repeat(sums(sensitive), lengths(sensitive))
     gained = product(sensitive.counts, int(totals.sum())) - product(rows, totals[sensitive.values])
     return reduced(np.add, sensitive.starts, np.maximum(gained, 0))
@@ -90,7 +93,7 @@ def _excess(sensitive: Sensitive, totals: Integers) -> Integers:
 def _by_width(
     sensitive: Sensitive, rows: Integers, factor: int, work: Callable[[Sensitive, Integers], Integers]
 ) -> Integers:
-    """The work of each class; of classes that are too large for 64 bits, in Python's integers."""
+    """Return the work of each class, in Python integers for classes too large for 64 bits."""
     wide = rows > NARROW // max(factor, 1)
     if not wide.any():
         return work(sensitive, rows)
@@ -111,7 +114,9 @@ def _widened(sensitive: Sensitive) -> Sensitive:
 
 
 def _ordered_work(sensitive: Sensitive, rows: Integers) -> Integers:
-    """The sum over i of |C_i N - Q_i n|, C and Q the counts up to value i in the class and in the table.
+    """Return the sum over i of |C_i N - Q_i n| of each class.
+
+    C and Q are the counts up to value i in the class and in the table.
 
     From one value of a class to the next C stays, and Q rises: the terms are positive up to where Q passes
     C N / n and negative from there, so that sums of Q up to a place give each stretch in one step.
@@ -136,7 +141,7 @@ def _ordered_work(sensitive: Sensitive, rows: Integers) -> Integers:
 
 
 def _tree_work(sensitive: Sensitive, paths: tuple[Codes, ...]) -> Integers:
-    """The sum over levels of the excess of the labels."""
+    """Return the sum over levels of the excess of the labels."""
     # sorted by labels from the coarsest down, the values of one label are neighbours at every level
     rank = np.argsort(np.lexsort(paths))
     order = np.lexsort((rank[sensitive.values], owners(sensitive)))
@@ -150,7 +155,7 @@ def _tree_work(sensitive: Sensitive, paths: tuple[Codes, ...]) -> Integers:
 def _labelled(
     sensitive: Sensitive, labels: Codes, of_entry: Codes, counts: Integers, owner: Integers
 ) -> tuple[Sensitive, Integers]:
-    """The counts of one level's labels in each class, and in the table."""
+    """Return the counts of one level's labels in each class, and in the table."""
     begins = np.flatnonzero(_changes(owner) | _changes(of_entry))
     totals = np.zeros(int(labels.max()) + 1, sensitive.totals.dtype)
     np.add.at(totals, labels, sensitive.totals)
@@ -166,5 +171,5 @@ def _labelled(
 
 
 def _changes(codes: NDArray[np.signedinteger]) -> Verdicts:
-    """Where an entry differs from the one before it; the first does."""
+    """Return where an entry differs from the one before it; the first always does."""
     return np.concatenate([[True], codes[1:] != codes[:-1]])[: len(codes)]

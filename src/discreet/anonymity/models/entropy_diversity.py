@@ -2,16 +2,16 @@
 
 Definition  In every class of n rows, whose values have the counts c1, ..., cm, the entropy
             -sum (ci / n) ln(ci / n) is at least ln l; l may be a fraction [MGKV06].
-Belief      It caps no belief that holds for every table: a value of half the rows beside very many rare ones
-            has any entropy. Of m values, p for one of them needs h(p) + (1 - p) ln(m - 1) >= ln l.
+Belief      It caps no belief for every table: a value with half of the rows and very many rare ones give any
+            entropy. Of m values, p for one of them needs h(p) + (1 - p) ln(m - 1) >= ln l.
 Monotone    In generalization: entropy is concave. Not in suppression: a class of one value can spoil another.
 Attacks     Stopped: homogeneity. Not stopped: background knowledge, similarity, skewness, composition,
             membership.
-Ties        n ln n - sum ci ln ci >= n ln l  is decided by floats where it is clear: m terms, each right to a
-            few units in the last place, are off by at most (m + 16) 2**-52 (n ln n + n ln l). Classes of
-            equal counts have exactly the entropy ln m. What remains, near a tie, is settled: n**n q**n =
-            p**n prod ci**ci, l = p/q, holds if and only if both sides have the same prime factors, and
-            where it does not, enough decimals tell which side is larger.
+Ties        n ln n - sum ci ln ci >= n ln l  is decided by floats in clear cases: m terms, each right to a few
+            units in the last place, have an error of at most (m + 16) 2**-52 (n ln n + n ln l). Classes of
+            equal counts have exactly the entropy ln m. What remains is near a tie: n**n q**n = p**n prod
+            ci**ci, l = p/q, holds if and only if both sides have the same prime factors, and where it does
+            not, enough decimals decide which side is larger.
 
 [MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
 """
@@ -33,8 +33,8 @@ from discreet.anonymity.models.counts import lengths, most_within, reduced, sens
 from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
 from discreet.anonymity.models.parameters import keep_above, written
 
-DIGITS = 40
-HALVINGS = 30
+DIGITS = 40  # of the first attempt to decide a near tie; doubled until it is decided
+HALVINGS = 30  # bisection steps; the upper end is returned, so the bound stays valid
 Powers = list[tuple[int, int]]
 
 
@@ -59,7 +59,7 @@ class EntropyDiversity:
     @property
     def belief(self) -> str:
         return (
-            f"{KNOWER} is as unsure of {self.column}, in "
+            f"{KNOWER} is as uncertain of {self.column}, in "
             f"entropy, as between {written(self.l)} equally probable values, which caps no single belief."
         )
 
@@ -88,9 +88,9 @@ class EntropyDiversity:
 
 @lru_cache(maxsize=64)
 def largest_share(l: Fraction, values: int) -> float:
-    """No smaller than the part that the commonest of so many values can have where the entropy is ln l.
+    """Return an upper bound on the commonest value's share among `values` values with entropy ln l.
 
-    The entropy is largest where all others are equally common, and falls from there as the part grows.
+    The entropy is largest where all others are equally common, and falls from there as the share grows.
     """
     low, high, others = 1 / max(values, 2), 1.0, log(max(values, 2) - 1)
     for _ in range(HALVINGS):
@@ -101,20 +101,20 @@ def largest_share(l: Fraction, values: int) -> float:
 
 
 def spreads(sensitive: Sensitive) -> Floats:
-    """n ln n - sum c ln c of each class: its rows times its entropy."""
+    """Return n ln n - sum c ln c of each class: its rows times its entropy."""
     rows = sums(sensitive)
     terms = sensitive.counts * np.log(sensitive.counts)
     return np.asarray(rows * np.log(np.maximum(rows, 1)) - reduced(np.add, sensitive.starts, terms))
 
 
 def effective(sensitive: Sensitive) -> Floats:
-    """exp(entropy) of each class: how many equally common values would be as spread."""
+    """Return exp(entropy) of each class: the number of equally common values with the same entropy."""
     return np.exp(np.maximum(spreads(sensitive), 0.0) / np.maximum(sums(sensitive), 1))
 
 
 @lru_cache(maxsize=4096)
 def spread_enough(counts: tuple[int, ...], l: Fraction) -> bool:
-    """Whether n**n >= l**n * prod c**c, exactly.
+    """Return whether n**n >= l**n * prod c**c, exactly.
 
     >>> spread_enough((1, 1, 1, 1, 4), Fraction(4)), spread_enough((1, 1, 1, 1, 5), Fraction(4))
     (True, False)
@@ -128,7 +128,7 @@ def spread_enough(counts: tuple[int, ...], l: Fraction) -> bool:
 
 
 def _primes(powers: Powers) -> Counter[int]:
-    """The prime factors of prod base**power, with their powers."""
+    """Return the prime factors of prod base**power, with their powers."""
     found: Counter[int] = Counter()
     for base, power in powers:
         rest, divisor = base, 2
@@ -143,7 +143,7 @@ def _primes(powers: Powers) -> Counter[int]:
 
 
 def _larger(left: Powers, right: Powers) -> bool:
-    """Whether prod base**power is larger on the left; the two are known to differ."""
+    """Return whether prod base**power is larger on the left; the two are known to differ."""
     signed = left + [(base, -power) for base, power in right]
     digits = DIGITS
     while True:

@@ -3,7 +3,7 @@
 Definition  The distribution of the sensitive values in every class is within t of the one in the whole input
             table: sum max(0, p_i - q_i) <= t, the earth mover's distance where all values are equally far
             from each other [LLV07].
-Belief      For every set of values, so for every property that depends on the value: who knows a person's
+Belief      For every set of values, and so for every property of the value, an attacker who knows a person's
             quasi-identifiers believes it with at most its frequency in the table plus t.
 Monotone    In generalization: the distance is convex, and a merged class is a mixture. Not in suppression: a
             class that is far can pull another away.
@@ -29,7 +29,7 @@ from discreet.belief.wording import points
 
 @dataclass(frozen=True, kw_only=True)
 class EqualCloseness(Close):
-    """Every class is within t of the table, all values equally far from each other."""
+    """Every class is within t of the table, with all values at equal distance."""
 
     not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY, SKEWNESS)
 
@@ -41,7 +41,7 @@ class EqualCloseness(Close):
     def belief(self) -> str:
         return (
             f"{KNOWER}, and nothing else, believes any value of "
-            f"{self.column} with at most {points(float(self.t))} more than its "
+            f"{self.column} with a probability at most {points(float(self.t))} above its "
             f"frequency in the whole table."
         )
 

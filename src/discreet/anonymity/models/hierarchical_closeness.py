@@ -30,7 +30,7 @@ from discreet.belief.wording import points
 
 @dataclass(frozen=True, kw_only=True)
 class HierarchicalCloseness(Close):
-    """Every class is within t of the table, values as far as their first common label is high."""
+    """Every class is within t of the table, with values as far apart as their first common label is high."""
 
     hierarchy: Hierarchy
 

@@ -1,4 +1,4 @@
-"""Judging classes by several models at once, and naming the class that is worst."""
+"""Judging classes by several models at once, and finding the worst class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.anonymity.models.model import Measured, Model, TableModel, Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Worst:
-    """The class that meets a model least: its place, and how far it is inside or outside."""
+    """The class with the least margin under a model: its position and margin, and whether the model holds."""
 
     place: int
     margin: float
@@ -23,10 +23,10 @@ class Worst:
 
 
 def judge_all(classes: Classes, models: Sequence[Model], standing: Verdicts | None = None) -> Verdicts:
-    """Which classes, of those that stand, may be published so that what is published meets every model.
+    """Return which of the eligible classes can be published so that the release meets every model.
 
-    Models about the whole table speak last, of what the others leave, and again until none leaves out more:
-    an average that a table meets may be broken by leaving out one of its large classes.
+    Models of the whole table are applied last, to the classes that the others leave, and repeatedly until
+    none suppresses more: an average that a table meets can be broken by suppressing one of its large classes.
     """
     kept = standing
     averages: list[TableModel] = []
@@ -45,7 +45,7 @@ def judge_all(classes: Classes, models: Sequence[Model], standing: Verdicts | No
 
 
 def by_class(models: Sequence[Model]) -> list[Model]:
-    """The models whose verdict on a class depends on that class alone."""
+    """Return the models whose verdict on a class depends on that class alone."""
     return [model for model in models if not _is_of_tables(model)]
 
 
@@ -55,19 +55,19 @@ def _is_of_tables(model: Model | TableModel) -> TypeGuard[TableModel]:
 
 @cache
 def _are_of_tables(kind: type) -> bool:
-    """Remembered, because a search asks at every node and the answer takes longer than most verdicts."""
+    """Return whether a type is a `TableModel`; cached, because a search asks this at every node."""
     return issubclass(kind, TableModel)
 
 
 def worst(classes: Classes, model: Measured) -> Worst | None:
-    """The class that a model has most against; None where there is no class.
+    """Return the class with the least margin under a model, or None if there is no class.
 
     `holds` is the verdict, which is exact; the margin is a float and may show a near tie as 0.
     """
     if len(classes) == 0:
         return None
     verdicts = model.judge(classes)
-    # where some fail, the worst is one of them, whatever floats make of ties
+    # where some fail, the worst is one of them, even if rounded margins tie
     margins = np.where(verdicts.all() | ~verdicts, model.margin(classes), np.inf)
     place = int(margins.argmin())
     return Worst(place=place, margin=float(margins[place]), holds=bool(verdicts.all()))

@@ -1,8 +1,8 @@
-"""k-anonymity: nobody is alone among fewer than k.
+"""k-anonymity: every person is hidden among at least k.
 
 Definition  Every equivalence class has at least k rows [S02].
-Belief      Who knows that a person is in the table, and their quasi-identifiers, matches the person to a row
-            with probability at most 1/k. It bounds no belief about the sensitive value.
+Belief      An attacker who knows that a person is in the table, and their quasi-identifiers, matches the
+            person to a row with probability at most 1/k. It bounds no belief about the sensitive value.
 Monotone    In both ways: merging classes adds their rows.
 Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition, membership.
 
@@ -29,7 +29,7 @@ class KAnonymity(Crowded):
 
     @property
     def belief(self) -> str:
-        return f"{KNOWER} takes a row for theirs with at most {at_most(1 / self.k)}."
+        return f"{KNOWER} matches that person to a row with probability at most {at_most(1 / self.k)}."
 
     def crowds(self, classes: Classes) -> Integers:
         return classes.sizes

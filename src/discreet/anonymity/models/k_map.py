@@ -1,8 +1,9 @@
-"""k-map: whoever is published shares their quasi-identifiers with k people of the population.
+"""k-map: every published person shares their quasi-identifiers with k people of the population.
 
 Definition  The population has at least k people who show the quasi-identifiers of each class [S02].
-Belief      Who does not know whether a person is in the table, and looks a row up in the population, picks
-            the right person with probability at most 1/k. It says nothing against one who knows who is in.
+Belief      An attacker who does not know whether a person is in the table, and looks a row up in the
+            population, picks the right person with probability at most 1/k. It does not protect from an
+            attacker who knows who is in the table.
 Monotone    In both ways: merging classes adds their people.
 Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition, membership.
 
@@ -30,8 +31,8 @@ class KMap(Crowded):
     @property
     def belief(self) -> str:
         return (
-            f"Who looks a row up in the population, and does not know who is in the table, takes a person "
-            f"for its owner with at most {at_most(1 / self.k)}."
+            f"An attacker who looks a row up in the population, and does not know who is in the table, picks "
+            f"its owner with probability at most {at_most(1 / self.k)}."
         )
 
     def crowds(self, classes: Classes) -> Integers:

@@ -1,18 +1,18 @@
-"""m-invariance: who stays in the table is seen among the same m sensitive values in every release.
+"""m-invariance: a person who stays in the table has the same m possible sensitive values in every release.
 
-Definition  Every class has at least m rows, all with different sensitive values; and whoever is in this
-            release and in the one before stands, in both, in classes of the same signature, the set of the
-            sensitive values [XT07].
-Belief      Who follows a person through all releases, knowing their quasi-identifiers in each, believes every
-            value with a probability of at most 1/m.
+Definition  Every class has at least m rows, all with different sensitive values; and a person who is
+            in this release and in the previous one is, in both, in classes of the same signature, which is
+            the set of their sensitive values [XT07].
+Belief      An attacker who follows a person through all releases, knowing their quasi-identifiers in each,
+            believes every value with a probability of at most 1/m.
 Monotone    In neither way: merged classes may repeat a value, and their signature is another.
-Attacks     Stopped: homogeneity, and composition of the releases that were chained so. Not stopped:
+Attacks     Stopped: homogeneity, and composition of the chained releases. Not stopped:
             composition with any other release, background knowledge, similarity, skewness, membership.
-Input       Counts of this release cannot tell who stayed. So the earlier signature of each row's owner is
-            counted as a column, named by `earlier`: for each class, how many of its rows have which. Its
-            values are `signature` texts, and "" for a person who is new. Where `earlier` is None this is the
-            first release. Rows of people that had to be kept in line by invented rows are not invented here:
-            a class that would need them is left out, and so is the person's chain from then on.
+Input       The counts of this release do not show who stayed. So the earlier signature of each row's owner is
+            counted as a sensitive column, named by `earlier`. Its values are texts of `format_signature`, and
+            "" for a new person. Where `earlier` is None this is the first release. No counterfeit rows are
+            added, unlike in [XT07]: a class that would need them is suppressed, which ends the person's
+            chain.
 
 [XT07]      Xiao & Tao, m-Invariance: towards privacy preserving re-publication, SIGMOD 2007.
 """
@@ -37,7 +37,7 @@ NEW = ""
 
 @dataclass(frozen=True, kw_only=True)
 class MInvariance:
-    """Classes of m or more different values, and the same ones as before for everybody who stays."""
+    """Classes of m or more different values, with the previous signature for everybody who stays."""
 
     column: str
     m: int
@@ -57,8 +57,8 @@ class MInvariance:
     @property
     def belief(self) -> str:
         return (
-            f"Who follows a person through the chained releases, and knows nothing else, believes any value "
-            f"of {self.column} with at most {at_most(1 / self.m)}."
+            f"An attacker who follows a person through the chained releases, and knows nothing else, "
+            f"believes any value of {self.column} with probability at most {at_most(1 / self.m)}."
         )
 
     def judge(self, classes: Classes) -> Verdicts:
@@ -71,14 +71,14 @@ class MInvariance:
         return np.asarray(unique & every(earlier, _unchanged(sensitive, earlier)))
 
     def margin(self, classes: Classes) -> Floats:
-        """In m; a class that repeats a value, or whose signature changed, counts as one of no use."""
+        """Return the margin in m; a class that repeats a value or changed its signature counts as 0."""
         rows = sums(sensitive_of(classes, self.column, self.name))
         short = rows < self.m
         return np.where(self.judge(classes) | short, rows, 0).astype(float) - self.m
 
 
 def signature(values: Iterable[str]) -> str:
-    """The text that stands for a class's set of sensitive values.
+    """Return the text that denotes a class's set of sensitive values.
 
     >>> signature(["flu", "acne", "flu"])
     '["acne", "flu"]'
@@ -87,13 +87,13 @@ def signature(values: Iterable[str]) -> str:
 
 
 def signatures(sensitive: Sensitive) -> list[str]:
-    """What each class of this release is remembered by in the next one."""
+    """Return the signature of each class, which the next release must keep."""
     bounds = zip(sensitive.starts[:-1], sensitive.starts[1:], strict=True)
     return [signature(sensitive.names[code] for code in sensitive.values[a:b]) for a, b in bounds]
 
 
 def _unchanged(sensitive: Sensitive, earlier: Sensitive) -> Verdicts:
-    """Whether the signature of each entry of `earlier` is the one of its class, or says that one is new."""
+    """Return whether each entry of `earlier` has the signature of its class, or marks a new person."""
     codes, starts = _coded(earlier.names, sensitive.names)
     new = np.array([name == NEW for name in earlier.names], np.bool_)[earlier.values]
     theirs = np.diff(starts)[earlier.values]
@@ -110,7 +110,7 @@ def _unchanged(sensitive: Sensitive, earlier: Sensitive) -> Verdicts:
 
 
 def _coded(texts: tuple[str, ...], names: tuple[str, ...]) -> tuple[Integers, Integers]:
-    """The signatures as rising codes of the column's values; -1 for a value that it has no more."""
+    """Return the signatures as rising codes of the column's values; -1 for a value that it lost."""
     place = {name: code for code, name in enumerate(names)}
     sets = [sorted(place.get(each, -1) for each in json.loads(text or "[]")) for text in texts]
     starts = np.cumsum([0, *map(len, sets)]).astype(np.int64)

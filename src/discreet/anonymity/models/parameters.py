@@ -1,4 +1,4 @@
-"""Parameters of models as users give them: checked at the door and kept as exact fractions."""
+"""Parameters of models as users give them: checked on input and stored as exact fractions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 40
 
 
 def exact(value: object) -> Fraction | None:
-    """The fraction that a number stands for; a float stands for the decimal that it prints as.
+    """Return the fraction that a number denotes; a float denotes the decimal that it prints as.
 
     >>> exact(0.2), exact(3)
     (Fraction(1, 5), Fraction(3, 1))
@@ -26,7 +26,7 @@ def exact(value: object) -> Fraction | None:
 
 
 def keep_share(owner: object, name: str, *, least: bool = True) -> None:
-    """Keep a field of a frozen dataclass as a fraction of [0, 1]; of ]0, 1] where the `least` is left out."""
+    """Store a field of a frozen dataclass as a fraction of [0, 1]; of ]0, 1] if not `least`."""
     value = getattr(owner, name)
     share = exact(value)
     holds = share is not None and 0 <= share <= 1 and (least or share > 0)
@@ -35,7 +35,7 @@ def keep_share(owner: object, name: str, *, least: bool = True) -> None:
 
 
 def keep_above(owner: object, name: str, bound: int, *, included: bool = False) -> None:
-    """Keep a field as a fraction above a bound, or from the bound on."""
+    """Store a field as a fraction above a bound, or of at least the bound."""
     value = getattr(owner, name)
     number = exact(value)
     holds = number is not None and (number > bound or (included and number == bound))
@@ -45,7 +45,7 @@ def keep_above(owner: object, name: str, bound: int, *, included: bool = False) 
 
 
 def parse_fraction(name: str, text: str) -> Fraction:
-    """A number as typed, exactly: 0.2, 20% or 1/5.
+    """Parse a number exactly: 0.2, 20% or 1/5.
 
     >>> parse_fraction("--t-closeness", "0.2"), parse_fraction("--suppress", "2%")
     (Fraction(1, 5), Fraction(1, 50))
@@ -57,7 +57,7 @@ def parse_fraction(name: str, text: str) -> Fraction:
 
 
 def written(value: Fraction) -> str:
-    """A fraction as people read it: the decimal that it is, else one of four digits.
+    """Return a fraction as text: its decimal if that is exact, otherwise four digits.
 
     >>> written(Fraction(1, 5)), written(Fraction(3)), written(Fraction(20, 3))
     ('0.2', '3', '6.667')

@@ -1,9 +1,9 @@
-"""Models as typed on a command line.
+"""Parsing of models from command-line options.
 
 --l-diversity COLUMN:2:distinct|probabilistic|entropy      --l-diversity COLUMN:3:recursive:4   (l, then c)
 --t-closeness COLUMN:0.2:equal|ordered|hierarchical        --delta-presence 0.05:0.15
 
-A column's name may hold colons itself: what follows it is read from the right.
+A column's name may contain colons, so the text is parsed from the right.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PRESENCE = "--delta-presence"
 
 
 def l_diversity(text: str) -> Measured:
-    """The model of one `--l-diversity`.
+    """Parse the model of one `--l-diversity`.
 
     >>> l_diversity("disease:3:recursive:4").name
     'recursive (4, 3)-diversity of disease'
@@ -58,7 +58,7 @@ def l_diversity(text: str) -> Measured:
 
 
 def t_closeness(text: str, hierarchies: Mapping[str, Hierarchy]) -> Measured:
-    """The model of one `--t-closeness`; the hierarchical distance uses the column's hierarchy.
+    """Parse the model of one `--t-closeness`; the hierarchical distance uses the column's hierarchy.
 
     >>> t_closeness("disease:20%:equal", {}).name
     '0.2-closeness of disease, equal distance'
@@ -83,7 +83,7 @@ def t_closeness(text: str, hierarchies: Mapping[str, Hierarchy]) -> Measured:
 
 
 def delta_presence(text: str) -> DeltaPresence:
-    """The model of `--delta-presence`.
+    """Parse the model of `--delta-presence`.
 
     >>> delta_presence("0.05:0.15").name
     '(0.05, 0.15)-presence'

@@ -1,12 +1,13 @@
-"""Probabilistic l-diversity: no sensitive value fills more than 1/l of a class.
+"""Probabilistic l-diversity: no sensitive value has more than 1/l of a class.
 
-Definition  In every class at most a part 1/l of the people has any one sensitive value; l may be a fraction
-            [XT06, the lectures' "probabilistic l-diversity"]. People with several values have each of them.
-Belief      Who knows a person's quasi-identifiers, and nothing else, believes every value with a probability
-            of at most 1/l.
+Definition  In every class at most the fraction 1/l of the people has any one sensitive value; l may be
+            fractional [XT06, the lectures' "probabilistic l-diversity"]. People with several values have each
+            of them.
+Belief      An attacker who knows a person's quasi-identifiers, and nothing else, believes every value with a
+            probability of at most 1/l.
 Monotone    In generalization: the commonest value of two classes has at most the rows of both commonest. Not
             in suppression: a class of one value can spoil another.
-Attacks     Stopped: homogeneity. Not stopped: background knowledge (who rules out values), similarity,
+Attacks     Stopped: homogeneity. Not stopped: background knowledge (that rules out values), similarity,
             skewness (1/l may be far above the value's frequency in the table), composition, membership.
 
 [XT06]      Xiao & Tao, Anatomy: simple and effective privacy preservation, VLDB 2006.
@@ -47,7 +48,7 @@ class ProbabilisticDiversity:
     def belief(self) -> str:
         return (
             f"{KNOWER}, and nothing else, believes any value of "
-            f"{self.column} with at most {at_most_percent(float(1 / self.l))}."
+            f"{self.column} with probability at most {at_most_percent(float(1 / self.l))}."
         )
 
     def judge(self, classes: Classes) -> Verdicts:

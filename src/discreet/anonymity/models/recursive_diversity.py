@@ -4,7 +4,7 @@ Definition  In one class let r1 >= r2 >= ... >= rm be the counts of its sensitiv
             (c, l)-diverse when  r1 < c * (rl + ... + rm);  the table is when every class is [MGKV06].
 Belief      An attacker who rules out any l - 2 values still believes every remaining one with probability
             below c / (c + 1): r1 / (r1 + rl + ... + rm) < c / (c + 1), and ruling out the largest others is
-            the worst that they can do. With l - 1 values ruled out there is no such bound.
+            the worst case. With l - 1 values ruled out there is no such bound.
 Monotone    In generalization: with T the rows of the l - 1 commonest values and n all of them, both r1 and T
             of a merged class are at most the sums of those merged, so r1 < c (n - T) adds up. Not in
             suppression: a class of one value can spoil another.
@@ -64,12 +64,12 @@ class RecursiveDiversity:
         ruled = {0: "", 1: " and rules out one value"}.get(self.l - 2, f" and rules out {self.l - 2} values")
         return (
             f"{KNOWER}{ruled} believes any other value of "
-            f"{self.column} with less than {at_most(float(self.belief_bound))}."
+            f"{self.column} with probability below {at_most(float(self.belief_bound))}."
         )
 
     @property
     def belief_bound(self) -> Fraction:
-        """The posterior no attacker reaches who can rule out at most l - 2 values."""
+        """The posterior that no attacker who can rule out at most l - 2 values reaches."""
         return self.c / (self.c + 1)
 
     def judge(self, classes: Classes) -> Verdicts:
@@ -77,7 +77,7 @@ class RecursiveDiversity:
         return below(top, rest, self.c)
 
     def most_kept(self, classes: Classes) -> Integers:
-        """The commonest value has less than c times the rows without it: less than c / (1 + c) of all."""
+        """Bound the kept rows: the commonest value has less than c / (1 + c) of all rows."""
         sensitive = sensitive_of(classes, self.column, self.name)
         most = most_within(classes, sensitive, 0, float(self.c / (1 + self.c)))
         return np.where((lengths(sensitive) < self.l) & (classes.sizes == sums(sensitive)), 0, most)

@@ -1,9 +1,9 @@
-"""Strict risk: nobody's row is linked to them with more than a stated probability.
+"""Strict risk: no row is linked to its person with more than a given probability.
 
 Definition  Prosecutor: 1 / f <= risk for every class of f rows. Journalist: 1 / F <= risk for every class
-            that F people of the population share [EE13]. A marketer is judged by the average alone.
-Belief      Prosecutor, who knows that a person is in: takes a row for theirs with this risk or less.
-            Journalist, who does not: takes a person for a row's owner with this risk or less.
+            that F people of the population share [EE13]. A marketer is judged by the average only.
+Belief      A prosecutor, who knows that a person is in, matches the person to a row with at most this risk.
+            A journalist, who does not, picks a row's owner with at most this risk.
 Monotone    In both ways: merging classes adds their rows and people.
 Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition, membership.
 
@@ -51,7 +51,7 @@ class StrictRisk:
 
     @property
     def belief(self) -> str:
-        return f"{self.attacker.links} with at most {at_most_percent(float(self.risk))}."
+        return f"{self.attacker.links} with probability at most {at_most_percent(float(self.risk))}."
 
     def judge(self, classes: Classes) -> Verdicts:
         people = self._people(classes)

@@ -1,9 +1,9 @@
-"""The strongest parameter of each family of models that a table meets as it stands.
+"""The strongest parameter of each family of models that a table meets without recoding.
 
 k, k-map, distinct      the largest whole number
 probabilistic           the largest l, a fraction
 entropy                 the largest l, a float whose whole part is right
-recursive               r1 / (rl + ... + rm) at its largest: every c above it is met, it is not
+recursive               the largest r1 / (rl + ... + rm): every c above it is met, this one is not
 equal, ordered,         the smallest t, a fraction
 hierarchical
 alpha                   the smallest alpha, a fraction
@@ -46,7 +46,7 @@ Level = int | float | Fraction
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a family is asked about: classes with rows, and one sensitive column of them."""
+    """The input of a family: classes with rows, and one of their sensitive columns."""
 
     classes: Classes
     column: str | None
@@ -77,8 +77,8 @@ def strongest(
     l: int = 2,
     hierarchy: Hierarchy | None = None,
 ) -> Level:
-    """The strongest level of a family that all classes meet; `l` is for recursive diversity alone."""
-    require(family in FAMILIES, "strongest", "family", family, f"one of {', '.join(FAMILIES)}")
+    """Return the strongest level of a family that all classes meet; `l` is for recursive diversity alone."""
+    require(family in FAMILIES, "find_strongest", "family", family, f"one of {', '.join(FAMILIES)}")
     if not classes.sizes.any():
         raise RequestError("A table without rows meets every model.", hint="Give a table with rows.")
     question = Question(classes=classes, column=column, l=l, hierarchy=hierarchy)

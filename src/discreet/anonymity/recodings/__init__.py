@@ -1,5 +1,5 @@
-"""Recodings in which tuples differ in how far they are generalized, and what becomes of numbers and names.
+"""Recodings with different levels for different tuples; centres for numbers, pseudonyms for identifiers.
 
-One file a method. Each takes counted tuples and models to a recoding that meets them; full-domain
+One file per method. Each turns counted tuples and models into a recoding that meets the models. Full-domain
 generalization, where all tuples share their levels, is in `anonymity.search`.
 """

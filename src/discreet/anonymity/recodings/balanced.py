@@ -1,4 +1,4 @@
-"""Where to cut each part of an ordered column: the kernel of multidimensional recoding."""
+"""The kernel of Mondrian that finds the most balanced cut of each part of an ordered column."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def cut_parts(
 ) -> None:
     """Cut every part where its two sides come closest to having equally many rows.
 
-    Part p holds the entries `starts[p]:starts[p + 1]`. `sides` tells the upper side; the lower one ends
-    before `left_high[p]`, the upper one begins at `right_low[p]`; both are -1 where a part cannot be cut. A
-    strict cut falls between two places, in the middle of a gap, so that both sides have rows; a relaxed one
-    may divide the entries at one place, in the order in which they stand.
+    Part p holds the entries `starts[p]:starts[p + 1]`. `sides` marks the upper side; the lower side ends
+    before `left_high[p]`, the upper side begins at `right_low[p]`; both are -1 where a part cannot be cut. A
+    strict cut falls between two positions, in the middle of a gap, so that both sides have rows; a relaxed
+    one may divide the entries at one position, in their given order.
     """
     for p in range(len(starts) - 1):
         first, last = starts[p], starts[p + 1]

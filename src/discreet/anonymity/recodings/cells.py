@@ -1,8 +1,8 @@
-"""Cell suppression: under one generalization, blank single cells of a row rather than the whole row.
+"""Cell suppression: under one generalization, blank single cells of a row instead of the whole row.
 
-It is local recoding between two levels: a column shows its label, or the top. Sets of columns are blanked by
-rising weight, fixed before data is read; `discreet.anonymity.recodings.local` says what may be claimed of
-labels that overlap.
+It is local recoding with two levels: a column shows its label, or the top. Sets of columns are blanked by
+rising weight, in an order fixed before data is read; `discreet.anonymity.recodings.local_recoding` states
+what may be claimed of labels that overlap.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def suppress_cells(
     *,
     weights: Weights | None = None,
 ) -> Recoding:
-    """The recoding that shows every tuple under `levels` with as few cells blanked as its neighbours allow.
+    """Return the recoding that shows tuples at `levels` and blanks as few cells as the models allow.
 
-    Rows that do not meet the models with every cell blank are left out.
+    Rows that do not meet the models with every cell blank are suppressed.
     """
     for hierarchy, level in zip(hierarchies, levels, strict=True):
         holds = 0 <= level <= hierarchy.height

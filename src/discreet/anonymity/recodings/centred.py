@@ -1,11 +1,11 @@
-"""Numbers shown by the centre of their class: after any recoding, or of groups made for it.
+"""Numbers replaced by the mean or median of their class, or of groups made for it (microaggregation).
 
 show_centres    a column of a recoding shows the mean or median of each class instead of its label.
 microaggregate  all quasi-identifiers are numbers, and groups of at least k rows are made from them alone:
-                the best ones of a single column, near ones of several.
+                the optimal groups of a single column, groups of close rows for several columns.
 
-A centre stands, where loss is measured, for the values from the least to the greatest of those that show it.
-`discreet.anonymity.recodings.microaggregation` says what may be claimed of it.
+For measures of loss, a centre covers the values from the least to the greatest of the rows that show it.
+`discreet.anonymity.recodings.microaggregation` states what may be claimed of it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from discreet.anonymity.recodings.microaggregation import Centre, mdav, replaced
 from discreet.anonymity.recodings.weights import Weights, by_column
 from discreet.core.errors import DataError, RequestError
 
-MOST_TUPLES = 100_000
+MOST_TUPLES = 100_000  # MDAV is quadratic in the number of tuples
 
 
 @dataclass(frozen=True, kw_only=True)
 class Centred:
-    """What stands for the numbers of a class, and with how many decimals."""
+    """The statistic that replaces the numbers of a class, and its decimals."""
 
     centre: Centre = Centre.MEAN
     decimals: int = 0
@@ -47,7 +47,7 @@ def microaggregate(
     *,
     weights: Weights | None = None,
 ) -> Recoding:
-    """Every column shows the centre of groups of at least k rows; groups that break a model are left out."""
+    """Replace every column by the centre of groups of at least k rows; suppress groups that break a model."""
     by = in_order(tuples)
     ordered = chosen(tuples, by)
     points = np.stack([_numbers(ordered, hierarchies, j) for j in range(len(hierarchies))], axis=1)
@@ -57,7 +57,7 @@ def microaggregate(
     elif len(ordered) > MOST_TUPLES:
         raise RequestError(
             f"Microaggregation of several columns compares combinations, at most {MOST_TUPLES:,} of them.",
-            hint="Use the method mondrian, with --centre for the columns that are to show a mean.",
+            hint="Use the method mondrian, with --centre for the columns that should show a mean.",
         )
     else:
         groups = mdav(points, ordered.counts, k, weights=each)
@@ -76,7 +76,7 @@ def show_centres(
     *,
     groups: Integers | None = None,
 ) -> Recoding:
-    """The recoding with numbers in some columns: centres of `groups`, or of its own classes."""
+    """Return the recoding with centres in some columns: of `groups`, or of its own classes."""
     by = in_order(tuples)
     ordered, back = chosen(tuples, by), np.argsort(by)
     groups = shown(recoding)[0] if groups is None else groups
@@ -102,7 +102,7 @@ def show_centres(
 
 
 def as_intervals(recoding: Recoding, hierarchies: Sequence[Hierarchy], columns: Collection[str]) -> Recoding:
-    """The recoding as it reads to who finds out which values each centre stands for, as an attacker might."""
+    """Return the recoding with centres replaced by the intervals that an attacker could infer."""
     labels = list(recoding.labels)
     for j, (name, hierarchy) in enumerate(zip(recoding.columns, hierarchies, strict=True)):
         if name in columns:
@@ -114,12 +114,12 @@ def as_intervals(recoding: Recoding, hierarchies: Sequence[Hierarchy], columns: 
 
 
 def require_numbers(hierarchy: Hierarchy) -> Floats:
-    """The values of a column as numbers; refused where one is none, or missing."""
+    """Return the values of a column as numbers; raise if one is missing or not a number."""
     numbers = numbers_of(hierarchy)
     if numbers is None:
         raise DataError(
-            f"Some values of {hierarchy.name} are no numbers, and have no mean.",
-            hint="Leave them out with missing: suppress if they are missing, or recode the column otherwise.",
+            f"Some values of {hierarchy.name} are not numbers, so they have no mean.",
+            hint="If they are missing, suppress them with missing: suppress; otherwise use another method.",
         )
     return numbers
 
@@ -130,7 +130,7 @@ def _numbers(tuples: Tuples, hierarchies: Sequence[Hierarchy], j: int) -> Floats
 
 
 def _whole(number: int, hierarchies: Sequence[Hierarchy]) -> Recoding:
-    """All rows as one class."""
+    """Return a recoding with all rows in one class."""
     return Recoding(
         columns=tuple(hierarchy.name for hierarchy in hierarchies),
         labels=((TOP,),) * len(hierarchies),

@@ -1,4 +1,4 @@
-"""The last few rows: each joins the published class that must widen least to take it in."""
+"""Joining the last unplaced rows, each to the published class that has to widen least."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.anonymity.numbering import numbered
 from discreet.anonymity.recoding import Floats
 from discreet.anonymity.recodings.weights import Weights, by_column
 
-TRIES = 32  # classes that a tuple is offered to, cheapest first, before it is left out
+TRIES = 32  # classes that a tuple is offered to, cheapest first, before it is suppressed
 
 
 def join(
@@ -27,7 +27,7 @@ def join(
     levels: Integers,
     weights: Weights | None = None,
 ) -> Integers:
-    """The levels after every tuple that has none (-1) was offered to the classes, the largest tuple first."""
+    """Return the levels after offering every unplaced tuple (-1) to the classes, the largest tuple first."""
     levels, each = levels.copy(), by_column(weights, hierarchies)
     rest = np.flatnonzero((levels.min(axis=1, initial=0) < 0) & (tuples.counts > 0))
     if not len(rest) or not (levels.min(axis=1, initial=0) >= 0).any():
@@ -49,7 +49,7 @@ def join(
 
 
 def _groups(tuples: Tuples, hierarchies: Sequence[Hierarchy], levels: Integers) -> Integers:
-    """The class of every placed tuple by node and label; -1 where it has none."""
+    """Return the class of every placed tuple by node and label; -1 where it has none."""
     columns: list[NDArray[Any]] = []
     sizes: list[int] = []
     for j, hierarchy in enumerate(hierarchies):
@@ -68,7 +68,7 @@ def _offers(
     one: int,
     weights: Sequence[float],
 ) -> tuple[Floats, Integers, Integers]:
-    """For every class: what its rows would lose by taking one tuple in, and the levels that it would have."""
+    """Return for every class the loss from adding one tuple, the levels it would have, and its number."""
     placed = np.flatnonzero(groups >= 0)
     group, first = np.unique(groups[placed], return_index=True)
     head = placed[first]

@@ -1,26 +1,26 @@
-"""Local recoding: each row is generalized as little as its neighbours allow, and hardly any is left out.
+"""Local recoding: each row is generalized as little as its neighbours allow, and hardly any is suppressed.
 
-How         A search proposes a generalization for the rows that are left; the classes that meet every model
-            are published under it, and it is asked again about the rest [as ARX does, with its own search].
-            The default proposes all nodes from fine to coarse. Rows that no node can place join the
-            published class that this widens least, where the widened class still meets every model; others
-            are suppressed.
+Method      A search proposes a generalization for the remaining rows; the classes that meet every model are
+            published under it, and the search continues with the rest [as ARX does, with its own search].
+            The default search proposes all nodes from fine to coarse. Rows that no node can place join the
+            published class that has to widen least and still meets every model; other rows are suppressed.
 Classes     Labels of different nodes overlap, so a person may match several classes. Rows that show the same
-            are one class however they came to, and every class is judged so, at the end.
+            labels are one class, whatever their nodes, and every class is judged so at the end.
 Claim       A person's row is in one class, and an attacker who knows the quasi-identifiers of everybody,
-            and how we search, finds out which. It meets every model. One who does not holds a mixture of
-            what the matching classes allow, and every model here is convex: if each of several classes
+            and the search, finds out which. This class meets every model. The belief of any other attacker is
+            a mixture over the matching classes, and every model here is convex: if each of several classes
             keeps a value's frequency, a match, an entropy, a distance or a presence in its bounds, so does
             any mixture of them. So the certificate may state each model's belief as for a global recoding.
-            Exempt is m-invariance, which compares signatures of one class each.
-Not claimed That a label is all one learns of a row's quasi-identifiers. Who knows the order of the nodes
-            reads a coarse class as "and in none of the finer classes that were published", which is less
-            than its label says. Nor that it tells nothing which finer classes are missing: they failed a
-            model, which matters where models look at sensitive values (minimality attack [WFWP07]).
-Averages    A model about the whole table speaks at the end and leaves out classes. It steers nothing before,
-            so it is best asked for together with a model of single classes, such as k-anonymity.
+            The exception is m-invariance, which compares signatures of one class each.
+Not claimed That a row's label is all that is learned of its quasi-identifiers. An attacker who knows the
+order
+            of the nodes reads a coarse class as "and in none of the finer classes that were published", which
+            is narrower than its label. Nor that absent finer classes disclose nothing: they failed a model,
+            which matters where models look at sensitive values (minimality attack [WFWP07]).
+Averages    A model of the whole table is applied at the end and suppresses classes. It does not guide the
+            search, so it is best combined with a model of single classes, such as k-anonymity.
 Population  With a population table, rows that cannot be placed are suppressed, not joined: a widened label
-            would cover people whom the judgement did not count.
+            would cover people whom the models did not count.
 
 [WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
 """
@@ -52,7 +52,7 @@ def recode_locally(
     search: Search | None = None,
     weights: Weights | None = None,
 ) -> Recoding:
-    """Publish what a search's proposals make publishable, one after the other; then place the rest."""
+    """Publish the classes that the search's proposals make publishable; then place the remaining rows."""
     search = search or ascending(nodes(hierarchies, weights=weights))
     by = in_order(tuples)
     ordered = chosen(tuples, by)
@@ -65,9 +65,9 @@ def recode_locally(
 def place(
     tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model], search: Search
 ) -> Integers:
-    """The levels of every tuple when the search ends; -1 where it is not placed.
+    """Return the levels of every tuple when the search ends; -1 where it is not placed.
 
-    It ends with None, or with proposing again what has just published nothing.
+    The search ends with None, or by repeating a proposal that has just published nothing.
     """
     alone = by_class(models)
     levels = np.full(tuples.codes.shape, -1, np.int64)
@@ -89,7 +89,7 @@ def place(
 
 
 def at_node(tuples: Tuples, hierarchies: Sequence[Hierarchy], node: Sequence[int]) -> tuple[Integers, int]:
-    """The group of every tuple under one full-domain generalization."""
+    """Return the group of every tuple under one full-domain generalization."""
     columns = [
         hierarchy.maps[level][tuples.codes[:, j]]
         for j, (hierarchy, level) in enumerate(zip(hierarchies, node, strict=True))
@@ -101,7 +101,7 @@ def at_node(tuples: Tuples, hierarchies: Sequence[Hierarchy], node: Sequence[int
 def recoding_of_levels(
     tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model], levels: Integers
 ) -> Recoding:
-    """The recoding that gives every tuple levels of its own (-1: not published), judged as it reads."""
+    """Return the recoding from each tuple's own levels (-1: not published), judged by its labels."""
     placed = levels.min(axis=1, initial=0) >= 0
     codes = np.zeros(levels.shape, np.int32)
     labels, extents = [], []

@@ -1,16 +1,16 @@
 """Microaggregation: numbers are replaced by the mean or median of a group of at least k rows.
 
-univariate  The grouping of one column with the least squared error among all with at least k rows a group.
-            Groups of the sorted values are consecutive in some optimum, so it is a shortest path [HM03];
+univariate  The grouping of one column with the least squared error among all with at least k rows per group.
+            In some optimum the groups are runs of the sorted values, so it is a shortest path [HM03];
             rows with the same value stay together.
-mdav        A good grouping of several columns at once [DM02]: the tuple farthest from the mean takes its
-            nearest neighbours until they are k rows, then so does the one farthest from it, until fewer
-            than 2k rows are left. Columns are scaled to equal variance, times their weights.
-Promise     Used for all quasi-identifiers together, k-anonymity: at least k rows show the same. Used for
-            some of them the classes are the recoding's, and only those are judged. A mean is computed from
-            the values that it replaces: who knows all others of a group computes the last one from an exact
-            mean, and a median is some row's own value. It bounds no belief about a value, as generalization
-            does not; it is not noise.
+mdav        A heuristic grouping of several columns at once [DM02]: the tuple farthest from the mean takes its
+            nearest neighbours until they are k rows, then the tuple farthest from it does the same, until
+            fewer than 2k rows are left. Columns are scaled to equal variance, times their weights.
+Promise     For all quasi-identifiers together, k-anonymity: at least k rows show the same. For some of them,
+            the classes are the recoding's, and only those are judged. A mean is computed from the values that
+            it replaces: an attacker who knows all others of a group computes the last one from an exact mean,
+            and a median is some row's own value. It bounds no belief about a value, as generalization does
+            not, and it adds no noise.
 
 [HM03]      Hansen & Mukherjee, A Polynomial Algorithm for Optimal Univariate Microaggregation, 2003.
 [DM02]      Domingo-Ferrer & Mateo-Sanz, Practical Data-Oriented Microaggregation, 2002.
@@ -33,14 +33,14 @@ from discreet.core.numbers import require_count
 
 
 class Centre(StrEnum):
-    """What stands for a group's numbers."""
+    """The statistic that replaces a group's numbers."""
 
     MEAN = "mean"
     MEDIAN = "median"
 
 
 def univariate(numbers: Floats, counts: Integers, k: int) -> Integers:
-    """The group of each value; equal numbers share one. Refused where there are fewer than k rows."""
+    """Return the group of each value; equal numbers share one. Raise if there are fewer than k rows."""
     _require_rows(counts, k)
     distinct, places = np.unique(numbers, return_inverse=True)
     rows = np.concatenate([[0], np.cumsum(sums(places, counts, len(distinct)))])
@@ -74,7 +74,7 @@ def _path(came: Integers, number: int) -> Integers:
 
 
 def mdav(points: Floats, counts: Integers, k: int, *, weights: Sequence[float] | None = None) -> Integers:
-    """The group of each tuple of numbers, of at least k rows; a distance in a column counts by its weight."""
+    """Return the group, of at least k rows, of each tuple of numbers; `weights` scale squared distances."""
     _require_rows(counts, k)
     spread = points.std(axis=0)
     scaled = points / np.where(spread > 0, spread, 1.0)
@@ -105,7 +105,7 @@ def _distances(points: Floats, centre: Floats) -> Floats:
 
 
 def centres(numbers: Floats, counts: Integers, groups: Integers, *, centre: Centre = Centre.MEAN) -> Floats:
-    """The mean or the (lower) median of every group."""
+    """Return the mean or the (lower) median of every group."""
     number = int(groups.max(initial=-1)) + 1
     if centre is Centre.MEAN:
         return np.bincount(groups, counts * numbers, number) / np.maximum(sums(groups, counts, number), 1)
@@ -130,10 +130,10 @@ def replaced(
     centre: Centre = Centre.MEAN,
     decimals: int = 0,
 ) -> Recoding:
-    """The recoding that shows a number in one column: the centre of a group, by default of the row's class.
+    """Return the recoding with centres in one column, of `groups` or of the recoding's classes.
 
-    `numbers[i]` is what tuple i has in the column. Groups whose centres round to the same number read
-    alike, so everything is judged again as it reads.
+    `numbers[i]` is the value of tuple i in the column. Groups whose centres round to the same number become
+    one class, so the result is judged again by its labels.
     """
     if column not in recoding.columns:
         raise RequestError(f"There is no column {column} to aggregate.", hint="Name a quasi-identifier.")

@@ -1,22 +1,22 @@
-"""Multidimensional recoding: the table is cut, and cut again, as long as both sides meet every model.
+"""Mondrian, multidimensional recoding: the table is cut repeatedly while both sides meet every model.
 
-Cut         An ordered column is cut where the sides come closest to having equally many rows; a column with a
-            hierarchy is cut into the labels below the one it has, at the first level with more than one
-            present. A cut is made only if every side meets every model; each side is judged for itself, so
-            models need not be monotone. Of the cuts that are allowed, the one in the column whose present
-            values span most of its domain (times its weight) is made [LDR06].
+Cut         An ordered column is cut where the sides have most nearly equal numbers of rows; a column with a
+            hierarchy is cut into the labels below its current one, at the first level with more than one
+            present. A cut is made only if every side meets every model; each side is judged by itself, so
+            models need not be monotone. Of the allowed cuts, the one in the column whose present values span
+            most of its domain (times its weight) is made [LDR06].
 Strict      Regions do not overlap: a person's quasi-identifiers lie in one of them.
-Relaxed     Tuples at the value of a cut may fall to either side, in the order of their codes. The rows of
-            one tuple stay together. A person may then match several regions, see
-            `discreet.anonymity.recodings.local` for what that means.
-Labels      The bounds of the cuts, not the least and greatest value of a class: a bound stands in the middle
-            of the gap that it divides, so no label says which extreme values exist. The places of the cuts
+Relaxed     Tuples at the value of a cut may fall on either side, in the order of their codes. The rows of
+            one tuple stay together. A person may then match several regions; for the consequences see
+            `discreet.anonymity.recodings.local_recoding`.
+Labels      The bounds of the cuts, not the least and greatest value of a class: a bound is in the middle of
+            the gap that it divides, so no label discloses the extreme values. The positions of the cuts
             still depend on the data, as the levels of every optimal generalization do.
-Not claimed That the choice of cuts tells nothing: who knows the algorithm learns from a cut that was not made
-            that a side of it failed a model, which matters where models look at sensitive values
-            (minimality attack [WFWP07]).
-Models      that judge the table as a whole are asked about the whole table: cuts are admitted in halves until
-            one alone is refused.
+Not claimed That the choice of cuts discloses nothing: an attacker who knows the algorithm learns from a cut
+            that was not made that one of its sides failed a model, which matters where models look at
+            sensitive values (minimality attack [WFWP07]).
+Averages    A model of the whole table judges the whole table: the cuts of a round are admitted together, else
+            in halves, down to single cuts.
 
 [LDR06]     LeFevre, DeWitt & Ramakrishnan, Mondrian Multidimensional k-Anonymity, ICDE 2006.
 [WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
@@ -43,16 +43,17 @@ from discreet.anonymity.recodings.weights import Weights, by_column, require_col
 
 @dataclass(frozen=True, kw_only=True)
 class Mondrian:
-    """How to cut: `ordered` names the columns that are cut into intervals of their values' order."""
+    """Options of the cuts: the columns of `ordered` are cut into intervals of their values' order."""
 
     ordered: frozenset[str] = frozenset()
     relaxed: bool = False
     weights: Weights = field(default_factory=dict)
 
     def recode(self, tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model]) -> Recoding:
-        """The finest partition that the cuts reach; nothing is kept where the whole table fails a model."""
+        """Return the finest partition that the cuts reach; nothing is published if the whole table fails."""
         require_columns("Mondrian", "ordered", self.ordered, hierarchies)
         by = in_order(tuples)
+        # sorted by code, so that relaxed cuts do not depend on the order of counting
         state = _Cutting(self, chosen(tuples, by), list(hierarchies), list(models))
         while state.cut():
             pass
@@ -73,10 +74,10 @@ class Mondrian:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Cuts:
-    """One cut of each part in one column: the side of every tuple, and how wide each part is.
+    """One proposed cut of each part in one column: the side of every tuple, and the spread of each part.
 
-    `side` numbers the sides over all parts, -1 where the part is not cut; `low`, `high` and `level` are what
-    the tuple's region becomes.
+    `side` numbers the sides over all parts, -1 where the part is not cut; `low`, `high` and `level` describe
+    the tuple's region after the cut.
     """
 
     side: Integers
@@ -88,7 +89,7 @@ class _Cuts:
 
 
 class _Cutting:
-    """The partition so far. Regions are kept per tuple: extents in each column, and the level of a label."""
+    """The current partition, stored per tuple: its region's extents in each column and its labels' levels."""
 
     def __init__(
         self, plan: Mondrian, tuples: Tuples, hierarchies: list[Hierarchy], models: list[Model]
@@ -114,7 +115,7 @@ class _Cutting:
         self.level = np.tile([h.height for h in hierarchies], (shape[0], 1)).reshape(shape)
 
     def cut(self) -> bool:
-        """Cut every open part once; False when none could be."""
+        """Cut every open part once; return False if none could be cut."""
         active = np.flatnonzero(self.open)
         if not len(active) or not self.hierarchies:
             return False
@@ -133,7 +134,7 @@ class _Cutting:
         return bool((column >= 0).any())
 
     def _cuts(self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples) -> _Cuts:
-        """The cut of each part in column j, judged."""
+        """Return the judged cut of each part in column j."""
         places, number = self.places[active, j], len(starts) - 1
         present = tuples.counts > 0
         least = np.minimum.reduceat(np.where(present, places, len(self.orders[j])), starts[:-1])
@@ -168,7 +169,7 @@ class _Cutting:
     def _children(
         self, j: int, active: Integers, part: Integers, least: Integers, most: Integers
     ) -> tuple[Integers, Integers, Integers, Integers]:
-        """Labels are runs of places, so a level divides a part where its ends have different labels."""
+        """Split each part by label: labels are runs, so a level divides a part whose ends differ in label."""
         hierarchy, order = self.hierarchies[j], self.orders[j]
         values = np.argsort(order)
         level = np.full(len(least), -1, np.int64)
@@ -184,7 +185,7 @@ class _Cutting:
         return side, self.low[active, j], self.high[active, j], np.where(mine >= 0, mine, 0)
 
     def _admitted(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
-        """Which of the chosen cuts are made where a model looks at the whole table."""
+        """Return the proposed cuts that models of the whole table admit."""
         if len(self.each) == len(self.models):
             return column
         admitted = np.full_like(column, -1)
@@ -206,7 +207,7 @@ class _Cutting:
         return bool(judge_all(classes, self.models).all())
 
     def _parts(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
-        """The partition after some cuts."""
+        """Return the partition after some cuts."""
         side = np.zeros(len(active), np.int64)
         for j, cut in enumerate(cuts):
             side = np.where(column[part] == j, cut.side + 1, side)

@@ -2,10 +2,10 @@
 
 Shows       The first 128 bits of HMAC-SHA256(key, column and value), in hexadecimal. Two values share a
             pseudonym with probability below n**2 / 2**129 among n.
-Promise     Who does not hold the key cannot tell a value from its pseudonym, nor find it by trying all
-            values, as with a plain hash. Nothing more: the same value has the same pseudonym in every
-            release under the same key, so rows of a person stay linked, and who holds the key can try all
-            values. It is declared in the certificate, and it is no protection of quasi-identifiers.
+Promise     Without the key, a value cannot be computed from its pseudonym, nor found by trying all values, as
+            with a plain hash. Nothing more: the same value has the same pseudonym in every release under the
+            same key, so rows of a person stay linked, and the holder of the key can try all values. The
+            certificate declares it, and it does not protect quasi-identifiers.
 Key         256 bits from the operating system, in a file that only its owner can read. Losing it ends
             linking; disclosing it undoes every pseudonym made with it.
 """
@@ -38,27 +38,28 @@ class Pseudonyms:
         require(size == KEY_BYTES, self, "key", f"{size} bytes", f"{KEY_BYTES} bytes")
 
     def of(self, values: Iterable[str | None]) -> list[str | None]:
-        """The pseudonym of every value; a missing one stays missing."""
+        """Return the pseudonym of every value; a missing one stays missing."""
         name = self.column.encode()
+        # the length prefix keeps column and value apart: no two pairs give the same input
         keyed = hmac.new(self.key, len(name).to_bytes(8, "big") + name, hashlib.sha256)
         return [None if value is None else _digest(keyed, value) for value in values]
 
     @property
     def fingerprint(self) -> str:
-        """Which key it was, without telling the key."""
+        """An identifier of the key that does not disclose it."""
         return hmac.new(self.key, b"discreet: fingerprint of a key", hashlib.sha256).hexdigest()[:16]
 
     @property
     def declaration(self) -> dict[str, str]:
-        """What the certificate says of the column."""
+        """The certificate's declaration of the column."""
         return {
             "column": self.column,
             "method": "HMAC-SHA256, first 128 bits, keyed by column",
             "key": self.fingerprint,
             "meaning": (
                 f"{self.column} holds keyed pseudonyms. Rows with the same pseudonym belong together, in "
-                "this release and in every other under the same key; who holds the key can find out whose "
-                "they are."
+                "this release and in every other under the same key; the holder of the key can find out "
+                "whose they are."
             ),
         }
 
@@ -70,8 +71,9 @@ def _digest(keyed: hmac.HMAC, value: str) -> str:
 
 
 def key_in(path: Path, random: Randomness) -> bytes:
-    """The key in a private file, which is made with a new key if it is not there."""
+    """Return the key in a private file, which is created with a new key if it does not exist."""
     try:
+        # O_EXCL: of two runs that start together only one creates the key
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
         return _read(path)
@@ -93,7 +95,7 @@ def _read(path: Path) -> bytes:
     except (OSError, ValueError):
         raise RequestError(f"The key file {path} cannot be read.", hint="Name another file.") from None
     if mode & 0o077:
-        raise RequestError(f"Others can read the key file {path}.", hint=f"Run: chmod 600 {path}")
+        raise RequestError(f"Other users can read the key file {path}.", hint=f"Run: chmod 600 {path}")
     try:
         key = bytes.fromhex(text)
     except ValueError:
@@ -101,6 +103,6 @@ def _read(path: Path) -> bytes:
     if len(key) != KEY_BYTES:
         raise RequestError(
             f"The file {path} does not hold a key of {KEY_BYTES} bytes in hexadecimal.",
-            hint="Name another file; one that does not exist is made.",
+            hint="Name another file; if it does not exist, it is created with a new key.",
         )
     return key

@@ -1,7 +1,8 @@
-"""The order in which local recoding tries generalizations: from fine to coarse, fixed before data is read.
+"""The order in which local recoding tries nodes: from fine to coarse, fixed before data is read.
 
-A node costs what its labels would, were every value of the domain equally frequent: the sum over columns of
-weight times mean share. So the order follows from the hierarchies and weights alone and may be public.
+The cost of a node is that of its labels if every value of the domain were equally frequent: the sum over
+columns of weight times mean share. So the order follows from the hierarchies and weights alone and may be
+public.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from discreet.anonymity.recodings.weights import Weights, by_column
 Levels = tuple[int, ...]
 Search = Callable[[Tuples], Levels | None]
 
-MOST = 20_000
+MOST = 20_000  # nodes; each one costs a pass over the remaining tuples
 
 
 def mean_shares(hierarchy: Hierarchy) -> list[float]:
-    """The mean share of a value's label, at each level."""
+    """Return the mean share of a value's label, at each level."""
     return [
         float(shares[codes].mean()) if len(codes) else 0.0
         for shares, codes in zip(hierarchy.shares, hierarchy.maps, strict=True)
@@ -36,9 +37,9 @@ def nodes(
     choices: Sequence[Sequence[int]] | None = None,
     most: int = MOST,
 ) -> Integers:
-    """The nodes of the lattice by rising cost, one a row; `choices` are the levels a column may have.
+    """Return the lattice's nodes by rising cost, one per row; `choices` are the levels a column may have.
 
-    Of a lattice with more than `most` nodes, that many are taken at even distances, with both ends.
+    Of a lattice with more than `most` nodes, that many are sampled at even distances, including both ends.
     """
     each = by_column(weights, hierarchies)
     choices = [range(h.height + 1) for h in hierarchies] if choices is None else choices
@@ -55,7 +56,7 @@ def nodes(
 
 
 def ascending(nodes_in_order: Integers) -> Search:
-    """A search that proposes one node after the other, whatever is left."""
+    """Return a search that proposes one node after the other, whatever remains."""
     rest = iter(nodes_in_order.tolist())
 
     def propose(_tuples: Tuples) -> Levels | None:

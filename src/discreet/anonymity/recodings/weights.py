@@ -1,4 +1,4 @@
-"""How much each quasi-identifier matters: a weight by its name, 1 where none is given."""
+"""Weights of quasi-identifiers by name; 1 where none is given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Weights = Mapping[str, float]
 
 
 def by_column(weights: Weights | None, hierarchies: Sequence[Hierarchy]) -> list[float]:
-    """The weight of every column."""
+    """Return the weight of every column."""
     given = weights or {}
     for name, weight in given.items():
         require_positive("weights", name, weight)
@@ -23,6 +23,6 @@ def by_column(weights: Weights | None, hierarchies: Sequence[Hierarchy]) -> list
 def require_columns(
     owner: str, name: str, columns: Mapping[str, object] | frozenset[str], hierarchies: Sequence[Hierarchy]
 ) -> None:
-    """Refuse names that are not among the quasi-identifiers."""
+    """Raise if a name is not that of a quasi-identifier."""
     unknown = sorted(set(columns) - {hierarchy.name for hierarchy in hierarchies})
     require(not unknown, owner, name, ", ".join(unknown), "quasi-identifiers of the table")

@@ -1,4 +1,4 @@
-"""How easily people are found: attackers by what they know, uniqueness, and what tells people apart.
+"""Re-identification risk: attacker models, uniqueness, and columns that distinguish people.
 
-Computed from real data, so for the custodian's eyes.
+It is computed from real data, so it is for the custodian only.
 """

@@ -1,13 +1,13 @@
-"""Three attackers who link a release to people, by what they know.
+"""Re-identification risk under the three attacker models.
 
-prosecutor  knows that a certain person is in the table: a row of that person's class is theirs with
+prosecutor  knows that a certain person is in the table: a row of that person's class belongs to them with
             probability 1 / size.
 journalist  wants to find anybody, and knows only that the table is part of a population: 1 / the number of
             people of the population who share the class's quasi-identifiers. Without a population table
-            this is taken as the prosecutor's, which it never exceeds.
-marketer    links every row, and cares for how many links are right: the journalist's probability, on average.
+            the prosecutor's risk is used, which is an upper bound.
+marketer    links every row, and counts how many links are right: the journalist's probability, on average.
 
-Success is the share of rows that linking each row at random within its class gets right on average.
+Success is the expected share of right links if each row is linked at random within its class.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 from discreet.anonymity.classes import Classes, Integers
 from discreet.core.errors import require
 
-THRESHOLD = Fraction(1, 5)
+THRESHOLD = Fraction(1, 5)  # a class of five, a usual threshold for health data
 
 
 @dataclass(frozen=True, kw_only=True)
 class Risk:
-    """`at_risk` is the share of rows above the threshold, `highest` the largest risk of a row."""
+    """The risk under one attacker: the share of rows above the threshold, the highest, and mean success."""
 
     at_risk: float
     highest: float
@@ -34,7 +34,7 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True)
 class Risks:
-    """The three attackers on one table."""
+    """The risks of one table under the three attackers."""
 
     prosecutor: Risk
     journalist: Risk
@@ -42,12 +42,12 @@ class Risks:
 
 
 def risks(classes: Classes, *, threshold: Fraction = THRESHOLD) -> Risks:
-    """What the attackers reach; nothing where nothing is published."""
+    """Return the risks of the classes; all are 0 where nothing is published."""
     require(0 < threshold <= 1, "risk", "threshold", threshold, "a fraction above 0 and at most 1")
     prosecutor = _risk(classes.sizes, classes.sizes, threshold)
     journalist = prosecutor
     if classes.population is not None:
-        # a population that lacks people of the table is one of those that the table completes
+        # a population that lacks people of the table is completed by them
         journalist = _risk(classes.sizes, np.maximum(classes.population, classes.sizes), threshold)
     return Risks(prosecutor=prosecutor, journalist=journalist, marketer=journalist.success)
 

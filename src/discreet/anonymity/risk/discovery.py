@@ -1,11 +1,10 @@
-"""What may be a quasi-identifier: how far sets of columns tell people apart.
+"""Discovery of quasi-identifiers: how well sets of columns distinguish people.
 
 distinction the number of different tuples over the number of rows: 1 where every row is unique
 separation  the share of pairs of rows that differ in the columns                      [Motwani & Xu 07]
 
-The engine counts: for a set of columns it is asked how many tuples occur once, twice, and so on, which is a
-short answer however long the table. A superset of columns that distinguish all rows does so too, and is not
-asked for.
+The engine counts, for a set of columns, how many tuples occur once, twice, and so on, which is a short result
+for any table. Supersets of columns that already distinguish all rows are skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Count = Callable[[tuple[str, ...]], Occurrences]
 
 @dataclass(frozen=True, kw_only=True)
 class Identifying:
-    """How far a set of columns tells rows apart."""
+    """The distinction and separation of a set of columns."""
 
     columns: tuple[str, ...]
     distinction: float
@@ -45,8 +44,8 @@ class Identifying:
 
 
 def discover(columns: Sequence[str], count: Count, *, most: int = 3) -> list[Identifying]:
-    """Every set of at most `most` columns that holds none which tells all rows apart; strongest first."""
-    require_count("discover", "most", most)
+    """Return every set of up to `most` columns without a subset that separates all rows; strongest first."""
+    require_count("discover_quasi_identifiers", "most", most)
     found: list[Identifying] = []
     complete: list[set[str]] = []
     for size in range(1, min(most, len(columns)) + 1):
@@ -61,7 +60,7 @@ def discover(columns: Sequence[str], count: Count, *, most: int = 3) -> list[Ide
 
 
 def identifying(columns: tuple[str, ...], occurrences: Occurrences) -> Identifying:
-    """Both measures from counts of counts, in whole numbers up to the division."""
+    """Compute both measures from counts of counts, in integers up to the division."""
     pairs = list(zip(occurrences.times.tolist(), occurrences.tuples.tolist(), strict=True))
     rows = sum(times * number for times, number in pairs)
     alike = sum(times * (times - 1) * number for times, number in pairs)
@@ -74,7 +73,7 @@ def identifying(columns: tuple[str, ...], occurrences: Occurrences) -> Identifyi
 
 
 def engine_counting(engine: Publisher, table: str) -> Count:
-    """Have the engine count rows."""
+    """Return a counter that queries the engine."""
 
     def count(columns: tuple[str, ...]) -> Occurrences:
         names = [exp.column(name, quoted=True) for name in columns]
@@ -89,7 +88,7 @@ def engine_counting(engine: Publisher, table: str) -> Count:
 
 
 def counting(tuples: Tuples, names: Sequence[str]) -> Count:
-    """Count from distinct tuples that are already there."""
+    """Return a counter over distinct tuples that are already counted."""
     places = {name: j for j, name in enumerate(names)}
     domains = [int(tuples.codes[:, j].max(initial=0)) + 1 for j in range(len(names))]
 

@@ -1,9 +1,9 @@
-"""Special uniques: rows that few columns already single out.
+"""Special uniques: rows that a few columns already single out.
 
 A set of columns is a minimal sample unique of a row if no other row has the same values in them, and for
-every smaller set one does [Elliot 02]. The fewer columns it takes, the easier a row is found. A row scores
-for each of its minimal uniques of s columns, out of M and searched up to m, the product of (M - i) over i
-from s to m (to M - 1 where all columns are searched): the number of ways in which it can be grown.
+every smaller set one does [Elliot 02]. The fewer columns it takes, the easier a row is found. For each
+of its minimal uniques of s columns, out of M and searched up to m, a row scores the product of (M - i) over i
+from s to m (to M - 1 where all columns are searched): the number of ways in which the set can be extended.
 
 [Elliot 02] Elliot, Manning & Ford, A computational algorithm for handling the special uniques problem, 2002.
 """
@@ -35,8 +35,8 @@ class SpecialUniques:
 
 
 def special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
-    """All minimal sample uniques of at most `most` columns, by the columns' sets from small to large."""
-    require_count("special_uniques", "most", most)
+    """Return all minimal sample uniques of at most `most` columns, searched from small sets to large."""
+    require_count("find_special_uniques", "most", most)
     width = tuples.codes.shape[1]
     most = min(most, width)
     domains = [int(tuples.codes[:, j].max(initial=0)) + 1 for j in range(width)]
@@ -60,7 +60,7 @@ def special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
 
 
 def _alone(tuples: Tuples, chosen: Columns, domains: list[int]) -> NDArray[np.bool_]:
-    """The tuples of one row whose values in some columns nobody else has."""
+    """Return the tuples of one row whose values in some columns no other row has."""
     groups, number = numbered([tuples.codes[:, j] for j in chosen], [domains[j] for j in chosen])
     alone: NDArray[np.bool_] = sums(groups, tuples.counts, number) == 1
     single: NDArray[np.bool_] = (tuples.counts == 1) & alone[groups]

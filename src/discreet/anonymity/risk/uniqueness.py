@@ -1,4 +1,4 @@
-"""Who is unique: in the sample, and, by estimate, in the population that it was drawn from.
+"""Uniqueness in the sample and, by estimate, in the population from which it was drawn.
 
 Let c_i be the number of classes of i rows, u of all, n the rows, f = n/N the sampling fraction.
 
@@ -10,9 +10,9 @@ Pitman      Sizes follow Pitman's sampling formula with 0 < α < 1, θ > -α, fi
             N Γ(θ + 1) Γ(θ + α + N - 1) / (Γ(θ + α) Γ(θ + N)) are expected to be unique [P95, H01].
 SNB         Sizes are 1 + a negative binomial number (a, b) and each person is sampled with probability f.
             K, a and b are those under which u, c_1 and c_2 are what is expected; K b^a are unique [CK98].
-            None where no such law exists.
+            None where no such distribution exists.
 
-Estimates rest on their laws; none of them is a bound. With f = 1 all are c_1.
+The estimates depend on their models; none of them is a bound. With f = 1 all are c_1.
 
 [Z91]       Zayatz, Estimation of the percent of unique population elements on a microdata file, 1991.
 [P95]       Pitman, Exchangeable and partially exchangeable random partitions, 1995.
@@ -34,7 +34,7 @@ from discreet.core.errors import require
 
 @dataclass(frozen=True, kw_only=True)
 class Uniqueness:
-    """How many people are alone with their quasi-identifiers."""
+    """The number of people with unique quasi-identifiers, in the sample and estimated in the population."""
 
     sample: int
     zayatz: float
@@ -43,8 +43,9 @@ class Uniqueness:
 
 
 def uniqueness(classes: Classes, fraction: float) -> Uniqueness:
-    """Uniques of the sample, and estimates for the population of which it is `fraction`."""
-    require(0 < fraction <= 1, "uniqueness", "fraction", fraction, "a sampling fraction above 0, at most 1")
+    """Return the uniques of the sample, and estimates for the population of which it is `fraction`."""
+    holds = 0 < fraction <= 1
+    require(holds, "estimate_uniqueness", "fraction", fraction, "a sampling fraction above 0, at most 1")
     sizes, often = np.unique(classes.sizes, return_counts=True)
     single = int((classes.sizes == 1).sum())
     if fraction == 1 or single == 0:
@@ -59,7 +60,7 @@ def uniqueness(classes: Classes, fraction: float) -> Uniqueness:
 
 
 def zayatz(sizes: Integers, often: Integers, fraction: float) -> float:
-    """Population uniques by Zayatz; `often[i]` classes have `sizes[i]` rows."""
+    """Estimate population uniques by Zayatz; `often[i]` classes have `sizes[i]` rows."""
     drawn = int((sizes * often).sum())
     people = round(drawn / fraction)
     once = one_of(sizes, drawn, people)
@@ -69,7 +70,7 @@ def zayatz(sizes: Integers, often: Integers, fraction: float) -> float:
 
 
 def one_of(sizes: Integers, drawn: int, people: int) -> Floats:
-    """The probability that exactly one of `sizes` people is among `drawn` of `people`."""
+    """Return the probability that exactly one of `sizes` people is among `drawn` of `people`."""
     others, rest = people - sizes, drawn - 1
     possible = others >= rest
     others = np.where(possible, others, rest)
@@ -83,21 +84,21 @@ def _log_choose(n: Integers, k: int) -> Floats:
 
 
 def pitman(sizes: Integers, often: Integers, fraction: float) -> float:
-    """Population uniques by Pitman's sampling formula."""
+    """Estimate population uniques by Pitman's sampling formula."""
     theta, alpha = fitted(sizes, often)
     people = round(int((sizes * often).sum()) / fraction)
     return expected_uniques(theta, alpha, people)
 
 
 def expected_uniques(theta: float, alpha: float, people: int) -> float:
-    """The expected number of classes of one person among `people`."""
+    """Return the expected number of classes of one person among `people`."""
     gammaln = scipy.special.gammaln
     logs = gammaln(theta + 1) + gammaln(theta + alpha + people - 1)
     return float(people * np.exp(logs - gammaln(theta + alpha) - gammaln(theta + people)))
 
 
 def log_likelihood(theta: float, alpha: float, sizes: Integers, often: Integers) -> float:
-    """The logarithm of Pitman's sampling formula, but for a constant of the sizes."""
+    """Return the logarithm of Pitman's sampling formula, up to a constant of the sizes."""
     gammaln = scipy.special.gammaln
     number, rows = float(often.sum()), float((sizes * often).sum())
     classes = (number - 1) * np.log(alpha) + gammaln(theta / alpha + number) - gammaln(theta / alpha + 1)
@@ -107,7 +108,7 @@ def log_likelihood(theta: float, alpha: float, sizes: Integers, often: Integers)
 
 
 def fitted(sizes: Integers, often: Integers) -> tuple[float, float]:
-    """The θ and α of greatest likelihood, from several beginnings."""
+    """Return the θ and α of greatest likelihood, from several starting points."""
 
     def parameters(point: Floats) -> tuple[float, float]:
         alpha = float(np.clip(scipy.special.expit(point[0]), 1e-9, 1 - 1e-9))
@@ -126,7 +127,7 @@ def fitted(sizes: Integers, often: Integers) -> tuple[float, float]:
 
 
 def expected_counts(a: float, b: float, fraction: float) -> tuple[float, float, float]:
-    """Of one population class: the probabilities that it is sampled at all, once, and twice.
+    """Return the probabilities that one population class is sampled at all, once, and twice.
 
     From the generating function h(z) = z (b / (1 - (1 - b) z))^a of its size, at q = 1 - f:
     1 - h(q), f h'(q), f² h''(q) / 2.
@@ -140,7 +141,7 @@ def expected_counts(a: float, b: float, fraction: float) -> tuple[float, float, 
 
 
 def shifted_negative_binomial(number: float, single: float, double: float, fraction: float) -> float | None:
-    """Population uniques under the shifted negative binomial law."""
+    """Estimate population uniques under the shifted negative binomial distribution."""
 
     def law(point: Floats) -> tuple[float, float]:
         return float(np.exp(point[0])), float(scipy.special.expit(point[1]))
@@ -154,7 +155,7 @@ def shifted_negative_binomial(number: float, single: float, double: float, fract
     least_squares = scipy.optimize.least_squares
     tries = [least_squares(misses, start, bounds=bounds, xtol=1e-14, ftol=1e-14) for start in starts]
     best = min(tries, key=lambda found: float(found.cost))
-    if np.abs(best.fun).max() > 1e-6:
+    if np.abs(best.fun).max() > 1e-6:  # no parameters reproduce the observed counts
         return None
     a, b = law(best.x)
     return float(number / expected_counts(a, b, fraction)[0] * b**a)

@@ -1,8 +1,8 @@
-"""Full-domain generalization: one level for every column, the best of all choices, or all minimal ones.
+"""Full-domain generalization: one level for every column, the best node of the lattice, or all minimal ones.
 
-A search walks the lattice of nodes over counted tuples, proves what it can (`optimal`, `minimal`) and says
-where it cannot (`heuristic`). What is lost by a node is an objective; recodings in which tuples differ in how
-far they are generalized are in `anonymity.recodings`.
+A search walks the lattice of nodes over counted tuples and proves its result (`optimal_search`,
+`minimal_nodes`), or reports that it could not (`heuristic_search`). An objective measures the loss of a node.
+Recodings with different levels for different tuples are in `anonymity.recodings`.
 """
 
 from discreet.anonymity.search.generalized import classes_of, recoding_of

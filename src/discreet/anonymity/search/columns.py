@@ -1,4 +1,4 @@
-"""Quasi-identifiers as a search sees them: labels that occur, numbered, and packed into keys."""
+"""Quasi-identifiers as the search stores them: the labels that occur, numbered and packed into keys."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Column:
     """One quasi-identifier.
 
     `counts` are the rows of each value that occurs. `labels[level][value]` is the number of its label among
-    those that occur at the level, and `places[level][label]` where that label stands in the hierarchy.
-    `field` is where a key holds it: the word, the shift and the mask.
+    those that occur at the level, and `places[level][label]` is that label's position in the hierarchy.
+    `field` is the column's place in a key: the word, the shift and the mask.
     """
 
     hierarchy: Hierarchy
@@ -33,7 +33,7 @@ class Column:
     field: tuple[int, int, int]
 
     def climb(self, low: int, high: int) -> Codes:
-        """What each label of a level becomes at a higher one."""
+        """Return the label at a higher level for each label of a lower one."""
         if (low, high) not in self._climbs:
             above = np.zeros(len(self.places[low]), np.int32)
             above[self.labels[low]] = self.labels[high]
@@ -46,15 +46,15 @@ class Column:
 
     @property
     def shares(self) -> list[Floats]:
-        """At every level, the part of the domain that each label stands for."""
+        """The fraction of the domain that each label covers, at every level."""
         return [self.hierarchy.shares[level][places] for level, places in enumerate(self.places)]
 
     def rows(self, level: int) -> Integers:
-        """How many rows of the input show each label of a level."""
+        """Return how many rows of the input show each label of a level."""
         return added(self.labels[level], self.counts, len(self.places[level]))
 
     def shown(self, keys: Integers) -> Integers:
-        """The number of the label that each key shows in this column."""
+        """Return the number of the label that each key shows in this column."""
         word, shift, mask = self.field
         one: Integers = keys if keys.ndim == 1 else keys[:, word]
         return (one >> shift) & mask
@@ -63,7 +63,7 @@ class Column:
 def packed(
     tuples: Tuples, hierarchies: Sequence[Hierarchy]
 ) -> tuple[tuple[Column, ...], list[int], Integers]:
-    """The columns of a search, their order by falling number of values, and the key of every tuple.
+    """Return the columns of a search, their order by falling number of values, and each tuple's key.
 
     The last column in the order has the lowest bits.
     """
@@ -89,7 +89,7 @@ def packed(
 
 
 def dense(columns: Sequence[Column], order: Sequence[int]) -> int:
-    """How many of the lowest bits hold dense columns: the last of the order, as many as fit into DENSE."""
+    """Return how many of the lowest bits hold dense columns: the last of the order that fit into DENSE."""
     ends = [shift + mask.bit_length() for _, shift, mask in (columns[j].field for j in order)]
     return max((end for end in ends if end <= DENSE), default=0)
 

@@ -1,4 +1,4 @@
-"""A search under way: the table, the models and the objective, and every node that was judged with them."""
+"""A running search: its tables, models and objective, and the best of the nodes judged so far."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIE = 1e-12  # relative; scores that differ by less come from rounding
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
-    """What is known of a node once it was judged; the rest where it is valid."""
+    """The result of judging a node; `view`, `score` and `suppressed` are set if it is valid."""
 
     hopeless: bool = False
     view: View | None = None
@@ -35,12 +35,13 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
+        """True if the node suppresses no more rows than the limit."""
         return self.view is not None
 
 
 @dataclass(kw_only=True, eq=False)
 class Exploration:
-    """Judges nodes, and holds the best `top` of those that are valid."""
+    """Judges nodes, and keeps the best `top` of the valid ones."""
 
     tables: Tables
     judge: Judge
@@ -65,6 +66,7 @@ class Exploration:
         seconds: float | None = None,
         progress: Progress | None = None,
     ) -> Exploration:
+        """Return an exploration of these tuples, with no node judged yet."""
         _check(tuples, hierarchies, suppress, top)
         read = {name for model in models for name in (model.column, getattr(model, "earlier", None))}
         judged = {name: held for name, held in tuples.sensitive.items() if name in read}
@@ -87,7 +89,7 @@ class Exploration:
         )
 
     def check(self, levels: Levels) -> Outcome:
-        """Judge a node, and remember it if it is among the best; its view is gone when the next is judged."""
+        """Judge a node and keep it if it is among the best; its view is valid until the next call."""
         table, verdict = self.verdict(levels)
         if verdict.kept is None or verdict.certain is None:
             return Outcome(hopeless=verdict.hopeless)
@@ -107,14 +109,14 @@ class Exploration:
         return Outcome(view=view, score=score, suppressed=verdict.suppressed)
 
     def verdict(self, levels: Levels) -> tuple[Table, Verdict]:
-        """Judge a node."""
+        """Return a node's table and the models' verdict on it."""
         self.checked += 1
         table = self.tables.at(levels)
         return table, self.judge.judge(self.tables.classes(table))
 
     @property
     def cutoff(self) -> float:
-        """A node is of no use if its score is not below this."""
+        """The score below which a node would enter the best ones."""
         if len(self._best) < self.top:
             return np.inf
         worst = self._best[-1][0]
@@ -122,7 +124,7 @@ class Exploration:
 
     @property
     def over(self) -> bool:
-        """Whether time has run out."""
+        """True if the deadline has passed."""
         return time.monotonic() > self.deadline
 
     def report(self, left: Callable[[], int]) -> None:
@@ -145,7 +147,7 @@ def _check(tuples: Tuples, hierarchies: Sequence[Hierarchy], suppress: Fraction,
     require(top >= 1, "search", "top", top, "an integer of at least 1")
     if not hierarchies or tuples.codes.shape[1] != len(hierarchies):
         raise RequestError(
-            f"The search needs one hierarchy a quasi-identifier; there are {len(hierarchies)} for "
+            f"The search needs one hierarchy per quasi-identifier; there are {len(hierarchies)} for "
             f"{tuples.codes.shape[1]} columns.",
             hint="Give every quasi-identifier a hierarchy.",
         )

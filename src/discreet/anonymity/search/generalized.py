@@ -1,4 +1,4 @@
-"""A table at the levels of one node: its classes, and its recoding."""
+"""Full-domain generalization at given levels: the classes and the recoding of a node."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from discreet.anonymity.search.tables import Occurring, Tables
 
 
 def classes_of(tuples: Tuples, hierarchies: Sequence[Hierarchy], levels: Sequence[int]) -> Classes:
-    """The equivalence classes after generalization, with what occurs in them."""
+    """Return the equivalence classes after generalization, with their sensitive counts."""
     return _partitioned(tuples, hierarchies, levels)[0]
 
 
 def recoding_of(
     tuples: Tuples, hierarchies: Sequence[Hierarchy], levels: Sequence[int], models: Sequence[Model]
 ) -> Recoding:
-    """What every tuple becomes; those in classes that break a model are left out."""
+    """Return the recoding at given levels; classes that break a model are suppressed."""
     classes, inverse = _partitioned(tuples, hierarchies, levels)
     codes = np.empty_like(tuples.codes)
     for j, (hierarchy, level) in enumerate(zip(hierarchies, levels, strict=True)):
@@ -39,7 +39,7 @@ def recoding_of(
 def _partitioned(
     tuples: Tuples, hierarchies: Sequence[Hierarchy], levels: Sequence[int]
 ) -> tuple[Classes, Codes]:
-    """The classes, and the one of every tuple."""
+    """Return the classes, and the class of every tuple."""
     sizes, inverse = Tables(Tuples(codes=tuples.codes, counts=tuples.counts), hierarchies).partition(levels)
     occurring = Occurring(tuples.sensitive, inverse, len(sizes))
     people = tuples.population

@@ -1,12 +1,12 @@
-"""A search of lattices too large for bounds: the best nodes found in the time given, and no proof.
+"""Heuristic search of lattices too large for bounds: the best nodes found within the time, without proof.
 
-Descent     From the top to the best child that is valid, and on from there until there is none; then again
-            from the best node so far whose children were not looked at. So solutions come early, and time
-            without limit would visit every node that valid ones lead to. Where a model is not monotone, nodes
-            that are not valid are gone on from as well, after those that are.
-Best        By score, and by how much of the limit of suppressed rows is used up: ROOM times the score of
-            the top is added where all of it is, because a node that leaves room leads further.
-Passed over Nodes that were seen, and those below one that is hopeless.
+Descent     From the top to the best valid child, and on from there until there is none; then again from the
+            best node so far whose children were not visited. So solutions come early, and without a time
+            limit every node reachable through valid ones would be visited. Where a model is not monotone,
+            invalid nodes are expanded as well, after the valid ones.
+Best        By score plus a penalty for the used part of the suppression limit: ROOM times the top's score if
+            all of it is used, because a node that suppresses less has more valid nodes below.
+Skipped     Nodes that were seen, and those below a hopeless one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ REMEMBERED = 2048  # hopeless nodes, the latest
 ROOM = 0.15
 
 Place = tuple[bool, float, Levels]
-"""Where a node stands among those to go on from: valid ones first, the best of them."""
+"""The sort key of a node among those to expand: valid nodes first, the best of them first."""
 
 
 def dive(exploration: Exploration) -> None:
-    """Leave the best that is found until time runs out in the exploration."""
+    """Search until time runs out; the exploration keeps the best nodes."""
     _Dive(exploration).run()
 
 
 class _Dive:
-    """Nodes that were judged and not yet gone on from, and what rules out others."""
+    """Judged nodes that are not yet expanded, and hopeless nodes that rule out others."""
 
     def __init__(self, exploration: Exploration) -> None:
         self._exploration = exploration
@@ -60,7 +60,7 @@ class _Dive:
                 heapq.heappush(self._waiting, other)
 
     def _children(self, node: Levels) -> Iterator[Levels]:
-        """Those that were not seen, while there is time."""
+        """Yield the children of a node that were not seen, while there is time."""
         for j, level in enumerate(node):
             child = (*node[:j], level - 1, *node[j + 1 :])
             if (
@@ -72,7 +72,7 @@ class _Dive:
                 yield child
 
     def _judged(self, node: Levels) -> Place | None:
-        """Where the node stands, if nodes below it may be valid."""
+        """Judge a node and return its sort key, or None if no node below can be valid."""
         self._seen.add(node)
         outcome = self._exploration.check(node)
         if outcome.hopeless:

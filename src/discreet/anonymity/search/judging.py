@@ -1,18 +1,18 @@
-"""Which classes of a node are kept, how many rows that suppresses, and what it says about other nodes.
+"""The verdict on a node: the classes kept, the rows suppressed, and the conclusions for other nodes.
 
-Kept        The classes that meet every model. A model about the whole table speaks last, of what the others
-            leave, and again until nothing more is left out.
-Absent      A class of the population that has no rows is not published, and cannot be suppressed either: a
-            model that minds absent classes (`minds_absent`) rejects the node.
-Valid       A node is, where it suppresses no more rows than the limit.
-Hopeless    Nothing below a node is valid, where models that say so break the limit by themselves:
-              monotone in suppression      whatever merges with a class that meets the model meets it, so
-                                           what is suppressed here is suppressed in every finer class of it;
+Kept        The classes that meet every model. A model of the whole table is applied last, to the classes that
+            the others leave, and repeatedly until nothing more is suppressed.
+Absent      A class of the population without rows is not published, and cannot be suppressed either: a model
+            with `forbids_absent_classes` rejects the node.
+Valid       A node that suppresses no more rows than the limit.
+Hopeless    A node below which none is valid, because models break the limit by themselves that are
+              monotone in suppression      any union with a class that meets the model meets it, so rows
+                                           suppressed here are suppressed in every finer class;
               monotone in generalization   if no row may be suppressed: a valid node below would make this
                                            one valid;
-              others                       where all that finer classes can keep (`most_kept`) is too little.
-Certain     The classes that meet the models monotone in suppression, and of which finer ones can keep any
-            rows. The rows of all others are suppressed at every node below, too.
+              others                       if the bound on kept rows (`bound_kept_rows`) is too small.
+Certain     The classes that meet the models monotone in suppression, and of which finer classes can keep some
+            rows. The rows of all other classes are suppressed at every node below as well.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from discreet.anonymity.search.kernels import suppressed_rows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Verdict:
-    """What the models say of a node; `kept` is None where it is not valid."""
+    """The models' verdict on a node; `kept` is None if it is not valid."""
 
     suppressed: int
     kept: Verdicts | None = None
@@ -39,7 +39,7 @@ class Verdict:
 
 
 class Judge:
-    """The models of a search, in the order in which they are asked, and how many rows may be suppressed."""
+    """The models of a search, in the order of judgement, and the limit of suppressed rows."""
 
     def __init__(self, models: Sequence[Model], limit: int) -> None:
         self.limit = limit
@@ -52,14 +52,15 @@ class Judge:
         others = [model for model in models if model not in sure and model not in merging]
         self._sure = sure
         self._panels = tuple((some, some is not others) for some in (sure, merging, others) if some)
-        self._minding = tuple(model for model in models if getattr(model, "minds_absent", False))
+        self._minding = tuple(model for model in models if getattr(model, "forbids_absent_classes", False))
         self._limited = tuple(model for model in others if isinstance(model, Limited))
         self.tells = bool(sure or merging or self._limited)
-        """Whether a verdict on one node can rule out others."""
+        """True if a verdict on one node can rule out others."""
         self.monotone = not others
-        """Whether everything above a valid node is valid."""
+        """True if every node above a valid one is valid."""
 
     def judge(self, classes: Classes) -> Verdict:
+        """Return the verdict on the classes of a node."""
         if self._minding and self._minded(classes):
             return Verdict(suppressed=0, hopeless=True)
         suppressed, kept = 0, classes.sizes > 0 if classes.population is not None else None
@@ -81,19 +82,19 @@ class Judge:
         )
 
     def _too_little(self, classes: Classes, certain: Verdicts | None) -> bool:
-        """Whether no node below can keep enough."""
+        """Return whether no node below can keep enough rows."""
         if not self._limited:
             return False
         return int(classes.sizes.sum() - self._most_kept(classes, certain).sum()) > self.limit
 
     def _most_kept(self, classes: Classes, certain: Verdicts | None) -> Integers:
-        """The most rows of each class that nodes below can keep."""
+        """Return the most rows of each class that nodes below can keep."""
         most = classes.sizes if certain is None else np.where(certain, classes.sizes, 0)
         for model in self._limited:
             most = np.minimum(most, model.most_kept(classes))
         return most
 
     def _minded(self, classes: Classes) -> bool:
-        """Finer classes of one without rows have none either, so what is rejected here is so below."""
+        """Return whether absent classes break a model; their finer classes are absent and break it too."""
         absent = classes.sizes == 0
         return any(not model.judge(classes)[absent].all() for model in self._minding)

@@ -1,10 +1,10 @@
-"""The inner loops of grouping: integers alone, linear in what they read.
+"""The inner loops of grouping: integers only, linear in their input.
 
-A row of a table is a key and a count. The key holds one label number for each column, in fields of fixed
-bits; one column is made coarser by exchanging its field, and rows whose keys are then equal become one. Keys
+A row of a table is a key and a count. The key holds one label number for each column, in bit fields of fixed
+width; one column is made coarser by replacing its field, and rows whose keys are then equal are merged. Keys
 of up to 63 bits are one integer: the dense columns are its lowest bits, the stem is the rest. Rows of one
-stem stand together, so an array that the dense bits are the index of tells equal ones. Wider keys are
-several integers, in a second dimension, and are told apart by open addressing.
+stem are adjacent, so an array indexed by the dense bits finds equal keys. Wider keys are several integers,
+in a second dimension, and are compared through a hash table with open addressing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ONE = np.uint64(1)
 
 @kernel
 def members(inverse: Codes, groups: int) -> tuple[Integers, Codes]:
-    """The members of each group, group after group, and where each begins: a counting sort."""
+    """Return the members of each group, group after group, and where each begins: a counting sort."""
     starts = np.zeros(groups + 1, np.int64)
     for i in range(len(inverse)):
         starts[inverse[i] + 1] += 1
@@ -39,7 +39,7 @@ def members(inverse: Codes, groups: int) -> tuple[Integers, Codes]:
 
 @kernel
 def together(keys: Integers, field: tuple[int, int, int], labels: Codes, dense: int) -> Codes:
-    """An order of the rows in which those stand together that have equal stems under the labels."""
+    """Return an order in which rows with equal stems under the labels are adjacent."""
     _, shift, mask = field
     others = ~(mask << shift)
     stems = np.empty(len(keys), np.int64)
@@ -62,16 +62,16 @@ def roll_up(
     sums: Integers,
     inverse: Codes,
 ) -> int:
-    """Write the keys and counts to `merged` and `sums` after `labels` replaces what stands in a field.
+    """Write the keys and counts to `merged` and `sums` after `labels` replaces the labels of one field.
 
-    A field is a word, a shift and a mask. Rows of equal stems stand together in the `order`, or as they are
-    where it is empty. `inverse` receives the new row of every old one. Returns how many rows there are.
+    A field is a word, a shift and a mask. Rows of equal stems are adjacent in the `order`, or in the given
+    order if it is empty. `inverse` receives the new row of every old one. Return the number of rows.
     """
     shift, mask, high = np.uint64(field[1]), np.uint64(field[2]), np.uint64(dense)
     others, low = ~(mask << shift), (ONE << high) - ONE
     rows = np.full(1 << dense, -1, np.int32)
     stem, start, found = ~ONE, np.int32(0), np.int32(0)
-    # no branch on what cannot be foretold, and no sums yet: a row that was just written is slow to read
+    # no unpredictable branch, and no sums yet: reading back a row that was just written stalls
     for n in range(len(keys)):
         i = order[n] if len(order) > 0 else n
         key = np.uint64(keys[i])
@@ -101,7 +101,7 @@ def roll_up_wide(
     sums: Integers,
     inverse: Codes,
 ) -> int:
-    """The same for keys of several words."""
+    """Do the same as `roll_up` for keys of several words."""
     word, shift, mask = field
     others = ~(mask << shift)
     size, words = keys.shape
@@ -145,7 +145,7 @@ def pack(words: Integers, numbers: Codes, codes: Codes, shift: int) -> None:
 
 @kernel
 def added(inverse: Codes, counts: Integers, groups: int) -> Integers:
-    """The counts of each group's members, added up."""
+    """Return the sum of the counts of each group's members."""
     sums = np.zeros(groups, np.int64)
     for i in range(len(inverse)):
         sums[inverse[i]] += counts[i]
@@ -156,7 +156,7 @@ def added(inverse: Codes, counts: Integers, groups: int) -> Integers:
 def united(
     inverse: Codes, groups: int, starts: Integers, values: Codes, counts: Integers, width: int
 ) -> tuple[Integers, Codes, Integers]:
-    """How often each sensitive value occurs in each group, from how often it occurs with its members.
+    """Count each sensitive value in each group, from the counts of the group's members.
 
     Members are ordered by group (a counting sort); a group's values are then summed in an array as wide as
     the column has values, and read from it by rising code.
@@ -186,7 +186,7 @@ def united(
 
 @kernel
 def suppressed_rows(sizes: Integers, kept: Truths) -> int:
-    """How many rows are in classes that are not kept."""
+    """Return how many rows are in classes that are not kept."""
     total = 0
     for i in range(len(sizes)):
         if not kept[i]:

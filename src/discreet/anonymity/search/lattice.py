@@ -1,7 +1,7 @@
-"""The lattice of generalizations: one node for every choice of a level in every column.
+"""The generalization lattice: one node for every choice of a level in every column.
 
-A node is below another (a specialization of it) where no column has a higher level. Nodes are the places of
-an array with one axis a column, so those below a node, or above it, are a slice.
+A node is below another (a specialization of it) if no column has a higher level. Nodes are the cells of an
+array with one axis per column, so the nodes below or above a node are a slice.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ Truths = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Lattice:
-    """`shape[j]` is how many levels column j has."""
+    """The lattice in which column j has `shape[j]` levels."""
 
     shape: tuple[int, ...]
 
     @staticmethod
     def of(hierarchies: Sequence[Hierarchy]) -> Lattice:
+        """Return the lattice of some hierarchies."""
         return Lattice(tuple(hierarchy.height + 1 for hierarchy in hierarchies))
 
     @property
@@ -42,7 +43,7 @@ class Lattice:
         return tuple(levels - 1 for levels in self.shape)
 
     def levels(self, place: int) -> Levels:
-        """The node at a place of the flat array."""
+        """Return the node at a position of the flat array."""
         return tuple([place // stride % count for stride, count in self._strides])
 
     @cached_property
@@ -51,7 +52,7 @@ class Lattice:
 
     @cached_property
     def below(self) -> Integers:
-        """How many nodes are below each one, itself among them, in the flat array."""
+        """The number of nodes below each node, including itself, in the flat array."""
         sizes = np.ones((), np.int64)
         for count in self.shape:
             sizes = sizes[..., None] * np.arange(1, count + 1)
@@ -59,17 +60,17 @@ class Lattice:
 
     @property
     def above(self) -> Integers:
-        """How many are above each one, itself among them."""
+        """The number of nodes above each node, including itself, in the flat array."""
         return self.below[::-1]
 
     def walk(self, order: Sequence[int]) -> Iterator[Levels]:
-        """All nodes, so that the level of the last column in an order changes first."""
+        """Yield all nodes; the level of the last column in `order` changes fastest."""
         ranks = [order.index(j) for j in range(len(order))]
         for levels in product(*(range(self.shape[j]) for j in order)):
             yield tuple([levels[rank] for rank in ranks])
 
     def minimal(self, valid: Truths) -> Truths:
-        """Which valid nodes have no other valid one below them."""
+        """Return which valid nodes have no other valid node below them."""
         reached = valid.reshape(self.shape)
         for axis in range(len(self.shape)):
             reached = np.logical_or.accumulate(reached, axis=axis)
@@ -83,17 +84,17 @@ class Lattice:
 
 
 def down(levels: Sequence[int]) -> tuple[slice, ...]:
-    """The node and everything below it."""
+    """Return the slice of a node and everything below it."""
     return tuple(slice(None, level + 1) for level in levels)
 
 
 def up(levels: Sequence[int]) -> tuple[slice, ...]:
-    """The node and everything above it."""
+    """Return the slice of a node and everything above it."""
     return tuple(slice(level, None) for level in levels)
 
 
 def outer_sum(terms: Sequence[Floats]) -> Floats:
-    """The sum of one term a column, for every node."""
+    """Return the sum of one term per column, for every node."""
     total = np.zeros(())
     for term in terms:
         total = total[..., None] + term

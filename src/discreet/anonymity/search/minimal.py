@@ -1,9 +1,9 @@
 """All minimal generalizations: the valid nodes that are not a generalization of another valid one.
 
-Monotone    Above a valid node all are, and below one that is not none is: on a path from any node up to the
-            top, bisection finds where validity begins, and tells of all nodes on either side.
-Otherwise   Every node is judged, but those below a hopeless one, in the order in which their tables are made
-            from each other.
+Monotone    All nodes above a valid one are valid, and none below an invalid one is: on a path from any node
+            up to the top, bisection finds where validity begins, which decides all nodes on either side.
+Otherwise   Every node but those below a hopeless one is judged, in the order in which their tables are rolled
+            up from each other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def minimal(
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Found:
-    """Every minimal node, best first; proven to be all, unless `seconds` run out first."""
+    """Return every minimal node, best first; proven to be all, unless `seconds` run out."""
     exploration = Exploration.of(
         tuples,
         hierarchies,
@@ -50,13 +50,13 @@ def minimal(
         raise RequestError(
             f"The hierarchies have {exploration.lattice.size:,} generalizations; minimal ones are listed "
             f"among at most {PROVABLE:,}.",
-            hint="Leave out levels or columns, or ask for the best generalization alone.",
+            hint="Remove levels or columns, or ask for the best generalization only.",
         )
     return _Census(exploration).run()
 
 
 class _Census:
-    """An exploration that comes to know of every node whether it is valid."""
+    """An exploration that determines for every node whether it is valid."""
 
     def __init__(self, exploration: Exploration) -> None:
         self._exploration = exploration
@@ -76,7 +76,7 @@ class _Census:
         return self._exploration.found(proven=proven, valid=valid if proven else None)
 
     def _judge_all(self) -> bool:
-        """Whether all are known in time."""
+        """Determine the validity of all nodes; return False if time ran out."""
         decide = self._bisect if self._exploration.judge.monotone else self._judge
         for node in self._lattice.walk(self._exploration.tables.order):
             if not self._known[node]:
@@ -97,7 +97,7 @@ class _Census:
             low, high = (low, middle) if self._judge(path[middle]) else (middle + 1, high)
 
     def _path(self, node: Levels) -> list[Levels]:
-        """From a node upwards while nothing is known, the column that is rolled up last first."""
+        """Return the unknown nodes from a node upwards; the column that is rolled up last changes first."""
         path = [node]
         for j in reversed(self._exploration.tables.order):
             while path[-1][j] < self._lattice.top[j]:

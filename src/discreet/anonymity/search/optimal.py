@@ -1,14 +1,14 @@
 """The best valid nodes of a lattice, proven: bounds rule out every node that was not judged.
 
-State       One bound a node, infinite where the node was judged or ruled out. A node is live while its bound
-            is below the worst of the solutions held.
+State       One bound per node, infinite once the node was judged or ruled out. A node is live while its bound
+            is below the worst of the solutions kept.
 Descent     From the top, always to the valid child of least bound that improves, until none does: a good
             solution early makes bounds bite.
-Then        Always the live node with most nodes below it. If it is hopeless they all go (predictive tagging);
-            if it is valid, what it suppresses for certain raises their bounds. A node that is a little too
-            costly itself is judged, too, where it would take many live ones along.
-Otherwise   Where no verdict tells of other nodes, live nodes are judged by rising bound, each by itself; the
-            first one beyond the best solution ends the search.
+Then        Always the live node with most nodes below it. If it is hopeless, all of them are ruled out
+            (predictive tagging); if it is valid, its certain suppression raises their bounds. A node that is
+            slightly too costly itself is also judged if it could rule out many live ones.
+Otherwise   Where a verdict implies nothing about other nodes, live nodes are judged by rising bound, each by
+            itself; the first one beyond the best solution ends the search.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from discreet.anonymity.search.objectives import LOSS, Objective
 from discreet.anonymity.search.solution import Found, Progress
 
 PROVABLE = 4_000_000
-"""The most nodes of a lattice for which bounds are held; larger ones are searched by `heuristic`."""
+"""The most nodes for which bounds are stored; larger lattices are searched by `heuristic_search`."""
 
 BEYOND, MANY = 0.1, 4
-"""How far above the best solution a bound may be, and how many live nodes must then be below."""
+"""How far above the best solution a judged node's bound may be, if at least MANY live nodes are below."""
 
 SECONDS = 60.0
-"""The time for one that is too large, unless another is given."""
+"""The default time limit for a lattice that is too large."""
 
 
 def search(
@@ -50,9 +50,10 @@ def search(
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Found:
-    """The best full-domain generalizations that meet every model and suppress at most a part of the rows.
+    """Return the best full-domain generalizations that meet every model within the suppression limit.
 
-    Proven best, unless `seconds` run out first or the lattice is too large to prove anything.
+    `suppress` is the fraction of rows that may be suppressed. The result is proven best, unless `seconds` run
+    out or the lattice is too large for a proof.
     """
     exploration = Exploration.of(
         tuples,
@@ -84,7 +85,7 @@ class _Bounded:
         self._flat = self._bounds.reshape(-1)
 
     def run(self) -> bool:
-        """Whether every node was judged or ruled out in time."""
+        """Judge or rule out every node; return False if time ran out."""
         exploration = self._exploration
         self._descend()
         if exploration.judge.tells:
@@ -103,12 +104,12 @@ class _Bounded:
         return True
 
     def _limits(self) -> tuple[float, float]:
-        """Below which bound a node is live, and below which it may be judged for those below it."""
+        """Return the bound below which a node is live, and the one below which it may be judged."""
         cutoff = self._exploration.cutoff
         return cutoff, cutoff + BEYOND * abs(cutoff) if self._exploration.judge.tells else cutoff
 
     def _decides(self, place: int, cutoff: float) -> bool:
-        """Whether a node that is not live itself could rule out many that are."""
+        """Return whether a node that is not live itself could rule out many that are."""
         below = self._bounds[down(self._lattice.levels(place))]
         return int(np.count_nonzero(below < cutoff)) >= MANY
 

@@ -1,4 +1,4 @@
-"""What a search finds, and how much it may say about it."""
+"""The result of a search, and whether it is proven."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from discreet.anonymity.search.lattice import Levels
 
 Progress = Callable[[int, int], None]
-"""Told how many nodes were judged, and how many may still have to be."""
+"""Callback with the number of nodes judged, and of those that may still have to be."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solution:
-    """A valid node: its levels, its objective, how many rows it suppresses and how many classes it keeps."""
+    """A valid node: its levels, its objective, the rows it suppresses and the classes it keeps."""
 
     levels: Levels
     loss: float
@@ -23,11 +23,11 @@ class Solution:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The solutions of a search, best first; none where there is no valid node, or none was found in time.
+    """The solutions of a search, best first; none if there is no valid node, or none was found in time.
 
-    `proven` says that no node is better than these, or, of minimal nodes, that they are all. `predictive`
-    says that verdicts on nodes were used for others; where no model is monotone, each is judged by itself.
-    `checked` of `nodes` were judged; `valid` counts the valid ones where all are known.
+    `proven` means that no node is better than these, or, for minimal nodes, that the list is complete.
+    `predictive` means that verdicts on nodes ruled out others; where no model is monotone, each is judged by
+    itself. `checked` of `nodes` were judged; `valid` counts the valid ones if all are known.
     """
 
     solutions: tuple[Solution, ...]

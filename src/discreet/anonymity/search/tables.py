@@ -1,13 +1,13 @@
-"""Tables of a search: the distinct tuples at the levels of a node, made from those of a node below it.
+"""Tables of a search: the distinct tuples at the levels of a node, rolled up from those of a lower node.
 
-Roll-up     Columns have an order, the one with most values first, because it merges most. The table of a node
-            is made from the one whose last coarser column is a level lower (or lower still, where that was
-            not made yet), and is kept for the nodes that need it. A column at level 0 costs nothing.
+Roll-up     Columns are ordered, the one with most values first, because it merges most. The table of a node
+            is rolled up from the one whose last coarser column is a level lower (or lower still, if that was
+            not built yet), and is cached for the nodes that need it. A column at level 0 costs nothing.
 Numbers     Labels are renumbered to those that occur and packed into the bits of one key a row. Most nodes
             differ in the last columns alone, which are dense: together they have so few combinations that an
             array finds equal rows. Where an earlier column changes, rows are first ordered by their stem.
-Memory      Kept tables hold LEAST_KEPT bytes, or four times the first table, up to MOST_KEPT; the one longest
-            unused goes first.
+Memory      The cache holds LEAST_KEPT bytes, or four times the first table, up to MOST_KEPT; the least
+            recently used table is evicted first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Levels = tuple[int, ...]
 
 
 class Occurring(Mapping[str, Sensitive]):
-    """The sensitive values of a table's classes, united from its source's when they are first asked for."""
+    """The sensitive counts of a table's classes, merged from its source's on first access."""
 
     def __init__(self, source: Mapping[str, Sensitive], inverse: Codes, classes: int) -> None:
         self._source, self._inverse, self._classes = source, inverse, classes
@@ -59,7 +59,7 @@ class Occurring(Mapping[str, Sensitive]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """The classes of a node: their keys, their sizes, and what occurs in them."""
+    """The classes of a node: their keys, their sizes, and their sensitive counts."""
 
     keys: Integers
     sizes: Integers
@@ -70,20 +70,20 @@ class Table:
         return len(self.sizes)
 
     def settled(self) -> Table:
-        """The same with everything counted, so that it needs no other, in arrays not much longer than it."""
+        """Return the table with all counts computed and arrays trimmed, so that it references no other."""
         held = {name: self.sensitive[name] for name in self.sensitive} if self.sensitive else NOTHING
         keys, sizes = _trimmed(self.keys), _trimmed(self.sizes)
         return Table(keys=keys, sizes=sizes, sensitive=held, population=self.population)
 
     @property
     def bytes(self) -> int:
-        """The memory that it holds, near enough."""
+        """The approximate memory that it uses."""
         held = sum([len(one.values) for one in self.sensitive.values()]) if self.sensitive else 0
         return self.keys.nbytes + self.sizes.nbytes + 20 * held
 
 
 class Tables:
-    """The tables of one search."""
+    """The tables of one search, with a cache."""
 
     def __init__(self, tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> None:
         self.rows = tuples.rows
@@ -100,11 +100,11 @@ class Tables:
         self._room = min(max(LEAST_KEPT, 4 * self.bottom.bytes), MOST_KEPT)
 
     def at(self, levels: Sequence[int]) -> Table:
-        """The classes of a node; where its last column is coarser, only until the next is asked for."""
+        """Return the classes of a node; if its last column is coarser, valid only until the next call."""
         return self._at(_without_zeros(tuple([levels[j] for j in self.order])))
 
     def partition(self, levels: Sequence[int]) -> tuple[Integers, Codes]:
-        """The sizes of a node's classes, and the class of every tuple."""
+        """Return the sizes of a node's classes, and the class of every tuple."""
         table, inverse = self.bottom, np.arange(len(self.bottom), dtype=np.int32)
         for column, level in zip(self.columns, levels, strict=True):
             if level:
@@ -114,13 +114,13 @@ class Tables:
         return table.sizes, inverse
 
     def classes(self, table: Table) -> Classes:
-        """What the models judge."""
+        """Return the classes of a table, as the models judge them."""
         return Classes(
             sizes=table.sizes, rows=self.rows, sensitive=table.sensitive, population=table.population
         )
 
     def _at(self, wanted: Levels) -> Table:
-        """The table of levels in the order of roll-up, those after the last coarser column left out."""
+        """Return the table of levels in roll-up order, without those after the last coarser column."""
         if not wanted:
             return self.bottom
         kept = self._kept.get(wanted)
@@ -135,7 +135,7 @@ class Tables:
         return made if last else self._keep(wanted, made)
 
     def _source(self, before: Levels, level: int) -> tuple[int, Table]:
-        """The table to roll up from, and the level that its last column has."""
+        """Return the table to roll up from, and the level of its last column."""
         for low in range(level - 1, 0, -1):
             kept = self._kept.get((*before, low))
             if kept is not None:
@@ -156,7 +156,7 @@ class Tables:
         if table.keys.ndim > 1:
             size = roll_up_wide(table.keys, table.sizes, column.field, labels, *made)
         else:
-            # only a first table, and one whose stems change, has to be brought into order
+            # only the first table, and one whose stems change, has to be sorted
             apart = table is self.bottom or column.field[1] >= self._dense
             order = together(table.keys, column.field, labels, self._dense) if apart else AS_IT_IS
             size = roll_up(table.keys, table.sizes, order, column.field, labels, self._dense, *made)
@@ -178,12 +178,12 @@ class Tables:
 
 
 def _arrays(table: Table) -> tuple[Integers, Integers]:
-    """Room for the keys and sizes of what is made from a table."""
+    """Return arrays for the keys and sizes of a table rolled up from this one."""
     return np.empty(table.keys.shape, np.int64), np.empty(len(table), np.int64)
 
 
 def _trimmed(part: Integers) -> Integers:
-    """A copy, where more than a quarter of the whole array is unused."""
+    """Return a copy if more than a quarter of the whole array is unused."""
     whole = part.base
     return part.copy() if isinstance(whole, np.ndarray) and 4 * len(part) < 3 * len(whole) else part
 

@@ -1,6 +1,6 @@
-"""What a release is still good for: measures of loss, wrong counts, models that can still be learnt.
+"""Utility of a release: measures of loss, errors of counts, and accuracy of models trained on it.
 
-Computed from real data, so for the custodian's eyes: nothing here is published with a release.
+It is computed from real data, so it is for the custodian only and never published with a release.
 """
 
 from discreet.anonymity.utility.measures import MEASURES, Measure

@@ -1,13 +1,12 @@
-"""What can still be learnt: the accuracy of a decision tree trained on the release, against the original.
+"""Classification utility: the accuracy of a decision tree trained on the release, and on the original.
 
-A third of the rows, drawn at random, is held out. One tree is trained on the others as the release shows
-them, one on the original values; each is tested on the held-out rows in the same clothes. Rows that the
-release leaves out train nothing, and are predicted by the commonest class. The baseline always predicts
-that.
+A random third of the rows is held out. One tree is trained on the others as released, one on the original
+values; each is tested on the held-out rows in the same form. Suppressed rows are not used for training, and
+are predicted as the commonest class. The baseline always predicts that class.
 
-The tree asks for one column at a time whether a row's label is in a set. Labels are ordered by how often
-they go with the commonest class of the node, and cut where the Gini impurity falls most: for two classes no
-other set is better [Breiman 84]; for more it is a heuristic.
+Each node tests whether a row's label in one column is in a set. Labels are ordered by how often they occur
+with the commonest class of the node, and cut where the Gini impurity falls most: for two classes no other set
+is better [Breiman 84]; for more it is a heuristic.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from discreet.core.errors import RequestError
 from discreet.core.numbers import require_count
 from discreet.core.randomness import Randomness
 
-HELD_OUT = 3  # one row in so many is tested on
+HELD_OUT = 3  # one row in this many is tested on
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """Shares of the held-out rows that were predicted rightly."""
+    """Shares of the held-out rows that were predicted correctly."""
 
     release: float
     original: float
@@ -37,7 +36,7 @@ class Accuracy:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """Rows with `inside` in `column` go to `yes`."""
+    """An inner node: rows with a label of `inside` in `column` go to `yes`."""
 
     column: int
     inside: NDArray[np.bool_]
@@ -47,7 +46,7 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Trainer:
-    """How large a tree may grow."""
+    """Trainer of decision trees, with limits on their size."""
 
     depth: int = 8
     leaf: int = 20
@@ -57,7 +56,7 @@ class Trainer:
         require_count(self, "leaf", self.leaf)
 
     def train(self, labels: Codes, counts: Integers) -> Split | int:
-        """A tree for `counts[i, c]` rows of class c with the labels of row i; a leaf is a class."""
+        """Return a tree for `counts[i, c]` rows of class c with the labels of row i; a leaf is a class."""
         return self._grow(labels, counts, np.flatnonzero(counts.sum(axis=1)), self.depth)
 
     def _grow(self, labels: Codes, counts: Integers, rows: Integers, depth: int) -> Split | int:
@@ -79,7 +78,7 @@ class Trainer:
         )
 
     def _best(self, labels: Codes, counts: Integers, common: int) -> tuple[float, NDArray[np.bool_]]:
-        """The least impurity that a set of labels reaches, and the set."""
+        """Return the least impurity that a set of labels reaches, and the set."""
         number, classes = int(labels.max()) + 1, counts.shape[1]
         table = np.stack([np.bincount(labels, counts[:, c], number) for c in range(classes)], axis=1)
         present = np.flatnonzero(table.sum(axis=1))
@@ -98,14 +97,14 @@ class Trainer:
 
 
 def _impurity(counts: Floats | Integers) -> Floats:
-    """Rows times Gini impurity."""
+    """Return rows times Gini impurity."""
     totals: Floats = counts.sum(axis=1).astype(float)
     squares: Floats = (counts.astype(float) ** 2).sum(axis=1)
     return totals - squares / np.maximum(totals, 1)
 
 
 def predict(tree: Split | int, labels: Codes) -> Integers:
-    """The class of every row."""
+    """Return the class of every row."""
     if not isinstance(tree, Split):
         return np.full(len(labels), tree, np.int64)
     known = np.append(tree.inside, False)
@@ -119,10 +118,11 @@ def predict(tree: Split | int, labels: Codes) -> Integers:
 def classification_accuracy(
     tuples: Tuples, recoding: Recoding, target: str, random: Randomness, *, trainer: Trainer | None = None
 ) -> Accuracy:
-    """How well `target`, a sensitive column, is predicted from the quasi-identifiers."""
+    """Measure how well `target`, a sensitive column, is predicted from the quasi-identifiers."""
     if target not in tuples.sensitive:
         raise RequestError(
-            f"There is no sensitive column {target} to predict.", hint="Name one of the policy."
+            f"There is no sensitive column {target} to predict.",
+            hint="Name a sensitive column of the policy.",
         )
     trainer = trainer or Trainer()
     train, test = _divided(tuples.sensitive[target], len(tuples), random)
@@ -142,7 +142,7 @@ def _right(test: Integers, predicted: Integers) -> float:
 
 
 def _divided(column: Sensitive, number: int, random: Randomness) -> tuple[Integers, Integers]:
-    """Every row falls to training or testing; counts per tuple and class."""
+    """Assign every row to training or testing, and return both as counts per tuple and class."""
     owners = np.repeat(np.repeat(np.arange(number), np.diff(column.starts)), column.counts)
     values = np.repeat(column.values, column.counts)
     held = random.words(len(values)) % HELD_OUT == 0

@@ -1,13 +1,13 @@
-"""Measures of what any recoding costs, each one function of tuples, hierarchies and recoding.
+"""Utility measures of any recoding, each a function of tuples, hierarchies and recoding.
 
-Those that a search can look for are defined in `search/objectives`, one file each, and computed by the same
-functions here: loss, precision, class size, discernibility, entropy, ambiguity, height. Beside them:
+The objectives of a search are defined in `search/objectives`, one file each, and computed here by the same
+functions: loss, precision, class size, discernibility, entropy, ambiguity, height. In addition:
 
-granularity     1 - (mean x - mean 1/H) / (1 - mean 1/H), means over all cells: 1 is untouched, 0 is nothing
-                left
+granularity     1 - (mean x - mean 1/H) / (1 - mean 1/H), means over all cells: 1 is unchanged, 0 is fully
+                suppressed
 certainty       the mean of a cell's penalty: 0 if it shows one value, else x                 [NCP, Xu 06]
 
-x is the share of a column's domain that a row's label stands for, and 1 where the row is suppressed; H is the
+x is the share of a column's domain that a row's label covers, and 1 if the row is suppressed; H is the
 number of values in the domain. Higher is worse in all but granularity.
 """
 
@@ -34,7 +34,7 @@ Measure = Callable[[Tuples, Sequence[Hierarchy], Recoding], float]
 
 
 def cell_shares(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> Floats:
-    """x of every tuple in every column."""
+    """Return x of every tuple in every column."""
     shares = np.ones(tuples.codes.shape)
     for j, extent in enumerate(extents_of(recoding, hierarchies)):
         shares[recoding.kept, j] = extent.shares[recoding.codes[recoding.kept, j]]
@@ -42,32 +42,36 @@ def cell_shares(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Reco
 
 
 def mean_column_shares(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> Floats:
+    """Return the mean of x over the rows, for every column."""
     return np.average(cell_shares(tuples, hierarchies, recoding), axis=0, weights=tuples.counts)
 
 
 def least_shares(hierarchies: Sequence[Hierarchy]) -> Floats:
-    """1/H of every column."""
+    """Return 1/H of every column."""
     return np.array([1 / hierarchy.size for hierarchy in hierarchies])
 
 
 def column_losses(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> Floats:
-    """How much of its detail every column loses: 0 is none, 1 all."""
+    """Return how much of its detail every column loses: 0 is none, 1 all."""
     costs = tuples.rows * mean_column_shares(tuples, hierarchies, recoding)
     columns = [lost(costs[j : j + 1], tuples.rows, each.size) for j, each in enumerate(hierarchies)]
     return np.concatenate(columns)
 
 
 def loss(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the information loss."""
     return information_loss(column_losses(tuples, hierarchies, recoding))
 
 
 def granularity(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the granularity, as defined above."""
     least = float(least_shares(hierarchies).mean())
     shares = float(mean_column_shares(tuples, hierarchies, recoding).mean())
     return max(0.0, 1 - (shares - least) / (1 - least)) if least < 1 else 1.0
 
 
 def certainty_penalty(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the normalized certainty penalty."""
     cells = cell_shares(tuples, hierarchies, recoding)
     for j, extent in enumerate(extents_of(recoding, hierarchies)):
         one = recoding.kept & ((extent.high - extent.low) == 1)[recoding.codes[:, j]]
@@ -76,6 +80,7 @@ def certainty_penalty(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding
 
 
 def precision(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the precision."""
     cells = np.ones(tuples.codes.shape)
     extents = extents_of(recoding, hierarchies)
     for j, (hierarchy, extent) in enumerate(zip(hierarchies, extents, strict=True)):
@@ -85,22 +90,25 @@ def precision(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recodi
 
 
 def class_size(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the average class size."""
     classes, suppressed = _published(tuples, recoding)
     return rows_per_class(tuples.rows, len(classes), suppressed)
 
 
 def discernibility(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the discernibility."""
     classes, suppressed = _published(tuples, recoding)
     return confusions(classes.sizes, suppressed, tuples.rows)
 
 
 def _published(tuples: Tuples, recoding: Recoding) -> tuple[Classes, int]:
-    """The classes, and how many rows are in none."""
+    """Return the published classes, and the number of suppressed rows."""
     classes, _ = classes_of_recoding(tuples, recoding)
     return classes, tuples.rows - int(classes.sizes.sum())
 
 
 def entropy(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the non-uniform entropy."""
     out, counts = ~recoding.kept, tuples.counts
     total = 0.0
     for j in range(tuples.codes.shape[1]):
@@ -111,14 +119,17 @@ def entropy(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding
 
 
 def ambiguity(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the ambiguity."""
     shares = cell_shares(tuples, hierarchies, recoding)
     return combinations(tuples.counts, (shares[:, j] * each.size for j, each in enumerate(hierarchies)))
 
 
 def height(tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding) -> float:
+    """Return the sum of the levels; raise if the recoding is not full-domain."""
     if recoding.levels is None:
         raise RequestError(
-            "Only a full-domain generalization has a height.", hint="Measure precision, which every one has."
+            "Only a full-domain generalization has a height.",
+            hint="Measure precision, which every recoding has.",
         )
     return float(sum(recoding.levels))
 

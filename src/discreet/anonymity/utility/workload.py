@@ -1,12 +1,11 @@
-"""How wrong counts become: a workload of random count queries, from the release and from the table.
+"""Workload error: the relative error of random count queries on the release.
 
-Query       COUNT of the rows whose value lies in a set, for some of the quasi-identifiers, and whose
-            sensitive value is one given one, where there is one. Of an ordered column the set is an
-            interval, of another the values of a label of its hierarchy, or some of them at random.
-Estimate    A row that shows a label counts as much as the part of the label's values that lie in the set,
-            as if they were equally frequent, multiplied over columns. Suppressed rows count nothing.
-Error       |estimate - truth| / max(truth, 0.1% of the rows); the floor keeps rare counts from deciding
-            alone.
+Query       COUNT of the rows whose values of some quasi-identifiers lie in given sets, and which have a given
+            sensitive value, if there is a sensitive column. For an ordered column the set is an interval; for
+            another, the values of a label of its hierarchy, or random values.
+Estimate    A row counts as the fraction of its label's values that lie in the set, as if they were equally
+            frequent, multiplied over columns. Suppressed rows count nothing.
+Error       |estimate - truth| / max(truth, 0.1% of the rows); the floor keeps rare counts from dominating.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ FLOOR = 0.001
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Query:
-    """`sets[j]` tells which values of column j count; `sensitive` is a column and the code of its value."""
+    """A count query: `sets[j]` marks the values of column j; `sensitive` is a column and a value's code."""
 
     sets: Mapping[int, NDArray[np.bool_]]
     sensitive: tuple[str, int] | None = None
@@ -54,7 +53,7 @@ def random_workload(
     columns: int = 2,
     ordered: frozenset[str] = frozenset(),
 ) -> list[Query]:
-    """Queries over `columns` quasi-identifiers each and one sensitive value; no counts are looked at."""
+    """Return queries over `columns` quasi-identifiers and one sensitive value each; counts are not read."""
     require_count("workload", "queries", queries)
     require_count("workload", "columns", columns)
     names = sorted(name for name, column in tuples.sensitive.items() if column.names)
@@ -90,7 +89,7 @@ def _set(hierarchy: Hierarchy, ordered: bool, random: Randomness) -> NDArray[np.
 def workload_error(
     tuples: Tuples, hierarchies: Sequence[Hierarchy], recoding: Recoding, workload: Sequence[Query]
 ) -> WorkloadError:
-    """The errors of a workload, one query against all tuples at a time."""
+    """Return the errors of a workload, computing one query over all tuples at a time."""
     extents = extents_of(recoding, hierarchies)
     codes, shown = np.asfortranarray(tuples.codes), np.asfortranarray(recoding.codes)
     errors = np.empty(len(workload))
@@ -110,7 +109,7 @@ def workload_error(
 
 
 def _part(extent: Extents, inside: NDArray[np.bool_]) -> Floats:
-    """The part of the values of each label that count."""
+    """Return the fraction of each label's values that lie in the set."""
     by_place = np.empty(len(inside))
     by_place[extent.order] = inside
     before = np.concatenate([[0.0], np.cumsum(by_place)])
@@ -123,7 +122,7 @@ def _relative(estimate: float, truth: float, rows: int) -> float:
 
 
 def _rows(tuples: Tuples, query: Query) -> Integers | Floats:
-    """How many rows of each tuple have the sensitive value of a query."""
+    """Return how many rows of each tuple have the sensitive value of a query."""
     if query.sensitive is None:
         return tuples.counts
     name, value = query.sensitive

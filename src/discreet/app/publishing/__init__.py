@@ -1,5 +1,5 @@
-"""Publishing a recoded table: what is asked for, counted, found, judged, written and certified.
+"""Publishing a recoded table: from a request to a judged release, its files and its certificate.
 
-Models, hierarchies and searches stand in `anonymity`, the attacks of a release's trial in `app.trials`; here
-is the way from a request to files, and what is said of them on a console, in JSON and in reports.
+Models, hierarchies and searches are in `anonymity`, the attacks on a release in `app.trials`; this package
+leads from a request to files, and describes them on a console, in JSON and in reports.
 """

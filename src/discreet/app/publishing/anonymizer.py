@@ -1,10 +1,10 @@
-"""The anonymizer: a policy's table, models and a way to recode; then the release with its certificate.
+"""The anonymizer: from a policy's table, models and a recoding method to the release with its certificate.
 
-    values → hierarchies cover them → the engine counts distinct tuples → search or recode → judged again
+    values → hierarchies → the engine counts distinct tuples → search or recode → judge again
     → the engine writes
 
-What is published is judged once more by all models, from the labels that it shows, before anything is
-written: a recoding that broke its models would be refused, whatever search it came from.
+Before anything is written, all models judge the release once more by the labels that it shows: a recoding
+that breaks a model is refused, whatever search produced it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ USUAL = KAnonymity(k=5)
 
 
 class Anonymizer:
-    """Finds a release of a table that meets the models; 5-anonymity, where none is named.
+    """Finds a release of a table that meets the models; 5-anonymity if none is given.
 
     >>> Anonymizer("privacy.yaml", models=[KAnonymity(k=5)]).fit("hospital").release  # doctest: +SKIP
     """
@@ -69,7 +69,7 @@ class Anonymizer:
         self.policy = _read(policy)
         asked = (USUAL,) if models is None and posterior is None else tuple(models or ())
         if not asked and posterior is None:
-            raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
+            raise RequestError("anonymize: no privacy model is given.", hint="Start with -k 5.")
         self.goal = Goal(
             models=asked,
             suppress=share_of(suppress),
@@ -109,12 +109,12 @@ class Anonymizer:
         return self
 
     def minimal(self, table: object) -> tuple[Found, tuple[str, ...]]:
-        """All minimal generalizations, and the columns that their levels are of."""
+        """Return all minimal generalizations, and the columns that their levels belong to."""
         counted = self._counted(*named(self.policy, table))
         return listed(counted, self._tell, top=None), counted.subject.quasi
 
     def best(self, table: object, number: int) -> tuple[Found, tuple[str, ...]]:
-        """So many generalizations that lose least, and the columns that their levels are of."""
+        """Return the `number` generalizations with least loss, and the columns of their levels."""
         counted = self._counted(*named(self.policy, table))
         return listed(counted, self._tell, top=number), counted.subject.quasi
 
@@ -146,6 +146,6 @@ def _read(policy: object) -> Policy:
     if isinstance(policy, str | Path):
         return load(Path(policy))
     raise RequestError(
-        "anonymize: a policy is a file, or what discreet.app.policies.load reads from one.",
-        hint="Write it to privacy.yaml, and name that.",
+        "anonymize: policy must be the path of a policy file, or a Policy.",
+        hint="Write the policy to privacy.yaml, and pass that path.",
     )

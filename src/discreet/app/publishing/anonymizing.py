@@ -1,4 +1,4 @@
-"""What `discreet anonymize` does: read the request, find the release, publish it, say what it is."""
+"""The command `discreet anonymize`: parse the request, find the release, publish and describe it."""
 
 from __future__ import annotations
 
@@ -33,19 +33,17 @@ __all__ = ["Options", "Request", "published", "published_privately", "run"]
 
 
 def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_json: bool) -> None:
-    """Judge the table, list generalizations, or publish it."""
+    """Check the table, list generalizations, or publish a release."""
     if sum((check, minimal, top is not None)) > 1:
-        raise RequestError("--check, --minimal and --top do different things.", hint="Give one of them.")
+        raise RequestError("--check, --minimal and --top exclude each other.", hint="Give only one of them.")
     if request.unit not in (None, "row"):
-        raise RequestError(
-            f"--unit is row, or left out; got {request.unit}.", hint="Leave it out to count people."
-        )
+        raise RequestError(f"--unit must be row; got {request.unit}.", hint="Omit it to count people.")
     asked = wanted(request)
     named = resolve(asked)
-    if request.output is not None:  # refused before the rows are looked at
+    if request.output is not None:  # refused before rows are read
         require_own_certificate(target_of(named.policy, request.output))
     _require_no_source(request, named)
-    if not check:  # which makes nothing coarser
+    if not check:  # a check generalizes nothing
         require_domains(asked, named.policy.hierarchies)
         _warn(named.remarks)
     if check:
@@ -59,7 +57,7 @@ def run(request: Request, *, check: bool, minimal: bool, top: int | None, as_jso
 
 
 def _require_no_source(request: Request, named: Named) -> None:
-    """Refuse to write over another table of the policy."""
+    """Raise if the output would overwrite another table of the policy."""
     lost = None if request.output is None else source_of(named.policy, request.output)
     if lost not in (None, named.name):
         raise RequestError(
@@ -74,7 +72,7 @@ def _sources(named: Named) -> Sources:
 
 
 def published(request: Request, named: Named, tell: Tell) -> tuple[Release, Trial, list[Path | str]]:
-    """Find the release, try it, and write it where it was asked for."""
+    """Find the release, attack it, and write it to the requested output."""
     target = None if request.output is None else target_of(named.policy, request.output)
     if target is not None and target.kept:  # refused before a search
         _sources(named).require_elsewhere(target)
@@ -102,18 +100,18 @@ def _publish(request: Request, named: Named, *, as_json: bool) -> None:
 def published_privately(
     request: Request, named: Named, tell: Tell
 ) -> tuple[PrivateRelease, list[Path | str]]:
-    """Charge, sample and write; what is told first comes before the charge."""
+    """Charge, sample and write; the first progress message comes before the charge."""
     from discreet.app.publishing import private_options, private_view  # nothing else here needs them
 
     if request.output is None:
         raise RequestError(
-            "anonymize: a private release is charged when it is made, so it must be kept.",
+            "anonymize: a private release is charged when it is made, so it needs an output file.",
             hint="Name a file with -o.",
         )
     target = target_of(named.policy, request.output)
     if target.kept:
         raise RequestError(
-            "anonymize: a private release is made here, from counts, and goes to a file.",
+            "anonymize: a private release can only be written to a file, not to a table of the engine.",
             hint="Name one that ends in .parquet, .csv or .duckdb.",
         )
     _sources(named).require_elsewhere(target)
@@ -143,10 +141,10 @@ def _publish_privately(request: Request, named: Named, *, as_json: bool) -> None
 def _list(request: Request, named: Named, top: int | None, *, as_json: bool) -> None:
     if request.method == PRIVATE:
         raise RequestError(
-            "anonymize: a private release is not searched for; its levels are declared.",
-            hint="Leave --minimal and --top out.",
+            "anonymize: a private release has declared levels, so there is nothing to search.",
+            hint="Omit --minimal and --top.",
         )
-    from discreet.app.publishing import listed_view
+    from discreet.app.publishing import listed_view  # nothing else here needs it
 
     with spinner() as tell:
         found = anonymizer(request, named, tell)
@@ -161,8 +159,8 @@ def _check(request: Request, named: Named, *, as_json: bool) -> None:
     found = checking.check(named, models_of(request.models, named), unit=request.unit)
     _warn(
         [
-            f"Rows lack a value of {name}, which is judged as a value of its own: an attacker who rules it "
-            "out is left with fewer."
+            f"Some rows have no value of {name}. Missing is judged as a value of its own; an attacker who "
+            "rules it out has fewer values left."
             for name in found.lacking
         ]
     )

@@ -1,7 +1,7 @@
-"""The certificate of a release: parameters and what follows from them, never a result.
+"""The certificate of a release: parameters and their consequences, never a result.
 
-It is public, so nothing in it was computed from the data but what the release itself shows: which columns
-were made coarser how far. What an attacker is taken to know stands beside what he may then believe.
+It is public, so it contains nothing computed from the data except what the release itself shows: how far each
+column was generalized. It states the assumed knowledge of the attacker next to the belief that follows.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from discreet.core.output_files import write_output
 from discreet.core.policy import Role
 from discreet.engines.publishing import FORMULA_CELLS, Target
 
-OF_ROWS = "Who also knows how many rows a person has may believe more."
-OF_VALUES = "Where a person has several values this is about values, and bounds no belief about the person."
+OF_ROWS = "An attacker who also knows how many rows a person has may believe more."
+OF_VALUES = "If a person has several values, this is about values and bounds no belief about the person."
 ONE_VALUE_EACH = (BackgroundKnowledge.name, Intersection.name, Birthday.name)
 ATTACKER = (
     "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
@@ -39,10 +39,10 @@ LIMITS = (
 def certificate(
     release: Release, *, trial: Trial | None = None, stated: Sequence[Bound] = (), forced: bool = False
 ) -> dict[str, object]:
-    """What may be published beside a release; of a trial, which attacks were run.
+    """Return the certificate of a release; of an evaluation, it lists the attacks that were run.
 
-    `forced` says that it would have been published whatever they found, not that a bound is broken: that is
-    computed from the data.
+    `forced` means that the release would have been published whatever they found. It does not mean that a
+    bound is broken, which is computed from the data and therefore not disclosed.
     """
     goal = release.goal
     return {
@@ -68,9 +68,10 @@ def certificate(
 
 
 def write_certificate(content: dict[str, object], target: Target) -> Path:
-    """Beside the published file, whose digest it carries; a table among others has none of its own.
+    """Write the certificate beside the published file, with the file's digest.
 
-    That of an engine's table is here, under the table's name.
+    A table inside a database file has no digest of its own. The certificate of an engine's table is written
+    to a local file named after the table.
     """
     path = target.beside("certificate.json")
     where = target.described
@@ -84,7 +85,7 @@ def write_certificate(content: dict[str, object], target: Target) -> Path:
 
 
 def require_own_certificate(target: Target) -> None:
-    """Refuse a name beside which the certificate of another release stands: it would be overwritten."""
+    """Raise if the certificate beside this output belongs to another release."""
     path = target.beside("certificate.json")
     if not path.exists():
         return
@@ -95,22 +96,22 @@ def require_own_certificate(target: Target) -> None:
     certified = {name: told[name] for name in names if name in told} if isinstance(told, dict) else None
     if certified != target.described:
         raise RequestError(
-            f"{path.name} is the certificate of another release than {target.name}, and would be lost.",
-            hint="Write to a file of another name, or move that certificate away.",
+            f"{path.name} certifies another release than {target.name}, and would be overwritten.",
+            hint="Write to a file with another name, or move that certificate.",
         )
 
 
 def _attacks_run(trial: Trial, unit: str) -> list[str]:
-    """The attacks that were run whatever the table holds.
+    """Return the attacks that are run on any table.
 
-    Some are run only where nobody has several values, which a table of people does not show by itself.
+    Some run only if nobody has several values, so naming them would disclose that of a table of people.
     """
     telling = ONE_VALUE_EACH if unit == "person" else ()
     return [name for name in trial.names if name not in telling]
 
 
 def _model(model: Model, release: Release) -> dict[str, object]:
-    """A model and what it allows; where people have several rows, what that leaves open."""
+    """Return a model and the belief it allows, with a caveat if people have several rows."""
     more = "" if release.unit == "row" else f" {OF_ROWS if about_people(model) else OF_VALUES}"
     return {
         "name": model.name,

@@ -1,6 +1,6 @@
-"""Judging a table as it is: which models hold, which class is worst, and how strong a model would still hold.
+"""Checking a table without recoding: which models hold, the worst class, and the strongest parameters.
 
-For the custodian alone: a class is told by its quasi-identifiers, size and margin, its rows are not printed.
+The result is for the custodian only: it shows a class's quasi-identifiers, size and margin, not its rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MEANING = {
     "hierarchical": "t-closeness, hierarchical distance, least t",
 }
 RANKS = (2, 3)
-"""The l of recursive diversity that a least c is told for."""
+"""The l of recursive diversity for which the least c is reported."""
 CUSTODIAN = "custodian"
 
 
@@ -65,7 +65,7 @@ class Strongest:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What was found of a table."""
+    """The result of checking a table."""
 
     rows: int
     classes: Classes
@@ -75,7 +75,7 @@ class Checked:
     """The quasi-identifiers of the worst class of each verdict."""
 
     lacking: tuple[str, ...] = ()
-    """The sensitive columns that rows lack a value of, which is judged as one of its own."""
+    """The sensitive columns with missing values, which are judged as a value of their own."""
 
     @property
     def holds(self) -> bool:
@@ -113,7 +113,7 @@ def check(named: Named, models: Sequence[Measured], *, unit: str | None = None) 
         combinations = combine(engine, subject)
         flat = [Flat(name=name, values=()).over(each) for name, each in combinations.values().items()]
         tuples = compress(engine, combinations, flat)
-    # tuples without rows are no classes, so only those with rows are judged
+    # tuples without rows form no class, so only those with rows are judged
     classes, ids = grouped(tuples, np.arange(len(tuples)), len(tuples))
     found = [(model, each) for model in models if (each := worst(classes, model)) is not None]
     places = [int(np.flatnonzero(ids == each.place)[0]) for _, each in found]
@@ -151,7 +151,7 @@ def _all_strongest(classes: Classes, named: Named) -> Iterator[Strongest]:
 
 
 def _declared(named: Named, name: str, values: Sequence[str]) -> Hierarchy | None:
-    """The hierarchy of a sensitive column, where one is declared that has all its values."""
+    """Return the declared hierarchy of a sensitive column if it covers all its values, else None."""
     column = named.policy.tables[named.name].columns[name]
     if (column.hierarchy or name) not in named.policy.hierarchies:
         return None
@@ -160,7 +160,7 @@ def _declared(named: Named, name: str, values: Sequence[str]) -> Hierarchy | Non
 
 
 def show(console: Console, checked: Checked) -> None:
-    """Verdicts, then the strongest parameters."""
+    """Print the verdicts, then the strongest parameters."""
     console.print(
         f"{checked.rows:,} in {how_many(len(checked.classes), 'class', 'classes')}\n", highlight=False
     )
@@ -184,7 +184,7 @@ def show(console: Console, checked: Checked) -> None:
 
 
 def _show_worst(console: Console, checked: Checked) -> None:
-    """The worst class of each model, by the labels that it shares."""
+    """Print the worst class of each model, with its labels."""
     console.print("worst classes, for the custodian alone:", style="bold")
     for (model, each), labels in zip(checked.verdicts, checked.labels, strict=True):
         size = int(checked.classes.sizes[each.place])

@@ -1,4 +1,4 @@
-"""A table as its distinct tuples: what a method works on, and all that it sees of the rows."""
+"""A table as its distinct tuples: the input of every method, and all that it sees of the rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sources:
-    """Where the rows are: tables of a policy and frames, opened for as long as they are read."""
+    """The source of the rows: tables of a policy and frames, opened only while they are read."""
 
     tables: dict[str, Table]
     frames: dict[str, pa.Table]
@@ -40,22 +40,22 @@ class Sources:
         return publisher(self.engine, self.tables, self.frames, store=self.store)
 
     def require_elsewhere(self, target: Target) -> None:
-        """Refuse to overwrite what is read, or what is of another kind, or an engine's of the same name."""
+        """Raise if the target would overwrite a source, another kind of file, or an engine's table."""
         target.require_output()
         with self.open() as engine:
             if target.kept:
                 keeping(engine).require_new(target.kept)
             if engine.is_read(target.file, target.table):
                 raise RequestError(
-                    f"{target.name} is what is being published.", hint="Write to another file."
+                    f"{target.name} is the source that is being published.", hint="Write to another file."
                 )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counted:
-    """A table as its distinct tuples, and what is asked of its release.
+    """A table as its distinct tuples, and the goal of its release.
 
-    `missing` counts those who are no part of it, because a value is missing where the policy suppresses that.
+    `missing` counts the units excluded because they lack a value that the policy declares as `suppress`.
     """
 
     policy: Policy
@@ -71,15 +71,15 @@ class Counted:
 
     @property
     def numeric(self) -> frozenset[str]:
-        """The quasi-identifiers that are declared to be numbers or times."""
+        """The quasi-identifiers that are declared as numbers or times."""
         return frozenset(name for name in self.subject.quasi if self.table.columns[name].type in NUMBERS)
 
 
 def keeping(engine: Publisher) -> Keeping:
-    """A publisher whose engine keeps tables; that of a frame, or of a file, has none."""
+    """Return the publisher if its engine can write tables; raise for frames and files."""
     if not isinstance(engine, Keeping):
         raise RequestError(
-            "anonymize: what is published is here, and no engine has a table of it.",
+            "anonymize: the source is a local file or frame, so there is no engine to write a table to.",
             hint="Write to a file that ends in .parquet, .csv or .duckdb.",
         )
     return engine
@@ -96,7 +96,7 @@ def counted(
     shown: Sequence[str] = (),
     tell: Tell = lambda _: None,
 ) -> Counted:
-    """Have the engine count the table; refuses columns to be `shown` that look like identifiers."""
+    """Have the engine count the table; raise if a column of `shown` looks like an identifier."""
     declared = policy.tables[name]
     subject = subject_of(name, declared, goal.models, unit=unit, population=population)
     subject = replace(subject, required=_required(declared, subject.quasi))
@@ -146,7 +146,7 @@ def subject_of(
     unit: str | None = None,
     population: str | None = None,
 ) -> Subject:
-    """What a policy's table is to the engine; refuses columns that are missing or have the wrong role."""
+    """Return the release source of a policy's table; raise if a column is missing or has the wrong role."""
     quasi = tuple(each for each, column in table.columns.items() if column.role is Role.QUASI)
     if not quasi:
         raise RequestError(
@@ -162,15 +162,15 @@ def subject_of(
             )
         if column in quasi:
             raise RequestError(
-                f"anonymize: {column} is a quasi-identifier, so no model can be about it as sensitive.",
+                f"anonymize: {column} is a quasi-identifier, so no model can treat it as sensitive.",
                 hint="Give it role: sensitive, or leave the model out.",
             )
     sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
     person = None if table.person in ("row", "none") or unit == "row" else table.person
     if not isinstance(person, str | None):
         raise RequestError(
-            f"anonymize: the people of {name} are named by another table.",
-            hint="Publish a table that names its people itself, or count rows with --unit row.",
+            f"anonymize: the people in {name} are identified by another table.",
+            hint="Publish a table with its own person column, or count rows with --unit row.",
         )
     return Subject(
         table=name,
@@ -182,7 +182,7 @@ def subject_of(
 
 
 def _required(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
-    """The columns that no row may lack; hierarchies see to those of quasi-identifiers."""
+    """Return the columns that no row may lack; hierarchies handle those of quasi-identifiers."""
     return tuple(
         name
         for name, column in table.columns.items()
@@ -191,15 +191,15 @@ def _required(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
 
 
 def require_values(table: Table, sensitive: Mapping[str, Sensitive], models: Sequence[Model]) -> None:
-    """Refuse models of a column that rows lack a value of, where nobody said what that means.
+    """Raise if a model's column has missing values whose meaning the policy does not declare.
 
-    Taken for a value it would count towards diversity, and an attacker who rules it out is left with fewer.
+    Counted as a value, missing would add to the diversity, and an attacker who rules it out has fewer left.
     """
     for name in dict.fromkeys(model.column for model in models if model.column is not None):
         if table.columns[name].missing is None and MISSING in sensitive[name].names:
             raise DataError(
-                f"anonymize: some rows have no value in the sensitive column {name}, and no policy says what "
-                "becomes of them.",
+                f"anonymize: some rows have no value in the sensitive column {name}, and no policy "
+                "declares how to treat them.",
                 hint="Add missing: category (it counts as a value of its own) or missing: suppress to the "
                 "column in a policy.",
             )
@@ -208,10 +208,10 @@ def require_values(table: Table, sensitive: Mapping[str, Sensitive], models: Seq
 def hierarchies_of(
     combinations: Combinations, table: Table, policy: Policy, *, spanned: bool = False
 ) -> tuple[Hierarchy, ...]:
-    """The hierarchy of every quasi-identifier over the values that occur, under the name of its column.
+    """Return the hierarchy of every quasi-identifier over the values that occur, named after its column.
 
-    With `spanned`, numbers and times are covered from end to end of what is declared, so that an interval can
-    end at any of them and not just at values that somebody has.
+    With `span_domain`, hierarchies of numbers and times cover the whole declared domain, so that an interval
+    can end at any value and not only at values that occur.
     """
     made = []
     for name, found in combinations.values().items():
@@ -230,7 +230,7 @@ def _spanned(spec: Spec, found: Collection[str]) -> list[str]:
 
 
 def _following(model: Model) -> Model:
-    """The same model, told where the signatures of the release before are."""
+    """Return the model with the column of earlier signatures set, if it is m-invariance."""
     return replace(model, earlier=EARLIER) if isinstance(model, MInvariance) else model
 
 
@@ -239,32 +239,32 @@ def _require_people(subject: Subject, goal: Goal) -> None:
         return
     if not any(isinstance(model, MInvariance) for model in goal.models):
         raise RequestError(
-            "anonymize: an earlier release is looked at for m-invariance, which was not asked for.",
+            "anonymize: --earlier needs m-invariance, which is not among the models.",
             hint="Add --m-invariance COLUMN:M.",
         )
     if subject.person is None:
         raise RequestError(
-            f"anonymize: {subject.table} does not name its people, so who stayed cannot be told.",
+            f"anonymize: {subject.table} has no person column to follow people across releases.",
             hint="Declare person: COLUMN in the policy.",
         )
 
 
 def _require_rows_apart(engine: Publisher, subject: Subject, goal: Goal) -> None:
-    """Refuse pseudonyms that show which rows are one person's where rows are counted for people."""
+    """Raise if pseudonyms would link rows of one person where rows are counted, not people."""
     for each in goal.pseudonyms if subject.person is None else ():
         if engine.count(repeated(subject, each.column)).secret.num_rows:
             raise DataError(
-                f"anonymize: several rows share a {each.column}, so its pseudonyms would show that they are "
-                "one person's, and a class of rows is no class of people.",
-                hint=f"Declare person: {each.column} in the policy and count people, or leave it out.",
+                f"anonymize: several rows share a {each.column}, so its pseudonyms would show that they "
+                "belong to one person, and counting rows would not protect people.",
+                hint=f"Declare person: {each.column} in the policy to count people, or omit the pseudonyms.",
             )
 
 
 def require_columns(table: Table, frame: pa.Table) -> None:
-    """Refuse a frame that lacks a column of the policy."""
+    """Raise if a frame lacks a column of the policy."""
     missing = [name for name in table.columns if name not in frame.column_names]
     if missing:
         raise DataError(
             f"anonymize: the policy declares the column {missing[0]}, which the frame does not have.",
-            hint="Correct its name, or take it out of the policy.",
+            hint="Correct its name, or remove it from the policy.",
         )

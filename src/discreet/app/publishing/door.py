@@ -1,7 +1,7 @@
-"""What `discreet anonymize` refuses at the door: names that are nowhere, before anything heavy is loaded.
+"""Early validation of `discreet anonymize`: unknown names are refused before heavy modules are imported.
 
-Searches and attacks take seconds to load, which a misspelled word is not worth. The names that stand here
-are those of what is loaded later; a test compares them.
+Searches and attacks take seconds to import, too long for reporting a misspelled word. The names here repeat
+those of the modules imported later; a test compares them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def require_known(
     hierarchies: Sequence[str] = (),
     engine: str | None = None,
 ) -> None:
-    """Refuse a method, an objective, a table or a file that there is not."""
+    """Raise if the method, objective, table or hierarchy file does not exist."""
     _require_one_of("method", method, METHODS)
     _require_one_of("objective", objective, OBJECTIVES)
     for each in hierarchies:
         name, _, file = each.partition("=")
         if file and not Path(file).is_file():
             raise RequestError(
-                f"The hierarchy of {name} is the file {file}, which is not there.",
+                f"The hierarchy of {name} is the file {file}, which does not exist.",
                 hint="Correct its path in --hierarchy.",
             )
     if _is_known(table, policy, engine):
@@ -48,7 +48,7 @@ def _require_one_of(what: str, name: str, known: Sequence[str]) -> None:
 
 
 def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
-    """Whether it is a table of the policy, or one that only its engine can know."""
+    """Return whether it is a table of the policy, or may be one that only its engine knows."""
     if policy is None and engine is None:
         return False
     from discreet.app.addresses import engine_of  # not needed for a file without a policy

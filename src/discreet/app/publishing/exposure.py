@@ -1,9 +1,9 @@
-"""What a release would show as it is, and whether somebody said that it may.
+"""Exposure of columns that a release would show unchanged, and whether the policy allows it.
 
-A column without a role was never looked at. One whose name says that it identifies people directly (a name,
-an email address, free text), or most of whose values look so, is then refused. One whose name says that
-others may know it (a date of birth, a place) is published with a warning, also where its role is other:
-quasi-identifiers that are missing from the list are what linking starts from.
+A column without a role was never reviewed. It is refused if its name suggests a direct identifier (a name, an
+email address, free text), or if most of its values look like one. A column whose name suggests that others
+may know it (a date of birth, a place) is published with a warning, even if its role is other, because linkage
+attacks use quasi-identifiers that were not declared.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ TEXTS = (Kind.TEXT, Kind.CATEGORY)
 
 
 def require_declared(name: str, table: Table, columns: Sequence[str]) -> None:
-    """Refuse to publish what is called like an identifier unless the policy says that it is none."""
+    """Raise if a column is named like an identifier and the policy gives it no role."""
     for column in undeclared(table, columns):
         if likely_role(column) is Role.IDENTIFIER:
             raise RequestError(
-                f"anonymize: {column} of {name} would be published as it is, and is called like something "
-                "that identifies a person.",
-                hint="Give it role: identifier to leave it out, or role: other if it tells of nobody.",
+                f"anonymize: {column} of {name} would be published unchanged, and its name suggests that it "
+                "identifies people.",
+                hint="Give it role: identifier to leave it out, or role: other if it identifies nobody.",
             )
 
 
 def require_harmless(engine: Publisher, name: str, table: Table, columns: Sequence[str]) -> None:
-    """Refuse to publish what looks like an identifier, unless the policy says that it is none."""
+    """Raise if a column's values look like identifiers and the policy gives it no role."""
     texts = [each for each in undeclared(table, columns) if table.columns[each].type in TEXTS]
     if not texts:
         return
@@ -47,14 +47,14 @@ def require_harmless(engine: Publisher, name: str, table: Table, columns: Sequen
         found = by_content(shares)
         if found is not None and found.role is Role.IDENTIFIER:
             raise DataError(
-                f"anonymize: {column} of {name} would be published as it is, and most of its values look "
+                f"anonymize: {column} of {name} would be published unchanged, and most of its values look "
                 f"like {found.what}.",
-                hint="Give it role: identifier to leave it out, or role: other if it tells of nobody.",
+                hint="Give it role: identifier to leave it out, or role: other if it identifies nobody.",
             )
 
 
 def undeclared(table: Table, columns: Sequence[str]) -> list[str]:
-    """The columns that nobody gave a role."""
+    """Return the columns without a declared role."""
     return [column for column in columns if "role" not in table.columns[column].model_fields_set]
 
 
@@ -66,15 +66,15 @@ ROWS_COUNTED = (
 
 
 def about_people(model: Model) -> bool:
-    """Whether it bounds what is believed of a person, however many values that person has."""
+    """Return whether the model bounds the belief about a person who has any number of values."""
     return model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
 
 
 def of_values(models: Iterable[Model], columns: Collection[str]) -> list[str]:
-    """One sentence for each model that is about values where people have several of them."""
+    """Return one warning for each model that is about values where people have several of them."""
     return [
-        f"People have several values of {model.column}, and {model.name} is about values: it bounds no "
-        "belief about a person, as probabilistic diversity does."
+        f"People have several values of {model.column}, and {model.name} is about values: unlike "
+        "probabilistic diversity, it bounds no belief about a person."
         for model in models
         if model.column in columns and not about_people(model)
     ]
@@ -89,11 +89,11 @@ def warn_of_counted_rows(name: str) -> str:
 
 
 def of_lengths(hierarchies: Sequence[Hierarchy], recoding: Recoding) -> list[str]:
-    """One sentence for each column of codes whose labels tell how long the longest one is."""
+    """Return one warning for each column of codes whose labels disclose the longest code's length."""
     shown = [np.unique(recoding.codes[recoding.kept, place]) for place in range(len(hierarchies))]
     return [
-        f"Codes of {each.name} differ in length and the policy declares none, so masked labels are as long "
-        "as the longest code, whoever has it: add length to its hierarchy."
+        f"Codes of {each.name} differ in length and the policy declares none, so masked labels disclose the "
+        "length of the longest code: add length to its hierarchy."
         for place, each in enumerate(hierarchies)
         if not each.declared
         and len(set(map(len, each.values))) > 1
@@ -102,15 +102,15 @@ def of_lengths(hierarchies: Sequence[Hierarchy], recoding: Recoding) -> list[str
 
 
 def _is_masked(label: str) -> bool:
-    """In part: of a label that says nothing no length can be read."""
+    """Return whether a label is partly masked; a fully masked one discloses no length."""
     return MASK in label and label != TOP
 
 
 def warnings(table: Table, columns: Sequence[str]) -> list[str]:
-    """One sentence for each column that is shown as it is and may be known to others, one for the rest."""
+    """Return warnings about columns that are published unchanged and may be known, or have no role."""
     known = [
-        f"{column} is published as it is, and its name says that others may know it of a person: consider "
-        "role: quasi."
+        f"{column} is published unchanged, and its name suggests that others may know it about a person: "
+        "consider role: quasi."
         for column in columns
         if table.columns[column].role is Role.OTHER and likely_role(column) is Role.QUASI
     ]
@@ -120,6 +120,6 @@ def warnings(table: Table, columns: Sequence[str]) -> list[str]:
     names, are = ", ".join(others), "is" if len(others) == 1 else "are"
     return [
         *known,
-        f"{names} {are} published without change, as nobody said what is in there: give role: sensitive, "
-        "quasi or identifier in a policy, or role: other where it tells of nobody.",
+        f"{names} {are} published unchanged without a declared role: give role: sensitive, quasi or "
+        "identifier in a policy, or role: other if it identifies nobody.",
     ]

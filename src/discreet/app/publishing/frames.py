@@ -1,4 +1,4 @@
-"""Tables as Python holds them: Arrow, pandas and polars frames under a policy that says what they are."""
+"""Arrow, pandas and polars frames in place of the tables of a policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from discreet.core.policy import Policy
 
 
 def named(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
-    """The table of a policy that is meant, and the frame that stands for it, if there is one."""
+    """Return the name of the policy's table, and the frame to use for it, if one was given."""
     if isinstance(table, str):
         if table not in policy.tables:
             raise RequestError(
@@ -20,15 +20,15 @@ def named(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
         return table, {}
     if len(policy.tables) != 1:
         raise RequestError(
-            "anonymize: a frame needs a policy with one table, which says what its columns are.",
-            hint="Give such a policy, or the name of a table.",
+            "anonymize: a frame needs a policy with exactly one table, which declares its columns.",
+            hint="Give such a policy, or pass the name of a table.",
         )
     (name,) = policy.tables
     return name, {name: as_arrow(table)}
 
 
 def standing_for(policy: Policy, frames: Mapping[str, object]) -> dict[str, pa.Table]:
-    """Frames in place of tables of a policy."""
+    """Return frames as Arrow tables, to use in place of tables of a policy."""
     unknown = [name for name in frames if name not in policy.tables]
     if unknown:
         raise RequestError(
@@ -38,7 +38,7 @@ def standing_for(policy: Policy, frames: Mapping[str, object]) -> dict[str, pa.T
 
 
 def as_arrow(table: object) -> pa.Table:
-    """A frame as an Arrow table."""
+    """Return a frame as an Arrow table."""
     if isinstance(table, pa.Table):
         return table
     if hasattr(table, "collect_schema") and hasattr(table, "collect"):
@@ -48,8 +48,8 @@ def as_arrow(table: object) -> pa.Table:
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
         return _of_pandas(table)
     raise RequestError(
-        "A table is the name of one in the policy, or an Arrow, pandas or polars frame.",
-        hint="Give one of them.",
+        "A table must be the name of a table in the policy, or an Arrow, pandas or polars frame.",
+        hint="Pass one of these.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a release: models, a method, and what the method is told."""
+"""The goal of a release: models, a recoding method, and the method's options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from discreet.core.numbers import require_positive, require_probability
 
 
 class Method(StrEnum):
-    """How quasi-identifiers are made coarser."""
+    """Recoding method of the quasi-identifiers."""
 
     GENERALIZE = "generalize"
     LOCAL = "local"
@@ -31,7 +31,7 @@ class Method(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """What it does, in a few words."""
+        """A short description of the method."""
         return MEANINGS[self]
 
 
@@ -46,21 +46,21 @@ MEANINGS = {
 
 
 SECONDS = 60.0
-"""The most that a search takes, where nothing else is asked for."""
+"""The default time limit of a search."""
 
 APART = (Method.GENERALIZE, Method.MONDRIAN)
-"""The methods under which everybody matches one class at most."""
+"""The methods whose classes do not overlap: every person matches at most one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Goal:
-    """What is asked of a release.
+    """The requirements on a release.
 
-    `levels` fix the generalization, 0 where a column is not named; None leaves it to a search. `centres` are
-    columns that show the mean or median of their class. `earlier` are the signatures of the release before.
-    `sampling` is the part of its population that the table is, for estimates. `capping` are those models that
-    keep what may be believed below a posterior that was asked for. `seconds` are the most that a search may
-    take; then the best that was found is published, and said to be not proven best.
+    `levels` fix the generalization, with 0 for columns that are not named; None means a search. `centres` are
+    columns that show the mean or median of their class. `earlier` are the signatures of the previous release.
+    `sampling` is the fraction of its population that the table contains, for estimates. `capping` are the
+    models that keep a requested cap on the posterior. After `seconds` a search ends, and its best result is
+    published as not proven best.
     """
 
     models: tuple[Model, ...]
@@ -88,14 +88,16 @@ class Goal:
                 raise self._idle("seconds", "generalize, without levels")
         if self.method not in APART and any(isinstance(model, MInvariance) for model in self.models):
             raise RequestError(
-                f"anonymize: m-invariance compares one class of a person with one, and classes of the method "
-                f"{self.method.value} may overlap.",
+                f"anonymize: m-invariance needs classes that do not overlap, and those of the method "
+                f"{self.method.value} may.",
                 hint=f"Use the method {' or '.join(APART)}.",
             )
         if self.sampling is not None:
             require_probability("anonymize", "sampling", self.sampling)
         if self.method is Method.MICROAGGREGATE and self.k is None:
-            raise RequestError("anonymize: microaggregation makes groups of k rows.", hint="Give -k 5.")
+            raise RequestError(
+                "anonymize: microaggregation needs k, the size of its groups.", hint="Give -k 5."
+            )
 
     @property
     def time_limit(self) -> float:
@@ -104,23 +106,23 @@ class Goal:
 
     @property
     def k(self) -> int | None:
-        """The k of k-anonymity, where it is asked for."""
+        """The k of k-anonymity, if it is required."""
         return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=None)
 
     @property
     def asked(self) -> str:
-        """The models in one line."""
+        """The names of the models, as one text."""
         return " and ".join(model.name for model in self.models)
 
     def _idle(self, what: str, where: str) -> RequestError:
         return RequestError(
-            f"anonymize: {what} would change nothing with the method {self.method.value} as it is asked for.",
-            hint=f"It is for the method {where}.",
+            f"anonymize: {what} would have no effect with the method {self.method.value} in this request.",
+            hint=f"It applies to the method {where}.",
         )
 
 
 def share_of(suppress: object) -> Fraction:
-    """The part that may be left out, given as a number or as it is typed: 2%, 0.02 or 1/50."""
+    """Parse the fraction that may be suppressed, a number or a text: 2%, 0.02 or 1/50."""
     share = parse_fraction("suppress", suppress) if isinstance(suppress, str) else exact(suppress)
     holds = share is not None and 0 <= share <= 1
     require(holds, "anonymize", "suppress", suppress, "a share from 0 to 1, such as 0.02 or '2%'")

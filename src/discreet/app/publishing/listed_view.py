@@ -1,4 +1,4 @@
-"""How generalizations that one may choose from look on a console, and as JSON."""
+"""Console and JSON output of a list of generalizations to choose from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.app.publishing.view import plain
 
 
 def show_minimal(console: Console, listed: tuple[Found, tuple[str, ...]], *, as_json: bool) -> None:
-    """Every minimal generalization, best first."""
+    """Print every minimal generalization, best first."""
     found, columns = listed
     if as_json:
         extra = {"valid": found.valid, "nodes": found.nodes, "all": found.proven}
@@ -25,7 +25,7 @@ def show_minimal(console: Console, listed: tuple[Found, tuple[str, ...]], *, as_
 
 
 def show_best(console: Console, listed: tuple[Found, tuple[str, ...]], *, as_json: bool) -> None:
-    """The generalizations that lose least, best first."""
+    """Print the generalizations with least loss, best first."""
     found, columns = listed
     if as_json:
         print(json.dumps({"top": _nodes(found, columns), "nodes": found.nodes, "proven": found.proven}))
@@ -51,7 +51,7 @@ def _nodes(found: Found, columns: tuple[str, ...]) -> list[dict[str, object]]:
 
 
 def _listing(found: Found, columns: tuple[str, ...]) -> Group:
-    """Levels as one word in the order of the columns below, so that on a narrow console no figure is cut."""
+    """Return a table with levels as one word, so that no figure is cut on a narrow console."""
     table = plain()
     for heading in ("loss", "left out", "classes"):
         table.add_column(heading, no_wrap=True)

@@ -1,4 +1,4 @@
-"""From a counted table to what every tuple becomes, by the method that was asked for."""
+"""Recoding of a counted table by the requested method."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_DECIMALS = 6
 
 
 def recode(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
-    """What every tuple becomes, judged once more as it reads; with the search, where there was one."""
+    """Return the recoding, judged once more by its labels, and the search result if there was a search."""
     recoding, found = _recoded(counted, tell)
     if counted.goal.centres and counted.goal.method is not Method.MICROAGGREGATE:
         table = (counted.tuples, counted.hierarchies)
@@ -37,25 +37,25 @@ def recode(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
 
 
 def listed(counted: Counted, tell: Tell, *, top: int | None) -> Found:
-    """The best generalizations, or all minimal ones."""
+    """Return the best generalizations, or all minimal ones."""
     goal = counted.goal
     if goal.method is not Method.GENERALIZE or goal.levels is not None or goal.centres:
         raise RequestError(
-            "anonymize: generalizations are listed for the method generalize alone.",
-            hint="Leave --method, --level and --centre out.",
+            "anonymize: generalizations can be listed for the method generalize only.",
+            hint="Omit --method, --level and --centre.",
         )
     return _found(minimal if top is None else partial(search, top=top), counted, tell)[0]
 
 
 def levels_of(counted: Counted) -> tuple[int, ...]:
-    """The levels that were asked for, 0 where none is named."""
+    """Return the requested levels, 0 where none is named; raise if one does not exist."""
     wanted = dict(counted.goal.levels or {})
     heights = {each.name: each.height for each in counted.hierarchies}
     for name, level in wanted.items():
         if name not in heights:
             raise RequestError(
-                f"anonymize: {name} is no quasi-identifier of {counted.name}.",
-                hint=f"It has {', '.join(heights)}.",
+                f"anonymize: {name} is not a quasi-identifier of {counted.name}.",
+                hint=f"Its quasi-identifiers are {', '.join(heights)}.",
             )
         if not 0 <= level <= heights[name]:
             raise RequestError(
@@ -91,7 +91,7 @@ def _recoded(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
 
 
 def _generalized(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
-    """Under the levels that were asked for, or the best ones."""
+    """Generalize to the requested levels, or to the best ones."""
     goal, table = counted.goal, (counted.tuples, counted.hierarchies)
     if goal.levels is not None:
         return recoding_of(*table, levels_of(counted), goal.models), None
@@ -100,7 +100,7 @@ def _generalized(counted: Counted, tell: Tell) -> tuple[Recoding, Found | None]:
 
 
 def _found(find: Callable[..., Found], counted: Counted, tell: Tell) -> tuple[Found, Solution]:
-    """What a search finds for a goal, and the best of it; there is one, or what could be met is said."""
+    """Run a search for a goal and return its result and best solution; raise if there is none."""
     goal = counted.goal
     found = find(
         counted.tuples,
@@ -126,13 +126,13 @@ def _progress(tell: Tell) -> Progress:
 
 
 def _centred(counted: Counted) -> dict[str, Centred]:
-    """The columns that show a centre; with microaggregation all of them do."""
+    """Return the columns that show a centre; with microaggregation all of them do."""
     goal, known = counted.goal, {each.name: each for each in counted.hierarchies}
     unknown = [name for name in goal.centres if name not in known]
     if unknown:
         raise RequestError(
-            f"anonymize: {unknown[0]} is no quasi-identifier of {counted.name}.",
-            hint=f"It has {', '.join(known)}.",
+            f"anonymize: {unknown[0]} is not a quasi-identifier of {counted.name}.",
+            hint=f"Its quasi-identifiers are {', '.join(known)}.",
         )
     names = list(known) if goal.method is Method.MICROAGGREGATE else list(goal.centres)
     return {
@@ -142,7 +142,7 @@ def _centred(counted: Counted) -> dict[str, Centred]:
 
 
 def _decimals(counted: Counted, name: str) -> int:
-    """As many as the policy's resolution has; where there is none, as the values have."""
+    """Return the decimals of the policy's resolution; without one, those of the values."""
     resolution = counted.table.columns[name].resolution
     hierarchy = next(each for each in counted.hierarchies if each.name == name)
     require_numbers(hierarchy)
@@ -151,7 +151,7 @@ def _decimals(counted: Counted, name: str) -> int:
 
 
 def _require_kept(counted: Counted, recoding: Recoding) -> None:
-    """Judge what would be published once more, by what it shows."""
+    """Judge the recoding once more by its labels, and raise if it suppresses too many rows."""
     goal, tuples = counted.goal, counted.tuples
     classes, _ = classes_of_recoding(tuples, recoding)
     if not judge_all(classes, goal.models).all():
@@ -161,7 +161,7 @@ def _require_kept(counted: Counted, recoding: Recoding) -> None:
         raise _out_of_reach(counted)
     if left_out > goal.suppress * tuples.rows:
         raise UnmetError(
-            f"What meets {goal.asked} leaves out {left_out:,} of {tuples.rows:,}, more than the suppression "
+            f"Meeting {goal.asked} leaves out {left_out:,} of {tuples.rows:,}, more than the suppression "
             "limit allows.",
             hint=f"Allow --suppress {ceil(1000 * left_out / tuples.rows) / 10:g}%, or ask for less.",
         )

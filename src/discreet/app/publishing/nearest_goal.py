@@ -1,8 +1,8 @@
-"""What could be met where a goal cannot: the nearest suppression limit, or the strongest parameters.
+"""The nearest goal that can be met: a suppression limit, or the strongest parameters that hold.
 
-The table as one class is the coarsest of all. A model that it fails is out of reach of generalization; what
-of it the whole table meets is named instead, rounded so that it is met. Who asked for a posterior is told
-one.
+The table as one class is the coarsest generalization. No generalization meets a model that it fails; the
+sentence then names the strongest parameter that the whole table meets, rounded so that it is met. For a
+requested posterior it names a posterior.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ FAMILIES: dict[type, str] = {
     EqualCloseness: "equal",
     OrderedCloseness: "ordered",
 }
-DIGITS = 3
-SECONDS = 5.0
-FINEST = Fraction(1, 1000)
+DIGITS = 3  # significant digits of a proposed parameter
+SECONDS = 5.0  # time limit of each search
+FINEST = Fraction(1, 1000)  # the step of a proposed suppression limit
 
 
 def nearest(tuples: Tuples, hierarchies: Sequence[Hierarchy], goal: Goal) -> str:
-    """One sentence that says what to ask for instead."""
+    """Return one sentence that proposes what to request instead."""
     top = classes_of(tuples, hierarchies, [each.height for each in hierarchies])
     failed = [model for model in goal.models if not model.judge(top).all()]
     limit = _least_limit(tuples, hierarchies, goal.models, goal.suppress)
@@ -65,7 +65,7 @@ def _weaker(model: Model, top: Classes) -> str:
 
 
 def _reached_posterior(capping: Sequence[Model], top: Classes) -> str:
-    """The least cap that the whole table keeps; recursive diversity keeps all above it, and not itself."""
+    """Return the least cap that the whole table keeps; recursive diversity keeps only larger ones."""
     shares = [Fraction(strongest(top, "alpha", model.column)) for model in capping]
     highest = 100 * max(shares)
     step = _step(highest)
@@ -80,19 +80,19 @@ def _rounded_down(value: Fraction) -> str:
 
 
 def _step(value: Fraction) -> Fraction:
-    """One unit of the last digit that is told."""
+    """Return one unit of the last digit that is shown."""
     return Fraction(10) ** (math.floor(math.log10(value)) - DIGITS + 1)
 
 
 def _plain(value: Fraction) -> str:
-    """As an option takes it: a decimal without separators."""
+    """Return a decimal without separators, as an option takes it."""
     return f"{float(value):.12g}"
 
 
 def _least_limit(
     tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model], suppress: Fraction
 ) -> Fraction | None:
-    """The least limit, in tenths of a percent, under which there is a solution."""
+    """Return the least limit, in tenths of a percent, under which there is a solution, or None."""
 
     def solved(limit: Fraction) -> bool:
         return search(tuples, hierarchies, models, suppress=limit, seconds=SECONDS).best is not None

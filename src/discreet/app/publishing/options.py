@@ -1,4 +1,4 @@
-"""The options of `discreet anonymize` as what they mean: a table, a goal, a method."""
+"""Parsing of the options of `discreet anonymize` into a table, a goal and a method."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request as it was typed, with names that the door let in."""
+    """A request as typed; its names were checked by `anonymize_validation`."""
 
     table: str
     policy: Path | None
@@ -64,7 +64,7 @@ class Request:
 
 
 def wanted(request: Request) -> Wanted:
-    """The table as it was named, and what was said of its columns."""
+    """Return the requested table, with the columns' roles that options give."""
     return Wanted(
         table=request.table,
         policy=request.policy,
@@ -79,17 +79,17 @@ def wanted(request: Request) -> Wanted:
 
 
 def _centred(request: Request) -> Sequence[str]:
-    """The columns that show a number for each class."""
+    """Return the columns that show a number for each class."""
     if request.method == Method.MICROAGGREGATE:
         return listed(request.quasi)
     return [each.partition("=")[0] for each in request.centres]
 
 
 def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
-    """Whoever finds the release that was asked for."""
+    """Return the anonymizer for a request."""
     models = models_of(request.models, named)
     if not models and request.posterior is None:
-        raise RequestError("anonymize: no model was asked for.", hint="Begin with -k 5.")
+        raise RequestError("anonymize: no privacy model is given.", hint="Start with -k 5.")
     private_only = [
         option
         for option, value in (
@@ -100,7 +100,9 @@ def anonymizer(request: Request, named: Named, tell: Tell) -> Anonymizer:
         if value is not None
     ]
     if private_only:
-        raise RequestError(f"{private_only[0]} goes with --method private.", hint="Leave it out.")
+        raise RequestError(
+            f"{private_only[0]} needs --method private.", hint="Omit it, or add --method private."
+        )
     return Anonymizer(
         named.policy,
         models=models,
@@ -132,7 +134,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 
 def levels_in(texts: Sequence[str]) -> dict[str, int]:
-    """The level that each column is to be shown at."""
+    """Parse the level of each column."""
     pairs = [_pair("--level", each) for each in texts]
     wrong = [value for _, value in pairs if not (value.isascii() and value.isdigit() and len(value) < 4)]
     if wrong:
@@ -155,14 +157,14 @@ def _pseudonyms(columns: Sequence[str], key: Path | None) -> tuple[Pseudonyms, .
     if not columns or key is None:
         raise RequestError(
             "--pseudonym COLUMN and --key FILE go together.",
-            hint="A key that does not exist yet is made, for its owner alone to read.",
+            hint="A key file that does not exist is created, readable by its owner only.",
         )
     secret = key_in(key, Randomness())
     return tuple(Pseudonyms(column=name, key=secret) for name in columns)
 
 
 def _signatures(path: Path) -> pa.Table:
-    """The signatures of an earlier release, named itself or by the file that they stand beside."""
+    """Read the signatures of an earlier release, from their own file or beside the release's."""
     beside = Target.of(path, elsewhere=True).beside(SIGNATURES)
     file = path if path.name.endswith(SIGNATURES) else beside
     table = None
@@ -170,8 +172,8 @@ def _signatures(path: Path) -> pa.Table:
         table = pq.read_table(file)
     if table is None or not {PERSON, SIGNATURE} <= set(table.column_names):
         raise RequestError(
-            f"There are no signatures of an earlier release at {file}.",
-            hint="They are written beside a release that was made with --m-invariance.",
+            f"{file} does not hold the signatures of an earlier release.",
+            hint="They are written beside a release made with --m-invariance.",
         )
     return table
 

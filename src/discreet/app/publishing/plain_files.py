@@ -1,8 +1,8 @@
-"""What a custodian is told of a file that no policy describes: quasi-identifiers that are made coarser badly.
+"""Warnings about files without a policy: quasi-identifiers that can only be masked.
 
-Nobody said what the bounds of a number are, so without a hierarchy its characters are masked, 34 to 3*. That
-is safe and seldom useful. A column of numbers with a word among them, or with some that begin with 0, is text
-to whoever reads the file.
+The bounds of a number are not declared, so without a hierarchy its characters are masked, 34 to 3*, which is
+safe and seldom useful. A column of numbers that contains a word, or numbers that begin with 0, is read as
+text.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ WAY_OUT = "Give --hierarchy {name}=FILE, or a policy with its bounds."
 def remarks(
     schema: Schema, quasi: Collection[str], hierarchies: Collection[str], centred: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """One sentence, with the way out, for each quasi-identifier without a hierarchy that should have one.
+    """Return one warning, with a remedy, for each quasi-identifier that should have a hierarchy.
 
-    Columns that are `centred` show a number for each class, and need none.
+    Columns of `centred` show a number for each class, and need none.
     """
     plain = {name: kind for name, kind in schema.columns if name in quasi and name not in hierarchies}
     return tuple(f"{each} {WAY_OUT.format(name=name)}" for name, each in _told(schema, plain, centred))
@@ -44,7 +44,7 @@ def _told(
             yield name, f"{name} is a number without bounds, so its digits are masked (34 becomes 3*)."
         elif kind in TIMES:
             yield name, f"{name} is a date without bounds, so its characters are masked."
-        # a file that says itself that all of them are text is taken at its word
+        # a file that declares the column as text is believed
         elif numbers.get(name, 0) > MOSTLY and (schema.guessed or numbers[name] < 1):
-            wrong = "values are no numbers" if numbers[name] < 1 else "numbers are written as 05"
+            wrong = "values are not numbers" if numbers[name] < 1 else "numbers are written as 05"
             yield name, f"{name} is read as text, because some of its {wrong}."

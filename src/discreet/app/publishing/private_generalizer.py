@@ -1,11 +1,11 @@
-"""Differentially private generalization, from a policy's table to its release.
+"""Differentially private generalization of a policy's table.
 
-    columns and levels (from the request alone) → budget is reserved → the engine counts combinations
-    → generalized, sampled, small classes left out → settled → rows
+    columns and levels (from the request alone) → reserve budget → the engine counts combinations
+    → generalize, sample, suppress small classes → settle → rows
 
-All columns that are published are generalized, to levels that are declared and not searched for; what they
-show of a row depends on that row alone. A value that its hierarchy does not cover, or that is missing and not
-declared a category, leaves its row out, which depends on that row alone, too. `anonymity.private` has the
+All published columns are generalized to declared levels, without a search; the labels of a row depend on that
+row alone. A row with a value that its hierarchy does not cover, or with a missing value that is not declared
+a category, is suppressed, which also depends on that row alone. `anonymity.sampled_generalization` has the
 mechanism and its proof.
 """
 
@@ -48,8 +48,8 @@ from discreet.core.relations import Relation
 from discreet.core.values import Exact
 from discreet.engines.faults import CHARGED, logged
 
-OUT = -1
-LEAST = 1e-3
+OUT = -1  # the code of a value whose row is suppressed
+LEAST = 1e-3  # the smallest epsilon that a hint proposes
 
 
 class PrivateGeneralizer:
@@ -73,7 +73,7 @@ class PrivateGeneralizer:
         self.release: PrivateRelease
 
     def fit(self, table: object) -> Self:
-        """Reserve, count, sample; what is released then is fixed."""
+        """Reserve the budget, count and sample; the release is then fixed."""
         began = time.perf_counter()
         name, frames = named(self.policy, table)
         declared = self.policy.tables[name]
@@ -87,7 +87,7 @@ class PrivateGeneralizer:
             require_columns(declared, frame)
         if self.policy.promise is not None:
             require_unchanged_sources(self.policy, self.policy.tables.keys() - tables.keys())
-        # a source that is not there is found out before anything is charged; opening reads no values
+        # a missing source is detected before anything is charged; opening reads no values
         with sources.open() as engine, self._reserved(name, columns) as (ledger, entry):
             self._tell("counting")
             found = engine.count(one_row_each(subject, subject.quasi)).secret
@@ -115,7 +115,9 @@ class PrivateGeneralizer:
         if unknown or not names:
             raise RequestError(
                 f"anonymize: {unknown[0] if unknown else 'no column'} is published of {name}.",
-                hint=f"Levels are for {', '.join(names)}." if names else "Declare columns that may leave.",
+                hint=f"Levels are for {', '.join(names)}."
+                if names
+                else "Declare columns that may be published.",
             )
         return tuple(self._shown(each, table.columns[each]) for each in names)
 
@@ -123,8 +125,8 @@ class PrivateGeneralizer:
         spec, level = spec_of(name, column, self.policy), self._levels.get(name, 0)
         if level and isinstance(spec, Mask) and spec.length is None:
             raise RequestError(
-                f"anonymize: the hierarchy of {name} masks codes as long as the longest in the data, which a "
-                "private release must not look at.",
+                f"anonymize: the hierarchy of {name} takes the length of codes from the data, which a "
+                "private release must not do.",
                 hint="Declare their length: {mask: right, length: 5}.",
             )
         height = spec.over(spec.domain()).height
@@ -139,13 +141,13 @@ class PrivateGeneralizer:
     def _reserved(
         self, name: str, columns: tuple[Shown, ...]
     ) -> Iterator[tuple[Ledger | None, Entry | None]]:
-        """The charge, durably, before data is read; a policy that makes no promise has no ledger."""
+        """Reserve the charge durably before data is read; a policy without a promise has no ledger."""
         if self.policy.promise is None:
             yield None, None
             return
         if promise_of(self.policy).tail == 0:
             raise RequestError(
-                "anonymize: the policy promises a tail of 0, and a sampled table has a delta above 0.",
+                "anonymize: the policy promises a tail of 0, and a sampled table needs a delta above 0.",
                 hint="Promise a small tail, such as tail: 1e-6, or use another method.",
             )
         parameters = self._parameters(name, columns)
@@ -169,7 +171,7 @@ class PrivateGeneralizer:
             raise fault
 
     def _smaller(self, ledger: Ledger, who: str) -> str:
-        """What would still fit, in two digits."""
+        """Return a sentence with the parameters that would still fit, in two digits."""
         left = ledger.left(who)
         room = float(getattr(left, "delta", 0))
         delta = float(f"{min(float(self.mechanism.guarantee.delta), 0.9 * room):.1g}")
@@ -192,7 +194,7 @@ class PrivateGeneralizer:
         }
 
     def _sampled(self, found: pa.Table, columns: tuple[Shown, ...]) -> tuple[pa.Table, int]:
-        """The classes that are published, with their sampled rows; and how many rows there were."""
+        """Return the published classes with their sampled rows, and the number of input rows."""
         codes, names = [], []
         for place, each in enumerate(columns):
             encoded = found.column(place).combine_chunks().dictionary_encode()
@@ -220,12 +222,12 @@ class PrivateGeneralizer:
 
 
 def _person(name: str, table: Table) -> str | None:
-    """The column that names the person; a person who may have several rows is refused."""
+    """Return the person column; raise if a person may have several rows."""
     if table.person == "row":
         return None
     if table.person_column is None or table.rows_per_person != 1:
         raise RequestError(
-            f"anonymize: sampling protects people who have one row each, and {name} does not say so.",
+            f"anonymize: sampling protects people with one row each, and {name} does not declare that.",
             hint="Publish a table with person: row, or with rows_per_person: 1.",
         )
     return table.person_column

@@ -1,4 +1,4 @@
-"""The options of `discreet anonymize --method private` as what they mean."""
+"""Parsing of the options of `discreet anonymize --method private`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discreet.core.errors import RequestError
 
 
 def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
-    """Whoever makes a private release; refuses what would change nothing."""
+    """Return the generalizer for a private release; raise for options that would have no effect."""
     idle = [
         option
         for option, given in (
@@ -33,8 +33,8 @@ def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
     ]
     if idle:
         raise RequestError(
-            f"anonymize: {idle[0]} has no part in a private release.",
-            hint="It is told by --epsilon, --delta and --level alone.",
+            f"anonymize: {idle[0]} has no effect on a private release.",
+            hint="It takes --epsilon, --delta and --level only.",
         )
     if request.epsilon is None or request.delta is None:
         raise RequestError(

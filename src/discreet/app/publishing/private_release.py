@@ -1,4 +1,4 @@
-"""A table that was generalized privately: its classes, and the rows that follow from them."""
+"""A privately generalized table: its classes, and the rows that follow from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLASSES = "_discreet_classes"
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A published column at the level that was declared for it."""
+    """A published column at its declared level."""
 
     name: str
     spec: Spec
@@ -29,7 +29,7 @@ class Shown:
     missing: bool
 
     def labels(self, values: list[str]) -> list[str | None]:
-        """What each value becomes, by itself; None where its row is left out."""
+        """Return the label of each value, independent of the others; None where its row is suppressed."""
         uncovered = set(self.spec.uncovered(values))
         covered = [value for value in values if value not in uncovered]
         hierarchy = self.spec.over(covered)
@@ -44,7 +44,7 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrivateRelease:
-    """Classes with how many sampled rows of each are published; `rows` of the table is the custodian's."""
+    """Classes with their numbers of published rows; the table's `rows` is for the custodian only."""
 
     name: str
     table: Table
@@ -58,6 +58,7 @@ class PrivateRelease:
 
     @property
     def published(self) -> int:
+        """The number of published rows."""
         return int(self.sizes.sum())
 
     @property
@@ -71,11 +72,11 @@ class PrivateRelease:
 
     @property
     def as_they_are(self) -> tuple[str, ...]:
-        """The columns that are not made coarser."""
+        """The columns that are not generalized."""
         return tuple(each.name for each in self.columns if each.level == 0)
 
     def write(self, path: str | Path) -> None:
-        """The published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
+        """Write the published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
         with arriving(Target.of(path)) as file, DuckDBPublisher({}) as engine:
             engine.write(self._sql, file, {CLASSES: self.classes})
 

@@ -1,4 +1,4 @@
-"""A private release for its readers: certificate, console, JSON and the custodian's report."""
+"""Output of a private release: certificate, console, JSON and the custodian's report."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from discreet.belief.wording import at_most, chance, how_many, number, percent
 PRIOR = 0.01
 WIDER = 10
 CONDITION = (
-    "It holds if the levels were declared without looking at the data: a level that was chosen because of it "
-    "tells of it."
+    "This holds if the levels were declared without looking at the data: a level that was chosen by looking "
+    "at the data discloses something about it."
 )
 NOTICE = (
-    "For the custodian only. How many rows there were is of the real table; publish the release and its "
-    "certificate, not this."
+    "For the custodian only. The number of rows is computed from the real table; publish the release and its "
+    "certificate, not this report."
 )
 
 
 def guarantee_text(release: PrivateRelease) -> str:
-    """What the release lets an attacker believe."""
+    """Return a sentence on the belief that the release allows an attacker."""
     guarantee = release.mechanism.guarantee
     rarely = WIDER * float(guarantee.delta)
     after = belief(PRIOR, guarantee, tail=rarely).highest
     return (
         f"(epsilon {number(float(guarantee.epsilon))}, delta {float(guarantee.delta):.2g})-differentially "
-        f"private for added and removed people: if a person is in the table, and that is believed with "
-        f"{percent(PRIOR)} beforehand, the chance that this release makes it more than {at_most(after)} is "
-        f"at most {chance(rarely)}."
+        f"private for added and removed people: for a person in the table, an attacker who was at most "
+        f"{percent(PRIOR)} sure of that becomes more than {at_most(after)} sure with a chance of at most "
+        f"{chance(rarely)}."
     )
 
 
 def certificate(release: PrivateRelease) -> dict[str, object]:
-    """What may be published beside it: parameters and what follows from them."""
+    """Return the public certificate: parameters and their consequences."""
     made = release.mechanism
     return {
         "kind": "differentially private generalization",
@@ -67,7 +67,7 @@ def certificate(release: PrivateRelease) -> dict[str, object]:
 
 
 def as_object(release: PrivateRelease) -> dict[str, object]:
-    """What `--json` prints."""
+    """Return the object that `--json` prints."""
     sizes, made = release.sizes, release.mechanism
     return {
         "method": "private",
@@ -90,7 +90,7 @@ def as_object(release: PrivateRelease) -> dict[str, object]:
 
 
 def show(console: Console, release: PrivateRelease) -> None:
-    """Levels, figures, and what may be believed."""
+    """Print the levels, the figures, and the belief that the release allows."""
     table = plain()
     for heading in ("column", "level"):
         table.add_column(heading)
@@ -111,7 +111,7 @@ def show(console: Console, release: PrivateRelease) -> None:
 
 
 def report(release: PrivateRelease) -> Document:
-    """What the custodian may want to know of it."""
+    """Return the custodian's report."""
     rows = tuple((each.name, f"{each.level} of {each.height}") for each in release.columns)
     believed = [Paragraph(text=text) for text in (guarantee_text(release), release.sentence) if text]
     sections = (

@@ -1,4 +1,4 @@
-"""A release before it is written: what every tuple becomes, and the rows that follow from it."""
+"""A release before it is written: its recoding, and the rows that follow from it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TEXT = (Kind.TEXT, Kind.CATEGORY)
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Release(Counted):
-    """A recoded table that meets its models, not yet written; everything but its rows is the custodian's."""
+    """A recoded table that meets its models, not yet written; only its rows may be published."""
 
     recoding: Recoding
     found: Found | None
@@ -49,13 +49,13 @@ class Release(Counted):
     seconds: float
 
     def __repr__(self) -> str:
-        """What it shows and meets: anything else would print counts of the table."""
+        """Return the columns, method and models; anything else would print counts of the table."""
         columns = ", ".join(self.columns)
         return f"<Release of {self.name} ({columns}): {self.goal.method.value}, {self.goal.asked}>"
 
     @property
     def before(self) -> Classes:
-        """The classes of the table as it was."""
+        """The classes of the original table."""
         here = self.tuples.counts > 0
         people = self.tuples.population
         return Classes(
@@ -66,12 +66,12 @@ class Release(Counted):
 
     @property
     def classes(self) -> Classes:
-        """The classes of what is published."""
+        """The classes of the published table."""
         return classes_of_recoding(self.tuples, self.recoding)[0]
 
     @property
     def suppressed(self) -> int:
-        """Rows (or people) that are left out."""
+        """The number of suppressed rows (or people)."""
         return int(self.tuples.counts[~self.recoding.kept].sum())
 
     @property
@@ -82,7 +82,7 @@ class Release(Counted):
 
     @property
     def warnings(self) -> list[str]:
-        """What a custodian should think of before it is published."""
+        """Warnings that a custodian should consider before publishing."""
         return [
             *warnings(self.table, self.columns),
             *of_values(self.goal.models, self.several),
@@ -101,19 +101,19 @@ class Release(Counted):
 
     @property
     def unit(self) -> str:
-        """What is counted."""
+        """The unit that is counted: row or person."""
         return "row" if self.subject.person is None else "person"
 
     @property
     def fraction(self) -> float | None:
-        """The part of its population that the table is, where that is known."""
+        """The fraction of its population that the table contains, if known."""
         if self.tuples.population is None:
             return self.goal.sampling
         return min(1.0, self.tuples.rows / max(int(self.tuples.population.sum()), 1))
 
     @property
     def searched(self) -> str | None:
-        """Whether no other generalization is better; None where none was searched for."""
+        """A phrase that states whether the generalization is proven best; None without a search."""
         if self.found is None:
             return None
         if self.found.proven:
@@ -129,17 +129,17 @@ class Release(Counted):
 
     @property
     def as_read(self) -> Recoding:
-        """The recoding as an attacker reads it, who finds out which values a centre stands for."""
+        """The recoding as read by an attacker who infers which values a centre stands for."""
         return as_intervals(self.recoding, self.hierarchies, self.centred)
 
     @property
     def chain(self) -> MInvariance | None:
-        """The model that the next release has to be chained by."""
+        """The model by which the next release has to be chained."""
         found = (model for model in self.goal.models if isinstance(model, MInvariance))
         return next(found, None) if self.subject.person is not None else None
 
     def how(self, place: int) -> str:
-        """How far one quasi-identifier is made coarser."""
+        """Describe how far one quasi-identifier is generalized."""
         if self.subject.quasi[place] in self.centred:
             return f"{self.goal.centres.get(self.subject.quasi[place], 'mean')} of its class"
         if self.recoding.levels is not None:
@@ -147,7 +147,7 @@ class Release(Counted):
         return "by class"
 
     def certified(self, place: int) -> str:
-        """The same without what the policy does not tell: how many levels there are may be of the data."""
+        """Describe the level for the certificate, without a height that depends on the data."""
         if self.recoding.levels is None or self.subject.quasi[place] in self.centred:
             return self.how(place)
         level = f"level {self.recoding.levels[place]}"
@@ -161,10 +161,11 @@ class Release(Counted):
         others: Sequence[str | Path] = (),
         force: bool = False,
     ) -> list[Path]:
-        """Attack it; where no bound is broken, publish it with certificate, report and a ledger's entry.
+        """Attack it; if no bound is broken, publish it with certificate, report and ledger entry.
 
-        `at_most` is what any attack may come to believe, `others` are releases that attackers have, too. With
-        `force` it is published though a bound is broken, as the certificate says. Returns what was written.
+        `at_most` bounds the belief that any attack may reach; `others` are other releases that attackers
+        have. With `force` it is published even if a bound is broken; the certificate marks it as forced.
+        Return the written paths.
         """
         from discreet.app.publishing.releasing import publish, tried  # which know what a release is
 
@@ -172,7 +173,7 @@ class Release(Counted):
         return [Path(each) for each in publish(self, path, trial, at_most=at_most, forced=force)]
 
     def write_rows(self, path: str | Path) -> None:
-        """The published rows as a file, or as a table of a DuckDB file or of the engine; nothing beside."""
+        """Write only the published rows: as a file, or as a table of a DuckDB file or of the engine."""
         target = target_of(self.policy, path)
         self.sources.require_elsewhere(target)
         if target.kept:
@@ -185,7 +186,7 @@ class Release(Counted):
             engine.write(made.sql, file, made.lent)
 
     def write_signatures(self, path: Path) -> None:
-        """What a later release has to know of this one, in a file that only its owner can read."""
+        """Write the signatures that a later release needs, to a file that only its owner can read."""
         assert self.chain is not None
         made = remembered(
             self.subject,
@@ -195,6 +196,7 @@ class Release(Counted):
             self.chain.column,
             self.goal.earlier,
         )
+        # the file names people and their possible values, so it is never readable by others
         before = os.umask(0o077)
         try:
             with self._unchanged() as engine:
@@ -203,14 +205,14 @@ class Release(Counted):
             os.umask(before)
 
     def plain(self) -> list[Identifying]:
-        """How far each column that is published as it is tells rows apart."""
+        """Measure how well each column that is published unchanged distinguishes rows."""
         stand_in = {each.column for each in self.goal.pseudonyms}
         names = [name for name in self.columns if name not in self.subject.quasi and name not in stand_in]
         with self._unchanged() as engine:
             return discover(names, engine_counting(engine, self.subject.table), most=1)
 
     def to_arrow(self, *, force: bool = False) -> pa.Table:
-        """The published rows, where no attack breaks a bound; no ledger knows of them until it is written."""
+        """Return the published rows if no attack breaks a bound; the ledger records only `write`."""
         from discreet.app.publishing.releasing import tried
 
         tried(self, force=force)
@@ -228,12 +230,12 @@ class Release(Counted):
 
     @contextmanager
     def _unchanged(self) -> Iterator[Publisher]:
-        """The rows that were judged: files that changed since would be published without having been."""
+        """Open the source; raise if it has changed since it was judged."""
         with self.sources.open() as engine:
             if engine.state != self.state:
                 raise DataError(
                     f"anonymize: the source of {self.name} has changed since it was judged.",
-                    hint="Start again.",
+                    hint="Run the command again.",
                 )
             yield engine
 
@@ -254,23 +256,23 @@ class Release(Counted):
         return "double" if any("." in label for label in labels) else "bigint"
 
     def _pseudonyms(self, engine: Publisher, column: str) -> pa.Table:
-        """Which value becomes which pseudonym."""
+        """Return the values of a column with their pseudonyms."""
         values = engine.count(distinct(self.subject, column)).secret.column("v")
         pseudonyms = next(each for each in self.goal.pseudonyms if each.column == column)
         return pa.table({"v": values, "p": pa.array(pseudonyms.of(values.to_pylist()), pa.string())})
 
 
 def published_columns(table: Table, pseudonyms: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """All columns but those that name people, unless by pseudonyms."""
+    """Return all columns except identifiers, unless these have pseudonyms."""
     hidden = {table.person} | {
         name for name, column in table.columns.items() if column.role is Role.IDENTIFIER
     }
     for name in pseudonyms:
         if name not in hidden:
             raise RequestError(
-                f"anonymize: {name} is no identifier of the table, and pseudonyms stand for identifiers."
+                f"anonymize: {name} is not an identifier of the table, and only identifiers get pseudonyms."
                 if name in table.columns
-                else f"anonymize: there is no column {name} to give pseudonyms to.",
+                else f"anonymize: the table has no column {name} for pseudonyms.",
                 hint="Give it role: identifier in the policy.",
             )
     return tuple(name for name in table.columns if name not in hidden or name in pseudonyms)

@@ -1,8 +1,8 @@
-"""Publishing a release: its trial, the table, its certificate and report, and its entry in the ledger.
+"""Publishing a release: evaluation by attacks, the table, its certificate and report, and its ledger entry.
 
 From then on "everything ever released" is no longer bounded by the differential-privacy promise alone, and
-the ledger says so. It is entered before it is written: a run that is cut short leaves an entry without a
-file, never a file without an entry. A policy that makes no promise has no ledger to enter it in.
+the ledger says so. The release is recorded before it is written: an interrupted run leaves an entry without a
+file, never a file without an entry. A policy without a promise has no ledger.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIGNATURES = "signatures.parquet"
 def tried(
     release: Release, *, at_most: float | None = None, others: Iterable[str | Path] = (), force: bool = False
 ) -> Trial:
-    """The trial of a release; refuses one of which an attack breaks a bound, unless by `force`."""
+    """Attack a release and return the evaluation; raise if an attack breaks a bound, unless `force`."""
     trial = try_release(release, release.policy, at_most=at_most, others=others)
     trial.refuse(forced=force)
     return trial
@@ -34,16 +34,16 @@ def tried(
 def publish(
     release: Release, path: str | Path, trial: Trial, *, at_most: float | None = None, forced: bool = False
 ) -> list[Path | str]:
-    """Write the table, its certificate and its report; the ledger knows of it before there is a file.
+    """Record the release in the ledger, then write the table, its certificate and its report.
 
-    The certificate names the attacks of the trial, the bound that was set beside those of the models, and
-    whether it was `forced` past them; no result. A release that later ones are to be chained to leaves its
-    signatures beside it, for the custodian.
+    The certificate names the attacks, the bounds of the models and of `at_most`, and whether the release was
+    `forced`; no result. A release to which later ones will be chained also writes its signatures, for the
+    custodian.
     """
     target = target_of(release.policy, path)
     release.sources.require_elsewhere(target)
     require_own_certificate(target)
-    document = report(release, trial)  # what can fail comes before anything is published
+    document = report(release, trial)  # may fail, so it comes before anything is published
     content = certificate(release, trial=trial, stated=stated(at_most), forced=forced)
     _enter(release, release.policy, target, content)
     release.write_rows(path)
@@ -55,7 +55,7 @@ def publish(
 
 
 def _enter(release: Release, policy: Policy, target: Target, content: dict[str, object]) -> None:
-    """Note the release in the ledger of the policy's promise."""
+    """Record the release in the ledger of the policy's promise."""
     if policy.promise is None:
         return
     from discreet.app.books import opened  # without a promise nothing needs it

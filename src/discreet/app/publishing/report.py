@@ -1,6 +1,6 @@
-"""The custodian's report on a release: what was made coarser, what that cost, what it protects from.
+"""The custodian's report on a release: generalization, utility and protection.
 
-Computed from the real table, so it is not for publication; the certificate beside it is.
+It is computed from the real table, so it must not be published; the certificate may be.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ NOTICE = (
     "certificate, not this."
 )
 QUERIES, FEWEST, WORK = 500, 40, 200_000_000
-"""How many counts are compared, and the fewest where each takes long: so many tuples are looked at."""
+"""The number of counts compared, the fewest if each takes long, and the tuples read by all together."""
 
 ROUNDED = 12
 SAYS = {
-    "loss": "how much of its domain a value leaves open: 0 nothing, 1 everything",
+    "loss": "the share of its domain that a value leaves open: 0 nothing, 1 everything",
     "granularity": "how much detail is kept: 1 all, 0 none",
-    "certainty": "the mean part of a domain that a cell stands for, 0 where it shows one value",
-    "precision": "how high labels stand in their hierarchies: 0 at the bottom, 1 at the top",
-    "class-size": "rows for every class",
-    "discernibility": "with how many rows all rows together can be confused",
-    "entropy": "the bits that a reader lacks to tell values from labels",
-    "ambiguity": "how many combinations of values all rows together may stand for",
+    "certainty": "the mean share of a domain that a cell stands for, 0 where it shows one value",
+    "precision": "the mean level of labels in their hierarchies: 0 at the bottom, 1 at the top",
+    "class-size": "rows per class",
+    "discernibility": "the number of rows with which each row can be confused, summed",
+    "entropy": "the bits that a reader lacks to infer values from labels",
+    "ambiguity": "the number of combinations of values that rows may stand for, summed",
     "height": "the sum of levels",
 }
 
 
 def write_report(document: Document, published: Target) -> Path:
-    """Beside the published file, which others may read; it is for its owner alone."""
+    """Write the report beside the published file, readable by its owner only."""
     path = published.beside("report.html")
     keep(document.as_html(), path)
     return path
 
 
 def report(release: Release, trial: Trial) -> Document:
-    """Everything that is known of a release, and what attackers find in it."""
+    """Return the report on a release, including the results of the attacks."""
     made = (_summary, _columns, risk_section, identifying_section, _belief, _utility)
     own = [section(release) for section in made]
     return Document(
@@ -88,7 +88,7 @@ def _summary(release: Release) -> Section:
 
 def _columns(release: Release) -> Section:
     lost = column_losses(release.tuples, release.hierarchies, release.recoding)
-    # sums of shares may miss nothing or all of it by their rounding
+    # rounding of sums may put a share slightly outside of [0, 1]
     kept = np.clip(np.round(1 - lost, ROUNDED), 0, 1)
     rows = tuple(
         (name, release.how(place), percent(float(kept[place])), examples(release, place))
@@ -119,10 +119,10 @@ def _belief(release: Release) -> Section:
         title="What an attacker may come to believe",
         parts=(
             Grid(
-                head=("model", "who knows everybody's quasi-identifiers and nothing else", "not stopped"),
+                head=("model", "belief of an attacker who knows quasi-identifiers only", "not stopped"),
                 rows=rows,
             ),
-            Grid(head=("attack", "what it rests on"), rows=tuple(MEANINGS.items())),
+            Grid(head=("attack", "how it works"), rows=tuple(MEANINGS.items())),
             Paragraph(text=warning, tone="bad"),
         ),
     )
@@ -137,7 +137,7 @@ def _utility(release: Release) -> Section:
     queries = random_workload(*measured[:2], random, queries=number_of, ordered=rising)
     workload = workload_error(*measured, queries)
     parts: list[Part] = [
-        Grid(head=("measure", "value", "which says"), rows=rows, numbers=(1,)),
+        Grid(head=("measure", "value", "meaning"), rows=rows, numbers=(1,)),
         Paragraph(
             text=f"{workload.queries:,} random counts of {_counted_by(release)} are wrong by "
             f"{percent(workload.median)} in the median, {percent(workload.mean)} on average."

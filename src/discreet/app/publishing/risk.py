@@ -1,6 +1,6 @@
-"""How easily people are found, before and after: the figures that console, JSON and report share.
+"""Re-identification risk before and after a release: the figures of console, JSON and report.
 
-All of it is computed from the real table, and is the custodian's.
+All of it is computed from the real table, and is for the custodian only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Row = tuple[str, str, str]
 
 
 def rows(release: Release) -> list[Row]:
-    """What, before, and after."""
+    """Return rows of a description, the figure before, and the figure after."""
     before, after = risks(release.before), risks(release.classes)
     pairs = [
         ("highest, if known to be in the table (prosecutor)", before.prosecutor, after.prosecutor),
@@ -30,7 +30,7 @@ def rows(release: Release) -> list[Row]:
 
 
 def as_object(release: Release) -> dict[str, object]:
-    """The same for machines."""
+    """Return the figures for JSON."""
     return {
         "before": _figures(release.before, release.fraction),
         "after": _figures(release.classes, release.fraction),
@@ -38,7 +38,7 @@ def as_object(release: Release) -> dict[str, object]:
 
 
 def of_classes(classes: Classes) -> dict[str, float]:
-    """What the three attackers reach on some classes."""
+    """Return the risks of some classes under the three attackers."""
     found = risks(classes)
     return {
         "prosecutor_highest": found.prosecutor.highest,
@@ -60,7 +60,7 @@ def _figures(classes: Classes, fraction: float | None) -> dict[str, object]:
 
 
 def _alone(release: Release) -> list[Row]:
-    """Who shares their quasi-identifiers with nobody: here, and by estimate among everybody."""
+    """Return the number of people with unique quasi-identifiers, here and (estimated) in the population."""
     fraction = release.fraction
     one, two = (uniqueness(each, fraction or 1.0) for each in (release.before, release.classes))
     found = [("alone with their quasi-identifiers", f"{one.sample:,}", f"{two.sample:,}")]

@@ -1,4 +1,4 @@
-"""The custodian's report on who can be found: risks, and the columns that tell people apart."""
+"""Sections of the custodian's report on re-identification: risks, and identifying columns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from discreet.app.publishing import risk as anonymize_risk
 from discreet.app.publishing.release import Release
 from discreet.belief.wording import percent
 
-LARGEST_CLASS = 100_000
-MOST_TUPLES = 200_000
+LARGEST_CLASS = 100_000  # the right end of the drawing
+MOST_TUPLES = 200_000  # above this, sets of WIDEST columns take too long
 WIDEST = 3
-SETS = 12
+SETS = 12  # column sets listed, the strongest
 
 
 def risk_section(release: Release) -> Section:
-    """The three attackers and who is alone, before and after."""
+    """Return the section on the three attackers and on unique people, before and after."""
     rows = tuple(anonymize_risk.rows(release))
     table = Grid(head=("risk of being matched", "before", "after"), rows=rows, numbers=(1, 2))
     caption = (
@@ -32,15 +32,15 @@ def risk_section(release: Release) -> Section:
     if release.fraction is None:
         parts.append(
             Paragraph(
-                text="Who is alone in the population is estimated where --sampling says which part of it the "
-                "table is, or --population names it."
+                text="Give --sampling (the share of the population that the table contains) or --population "
+                "to estimate how many people are unique in the population."
             )
         )
     return Section(title="Risk of being matched to a row", parts=tuple(parts))
 
 
 def identifying_section(release: Release) -> Section:
-    """Which few columns single people out, in the table as it was."""
+    """Return the section on small sets of columns that single people out in the original table."""
     few = WIDEST if len(release.tuples) <= MOST_TUPLES else WIDEST - 1
     quasi = release.subject.quasi
     found = discover(quasi, counting(release.tuples, quasi), most=few)
@@ -49,8 +49,8 @@ def identifying_section(release: Release) -> Section:
     sizes = "; ".join(f"of {size}: {count:,}" for size, count in enumerate(single.sizes.tolist(), 1))
     parts: list[Part] = [
         Paragraph(
-            text="In the table as it was. Distinction is how many different combinations there are for every "
-            "row, separation how many pairs of rows differ."
+            text="In the original table. Distinction is the number of different combinations per row, "
+            "separation the share of pairs of rows that differ."
         ),
         _sets("quasi-identifiers", found[:SETS]),
     ]
@@ -58,10 +58,10 @@ def identifying_section(release: Release) -> Section:
         parts.append(_sets("published as it is", plain))
     parts += [
         Paragraph(
-            text="Special uniques are combinations of few columns that single out a row, no part of which "
-            f"does. By the number of columns, {sizes}."
+            text="Special uniques are minimal sets of columns that single out a row. By the number of "
+            f"columns, {sizes}."
         ),
-        Grid(head=("column", "in so many special uniques"), rows=columns, numbers=(1,)),
+        Grid(head=("column", "special uniques that contain it"), rows=columns, numbers=(1,)),
     ]
     return Section(title="What tells people apart", parts=tuple(parts))
 
@@ -74,7 +74,7 @@ def _sets(heading: str, found: Sequence[Identifying]) -> Grid:
 
 
 def _sizes(release: Release) -> str:
-    """The share of people in classes of at most each size."""
+    """Draw the share of people in classes of at most each size."""
     curves = []
     for classes, colour in ((release.before, FAINT), (release.classes, SUSPECTED)):
         sizes = np.sort(classes.sizes)

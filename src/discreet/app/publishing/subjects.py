@@ -1,8 +1,7 @@
-"""What a custodian's command is about: a table of the policy, or a file whose columns are told on the way.
+"""Resolving the table of a command: a table of the policy, or a file whose columns options describe.
 
-A file needs no policy: what the policy would say (quasi-identifiers, sensitive columns, hierarchies) may be
-told with options. Where there is a policy, options for a table of it are refused: one place says what a
-column is.
+A file needs no policy: options may declare its quasi-identifiers, sensitive columns and hierarchies. For a
+table of a policy these options are refused, so that a column is declared in one place only.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ BOUNDED = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A table as it was named on the command line; `centred` are columns that show numbers, not labels."""
+    """A table as named on the command line; columns of `centred` show numbers, not labels."""
 
     table: str
     policy: Path | None = None
@@ -45,9 +44,9 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """A table of a policy, made up for a file where there was none; `population` is a table of it too.
+    """A table of a policy, which is made up for a file without one; `population` is also a table of it.
 
-    `remarks` are warnings about a file whose columns nobody declared.
+    `warnings` are about a file whose columns are not declared.
     """
 
     name: str
@@ -57,7 +56,7 @@ class Named:
 
 
 def resolve(wanted: Wanted) -> Named:
-    """The table that was meant."""
+    """Return the table that the command names."""
     policy = None
     if wanted.policy is not None:
         policy = load(wanted.policy, engine=wanted.engine)
@@ -83,7 +82,7 @@ def resolve(wanted: Wanted) -> Named:
 
 
 def table_of_policy(policy: Policy, name: str, population: str | None) -> Named:
-    """A table of a policy, and another of it that has everybody."""
+    """Return a table of a policy, with the table of its population."""
     for each in (name, *([] if population is None else [population])):
         if each not in policy.tables:
             raise RequestError(
@@ -95,7 +94,7 @@ def table_of_policy(policy: Policy, name: str, population: str | None) -> Named:
 
 
 def engine_in(policy: Policy | None, named: str | None) -> str:
-    """The address of the engine: the one that was named, or the policy's, or DuckDB's."""
+    """Return the address of the engine: the one that was named, else the policy's, else DuckDB."""
     if named is not None:
         return engine_address(named)
     return "duckdb" if policy is None else policy.engine
@@ -111,7 +110,7 @@ def _refuse_options(wanted: Wanted) -> None:
 
 
 def source_of(policy: Policy, file: str) -> str | None:
-    """The table of the policy that a file is the source of, or one of the sources, however it is spelled."""
+    """Return the table of the policy that has a file among its sources, in any spelling, or None."""
     path, inner = split(file)
     for name, table in policy.tables.items():
         declared, other = split(table.source)
@@ -122,7 +121,7 @@ def source_of(policy: Policy, file: str) -> str | None:
 
 
 def require_no_source(policy: Policy, output: str | Path, *, command: str = "") -> None:
-    """Refuse to write over a table of the policy, be it another than the one that is read."""
+    """Raise if the output is a source of any table of the policy."""
     lost = source_of(policy, str(output))
     if lost is not None:
         told = f"{command}: {output}" if command else f"{output}"
@@ -130,14 +129,14 @@ def require_no_source(policy: Policy, output: str | Path, *, command: str = "") 
 
 
 def _is_same(path: str, other: str) -> bool:
-    """Whether two paths lead to one file; links of either kind do."""
+    """Return whether two paths lead to one file, also through links."""
     if Path(path).resolve() == Path(other).resolve():
         return True
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def _refuse_source(wanted: Wanted, policy: Policy | None) -> None:
-    """A file that is a table of the policy would be published past its promise and its ledger."""
+    """Raise for a file of the policy's table: it would be published without its promise and ledger."""
     name = None if policy is None else source_of(policy, wanted.table)
     if name is not None:
         raise RequestError(
@@ -173,7 +172,7 @@ def _of_file(wanted: Wanted, policy: Policy | None, engine: str) -> tuple[Policy
 
 
 def require_domains(wanted: Wanted, declared: Mapping[str, HierarchyEntry]) -> None:
-    """Refuse a hierarchy of the policy that would take its bounds from a column, as a file declares none."""
+    """Raise if a policy's hierarchy takes its bounds from a column, which a file does not declare."""
     for name in wanted.quasi:
         entry = None if name in wanted.hierarchies else declared.get(name)
         if entry is not None and entry.kind in OF_BOUNDS and entry.low is None:
@@ -186,11 +185,11 @@ def require_domains(wanted: Wanted, declared: Mapping[str, HierarchyEntry]) -> N
 def table_of(
     named: str, roles: Mapping[str, Role], hierarchies: Collection[str] = (), *, engine: str
 ) -> Table:
-    """Every column of a file or of an engine's table.
+    """Return the declaration of a file or of an engine's table, with every column.
 
-    Missing values are a group of their own, but for those of sensitive columns. Numbers and dates are text,
-    as nobody said what their bounds are, unless a hierarchy of theirs is given. Nobody said of a column
-    without a role that it may leave: what is called like an identifier does not.
+    Missing values are a category of their own, except in sensitive columns. Numbers and dates are text,
+    because their bounds are not declared, unless they have a hierarchy. A column without a role is an
+    identifier if its name suggests one.
     """
     source, found = schema_in(engine, named)
     unnamed = [at for at, (name, _) in enumerate(found, 1) if not WORD.fullmatch(name)]
@@ -207,7 +206,7 @@ def table_of(
 
 
 def schema_in(engine: str, named: str) -> tuple[str, Columns]:
-    """The source that a name means to an engine, and the names and types of its columns."""
+    """Return the source that a name means to an engine, and the names and types of its columns."""
     address = engine_of(engine)
     source = address.named(named)
     if address.scheme != "duckdb" and address.reads(source):
@@ -217,7 +216,7 @@ def schema_in(engine: str, named: str) -> tuple[str, Columns]:
 
 
 def _column(name: str, kind: Kind, role: Role | None) -> Column:
-    """A column with the role that was said, or the one of its name where that is to be left out."""
+    """Return a column with the given role, or as an identifier if its name suggests one."""
     column = Column(type=kind, missing=None if role is Role.SENSITIVE else Missing.CATEGORY)
     said = role or (Role.IDENTIFIER if likely_role(name) is Role.IDENTIFIER else None)
     return column if said is None else column.model_copy(update={"role": said})
@@ -230,7 +229,7 @@ def _kind(name: str, kind: Kind | None, *, listed: bool) -> Kind:
 
 
 def schema_of(file: str) -> Schema:
-    """The one table of a file, or the one that `shop.duckdb#visits` names."""
+    """Return the schema of a file's only table, or of the one that `shop.duckdb#visits` names."""
     path, inner = split(file)
     found = [each for each in schemas(Path(path).absolute()) if not inner or each.table == inner]
     if len(found) == 1:

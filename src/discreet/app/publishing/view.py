@@ -1,4 +1,4 @@
-"""How a release looks on a console, and as JSON."""
+"""Console and JSON output of a release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES = 3
 
 
 def as_object(release: Release) -> dict[str, object]:
-    """What `--json` prints."""
+    """Return the object that `--json` prints."""
     found = release.found
     levels = release.recoding.levels or [None] * len(release.subject.quasi)
     return {
@@ -53,7 +53,7 @@ def as_object(release: Release) -> dict[str, object]:
 
 
 def show(console: Console, release: Release, written: list[Path | str], trial: Trial) -> None:
-    """Columns, figures, risk before and after, beliefs, what attacks find, warnings."""
+    """Print columns, figures, risk before and after, beliefs, results of attacks, and warnings."""
     console.print(_columns(release))
     console.print()
     console.print(_figures(release))
@@ -65,11 +65,11 @@ def show(console: Console, release: Release, written: list[Path | str], trial: T
         console.print(f"  not stopped: {', '.join(model.not_stopped) or 'nothing named'}", style="dim")
     for each in release.goal.pseudonyms:
         console.print(Text.assemble(("pseudonyms", "bold"), f"  {each.declaration['meaning']}"))
-    console.print("\nAttacked by who knows everybody's quasi-identifiers:", style="bold")
+    console.print("\nAttacked with knowledge of everybody's quasi-identifiers:", style="bold")
     show_attacks(console, trial)
     console.print(
-        "\nThis holds against who knows everybody's quasi-identifiers and nothing else. It is not "
-        "differentially private: with other knowledge or another release more can be believed.",
+        "\nThis holds against an attacker who knows everybody's quasi-identifiers and nothing else. It is "
+        "not differentially private: with other knowledge or another release an attacker may believe more.",
         style="yellow",
         highlight=False,
     )
@@ -78,7 +78,7 @@ def show(console: Console, release: Release, written: list[Path | str], trial: T
 
 
 def plain() -> Table:
-    """A table without lines."""
+    """Return a table without lines."""
     return Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
 
 
@@ -92,7 +92,7 @@ def _columns(release: Release) -> Table:
 
 
 def examples(release: Release, place: int) -> str:
-    """Some of the labels that a quasi-identifier shows."""
+    """Return some of the labels that a quasi-identifier shows."""
     shown = np.unique(release.recoding.codes[release.recoding.kept, place])
     labels = [release.recoding.labels[place][code] or "(missing)" for code in shown[:EXAMPLES].tolist()]
     return ", ".join(labels) + (", …" if len(shown) > EXAMPLES else "")
@@ -108,7 +108,7 @@ def _figures(release: Release) -> Table:
 
 
 def figures(release: Release) -> list[tuple[str, str]]:
-    """What is published of a table, how, and what that costs."""
+    """Return the facts about a release: what is published, how, and at which loss."""
     rows, out = release.tuples.rows, release.suppressed
     unit = "rows" if release.subject.person is None else "people"
     classes = release.classes

@@ -1,4 +1,4 @@
-"""Models as a custodian asks for them: by option, or by what may be believed at most."""
+"""Model options of a command: models by name, or a cap on the posterior."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CAPPING = ("probabilistic", "recursive", "equal")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a command that name models, as they were typed."""
+    """The options of a command that name models, as typed."""
 
     k: int | None = None
     l_diversity: Sequence[str] = ()
@@ -50,25 +50,25 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Posterior:
-    """What may be believed of a sensitive value at most, and the kind of model that is to keep it there."""
+    """A cap on the belief in any sensitive value, and the kind of model that keeps it."""
 
     cap: float
     kind: str = "probabilistic"
 
     @staticmethod
     def of(text: str) -> Posterior:
-        """20%, or 20%:equal."""
+        """Parse 20%, or 20%:equal."""
         cap, _, kind = text.partition(":")
         if kind not in ("", *CAPPING, *DISTANCES):
             raise RequestError(
-                f"--posterior is kept by {', '.join(CAPPING)}; got {kind}.",
+                f"--posterior can be kept by {', '.join(CAPPING)}; got {kind}.",
                 hint="Write --posterior 20%:equal.",
             )
         return Posterior(cap=parse_probability("--posterior", cap), kind=kind or "probabilistic")
 
 
 def models_of(options: Options, named: Named) -> list[Measured]:
-    """Every model that was asked for, in a fixed order."""
+    """Return every requested model, in a fixed order."""
     models: list[Measured] = []
     if options.k is not None:
         models.append(KAnonymity(k=_count("-k", options.k)))
@@ -100,10 +100,10 @@ def models_of(options: Options, named: Named) -> list[Measured]:
 
 
 def of_posterior(posterior: Posterior, columns: Mapping[str, Sensitive]) -> list[Measured]:
-    """For every sensitive column the model that keeps the belief in any of its values below the cap."""
+    """Return for every sensitive column the model that keeps the belief in its values below the cap."""
     if not columns:
         raise RequestError(
-            "--posterior is about sensitive columns, and the table has none.",
+            "--posterior needs a sensitive column, and the table has none.",
             hint="Give role: sensitive to a column, or name it with --sensitive.",
         )
     return [_capped(posterior, name, each) for name, each in columns.items()]
@@ -119,7 +119,7 @@ def _capped(posterior: Posterior, name: str, column: Sensitive) -> Measured:
 def _with_population(named: Named, option: str, value: T) -> T:
     if named.population is None:
         raise RequestError(
-            f"{option} compares with a population, and there is none.",
+            f"{option} needs a population table, and there is none.",
             hint="Name one with --population FILE.",
         )
     return value
@@ -151,7 +151,7 @@ def _pair(option: str, text: str) -> tuple[str, Fraction]:
 
 
 def _risk(text: str, named: Named) -> Measured:
-    """prosecutor:0.2 bounds every class, average:prosecutor:0.05 the mean."""
+    """Parse a risk: prosecutor:0.2 bounds every class, average:prosecutor:0.05 the mean."""
     kinds: dict[str, Callable[..., Measured]] = {"average": AverageRisk, "": StrictRisk}
     kind, _, rest = text.rpartition(":")[0].rpartition(":")
     who = rest or kind

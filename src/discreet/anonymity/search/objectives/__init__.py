@@ -1,6 +1,6 @@
-"""Objectives of a search, one file each, under one protocol: what a release loses, less being better.
+"""Objectives of a search, one file each, under one protocol: the loss of a release, to be minimized.
 
-Each scores nodes, and bounds the scores of nodes that were not judged, by which a search passes over them.
+Each scores nodes, and bounds the scores of nodes that were not judged, so that a search can skip them.
 """
 
 from discreet.anonymity.search.objectives.ambiguity import Ambiguity

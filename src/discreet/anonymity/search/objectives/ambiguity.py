@@ -1,4 +1,4 @@
-"""Ambiguity: how many combinations of values a published row may stand for [NC07].
+"""Ambiguity: the number of combinations of values that a published row may stand for [NC07].
 
 Definition  Σ over kept rows of Π over columns of the values under its label, and the size of the whole domain
             for every suppressed row.
@@ -37,7 +37,7 @@ class Ambiguity:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Ambiguity:
-    """`widths[j][level][label]` are the values under a label."""
+    """Ambiguity for one table; `widths[j][level][label]` counts the values under a label."""
 
     setting: Setting
     widths: list[list[Floats]]
@@ -72,7 +72,7 @@ class _Ambiguity:
 
 
 def combinations(rows: Integers, widths: Iterable[Floats]) -> float:
-    """Σ over rows of Π over columns of the values under a label; `widths` are a column's, by class."""
+    """Return Σ over rows of Π over columns of the values under a label; `widths` are per class."""
     products = rows.astype(float)
     for width in widths:
         products *= width

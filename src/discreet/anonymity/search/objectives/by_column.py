@@ -1,8 +1,8 @@
 """Objectives that are a sum over columns: loss, precision, entropy and height.
 
-A column of a node costs what its labels cost, which the single column tells, and more for suppressed rows.
-The rows of classes that are not `certain` are suppressed below as well, where labels are finer and
-suppression takes away more: so what they add here is added there at the least.
+The cost of a column of a node is that of its labels, which depends on that column alone, plus a cost for
+suppressed rows. The rows of classes that are not `certain` are suppressed below as well, where labels are
+finer and suppression costs more: so their extra cost here is a lower bound there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from discreet.anonymity.search.objectives.objective import ANY, Gone, Setting, V
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ByColumn:
-    """The sum over columns of weight times `term` of what a column costs.
+    """The sum over columns of weight times `term` of the column's cost.
 
-    `costs[j][level]` is what column j costs at a level where nothing is suppressed; `extra` is what leaving
-    out classes adds to it, and never falls when more is left out or labels are finer; `term` is rising.
+    `costs[j][level]` is the cost of column j at a level without suppression; `extra` is the cost that
+    suppressed classes add, which never falls with more suppression or finer labels; `term` is increasing.
     """
 
     setting: Setting
@@ -38,7 +38,7 @@ class ByColumn:
         return float(self.setting.weights @ self.term(here + self._extras(view.gone)))
 
     def below(self, view: View) -> Floats | float:
-        if not view.surely_gone.rows:
+        if not view.surely_gone.rows:  # then the initial bounds are as good
             return ANY
         extras = self._extras(view.surely_gone)
         costs = [self.costs[j][: level + 1] for j, level in enumerate(view.levels)]

@@ -16,13 +16,13 @@ from discreet.anonymity.search.objectives.objective import ANY, Scale, Setting, 
 
 
 def rows_per_class(rows: int, classes: int, suppressed: int) -> float:
-    """The definition."""
+    """Return the average class size, as defined above."""
     return rows / (classes + (suppressed > 0))
 
 
 @dataclass(frozen=True)
 class ClassSize:
-    """Rows a class."""
+    """Rows per class."""
 
     name: ClassVar[str] = "class-size"
     weighted: ClassVar[bool] = False

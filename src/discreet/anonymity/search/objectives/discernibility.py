@@ -1,4 +1,4 @@
-"""Discernibility: with how many rows each row can be confused [BA05].
+"""Discernibility: the number of rows with which each row can be confused [BA05].
 
 Definition  Σ |E|² over kept classes, and N for every suppressed row.
 Bound       Merging classes adds to the sum of squares, and a suppressed row costs at least its class; c
@@ -18,7 +18,7 @@ from discreet.anonymity.search.objectives.objective import Scale, Setting, View
 
 
 def confusions(kept: Integers, suppressed: int, rows: int) -> float:
-    """The definition, from the sizes of the kept classes."""
+    """Return the discernibility, as defined above, from the sizes of the kept classes."""
     sizes = kept.astype(float)
     return float(sizes @ sizes) + suppressed * rows
 

@@ -1,7 +1,7 @@
-"""Non-uniform entropy: the bits that a reader lacks to tell each value from its label [GT09].
+"""Non-uniform entropy: the bits that a reader lacks to infer each value from its label [GT09].
 
 Definition  A cell costs log2 of (rows with its label / rows with its value), both in the input. Suppressed
-            rows are one pool: telling their labels apart costs Σ c · log2(s / c) more in a column, with c of
+            rows are one pool: distinguishing their labels costs Σ c · log2(s / c) more in a column, with c of
             the s suppressed rows under a label. In bits, over all cells.
 Bound       Exact where nothing is suppressed. The pool's part rises with more rows (entropy is concave) and
             with finer labels.
@@ -45,11 +45,11 @@ def _costs(column: Column) -> Floats:
 
 
 def missing_bits(values: Counts, labels: Counts) -> float:
-    """What the cells of a column cost whose values and labels have so many rows: Σ log2(label / value)."""
+    """Return the cost of a column's cells, Σ log2(label / value), from the rows of values and of labels."""
     return spread(values) - spread(labels)
 
 
 def spread(counts: Counts) -> float:
-    """Σ c · log2(total / c): the bits to tell so many rows apart."""
+    """Return Σ c · log2(total / c): the bits to distinguish so many rows."""
     counted = counts[counts > 0]
     return float(counted @ np.log2(counted.sum() / counted))

@@ -16,7 +16,7 @@ from discreet.anonymity.search.objectives.objective import Scale, Setting
 
 @dataclass(frozen=True)
 class Height:
-    """How many steps of generalization were taken."""
+    """The number of generalization steps."""
 
     name: ClassVar[str] = "height"
     weighted: ClassVar[bool] = True

@@ -1,6 +1,6 @@
-"""Information loss: how much of its domain a published value leaves open, as ARX measures it.
+"""Information loss: the fraction of its domain that a published value leaves open, as ARX measures it.
 
-Definition  A row costs in a column the share of its label (`Hierarchy.shares`), or 1 where it is suppressed.
+Definition  The cost of a row in a column is the share of its label (`Hierarchy.shares`), or 1 if suppressed.
             With N rows and a domain of H values, L = (Σ cost − N/H) / (N − N/H) is 0 where every value is
             shown and 1 where none is. The loss is Π (1 + L)^(1/n) − 1 over the n columns; with weights, the
             weighted mean of logarithms.
@@ -24,21 +24,21 @@ ROUNDING = 1e-12
 
 
 def lost(costs: Floats, rows: int, size: float) -> Floats:
-    """L of a column with a domain of `size` values, for what its rows may cost together."""
+    """Return L of a column with a domain of `size` values, for total costs of its rows."""
     unit = rows * (1 - 1 / size)
     more = costs - rows / size
-    # a sum of shares may miss what as many values cost as they are, in its last digits
+    # rounding may put a sum of shares slightly above the cost of unchanged values
     return np.where(more > ROUNDING * rows, more, 0.0) / unit if unit else np.zeros(len(costs))
 
 
 def information_loss(columns: Floats) -> float:
-    """The loss of a release from L of its columns."""
+    """Return the loss of a release from L of its columns."""
     return math.expm1(float(np.log1p(columns).mean()))
 
 
 @dataclass(frozen=True)
 class Loss:
-    """The default."""
+    """The default objective."""
 
     name: ClassVar[str] = "loss"
     weighted: ClassVar[bool] = True

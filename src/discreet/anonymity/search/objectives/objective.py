@@ -1,13 +1,14 @@
-"""What an objective is: how much worse a release is than the table, less being better.
+"""The protocol of an objective: a measure of what a release loses, to be minimized.
 
-An objective is first set to a table (`over`), and then scores nodes. A score is a number that rises with what
-is shown to people (`shown`), so nodes are compared by it. Three bounds let a search pass over nodes:
+An objective is first applied to a table (`for_table`), and then scores nodes. Nodes are compared by score;
+`convert_score` maps it to the value that users see, which rises with it. Three lower bounds let a search skip
+nodes:
 
-    bounds    for every node, from the levels and the single columns alone
-    below     for every node below one that was judged
-    above     for every node above one that was judged, and for itself
+    compute_bounds  for every node, from the levels and the single columns alone
+    bound_below     for every node below a judged one
+    bound_above     for a judged node and every node above it
 
-A bound is never above the score of a node that it is about, whatever is suppressed there.
+A bound is never above the score of its node, whatever is suppressed there.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from discreet.anonymity.search.kernels import Truths
 from discreet.anonymity.search.lattice import Floats, Lattice, Levels
 from discreet.core.errors import require
 
-ANY = -np.inf  # the bound that says nothing
+ANY = -np.inf  # the trivial bound
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
-    """A node that was judged: its classes by keys and sizes, and which of them are kept.
+    """A judged node: its classes by keys and sizes, and which of them are kept.
 
-    Rows of classes that are not `certain` are suppressed at every node below, too.
+    Rows of classes that are not `certain` are suppressed at every node below as well.
     """
 
     levels: Levels
@@ -43,18 +44,18 @@ class View:
 
     @cached_property
     def gone(self) -> Gone:
-        """What is suppressed."""
+        """The classes that are suppressed."""
         return Gone.of(self, self.kept)
 
     @cached_property
     def surely_gone(self) -> Gone:
-        """What is suppressed at every node below, too."""
+        """The classes whose rows are suppressed at every node below as well."""
         return self.gone if self.certain is self.kept else Gone.of(self, self.certain)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gone:
-    """Classes of a node that are suppressed."""
+    """Suppressed classes of a node."""
 
     levels: Levels
     keys: Integers
@@ -62,6 +63,7 @@ class Gone:
 
     @staticmethod
     def of(view: View, kept: Truths) -> Gone:
+        """Return the classes of a judged node that are not kept."""
         places = np.flatnonzero(~kept)
         return Gone(levels=view.levels, keys=view.keys[places], sizes=view.sizes[places])
 
@@ -72,7 +74,7 @@ class Gone:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """The table that is searched: its columns and their weights, its rows, how many tuples it has."""
+    """The table that is searched: its columns and their weights, and its numbers of rows and tuples."""
 
     columns: tuple[Column, ...]
     rows: int
@@ -84,7 +86,7 @@ class Setting:
         return Lattice.of([column.hierarchy for column in self.columns])
 
     def most_classes(self) -> Floats:
-        """For every node, no more classes than labels allow, or than there are tuples."""
+        """Return for every node a bound on its classes: the combinations of labels, and the tuples."""
         total = np.ones(())
         for column in self.columns:
             total = total[..., None] * np.array([float(len(places)) for places in column.places])
@@ -95,37 +97,37 @@ class Scale(Protocol):
     """An objective for one table."""
 
     def bounds(self) -> Floats:
-        """For every node the least score that it can have."""
+        """Return for every node a lower bound on its score."""
 
     def score(self, view: View) -> float:
-        """How bad a node is."""
+        """Return the loss of a judged node."""
 
     def below(self, view: View) -> Floats | float:
-        """The least scores of the nodes below, as an array of them or as one number for all."""
+        """Return lower bounds for the nodes below, as an array or as one number for all."""
 
     def above(self, view: View) -> float:
-        """The least score of the node and of those above it."""
+        """Return a lower bound for the node and for those above it."""
 
     def shown(self, score: float) -> float:
-        """The score as people know it."""
+        """Return the score in the objective's published unit."""
 
 
 class Objective(Protocol):
-    """One way to measure what a release loses."""
+    """A measure of what a release loses."""
 
     name: ClassVar[str]
     weighted: ClassVar[bool]
 
     def over(self, setting: Setting) -> Scale:
-        """The objective for one table."""
+        """Return the objective for one table."""
 
 
 def weights_of(objective: Objective, columns: Sequence[str], weights: Sequence[float] | None) -> Floats:
-    """The weights of columns, so that all equal ones are 1 each."""
+    """Return the weights of columns, scaled to a mean of 1."""
     if weights is None:
         return np.ones(len(columns))
     require(objective.weighted, "search", "weights", "weights", f"left out: {objective.name} has no columns")
     found = np.array(weights, np.float64)
     fine = len(found) == len(columns) and bool((found >= 0).all()) and found.sum() > 0
-    require(fine, "search", "weights", list(weights), "one number of at least 0 a column, not all 0")
+    require(fine, "search", "weights", list(weights), "one number of at least 0 per column, not all 0")
     return found * (len(found) / float(found.sum()))

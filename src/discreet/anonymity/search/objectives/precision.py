@@ -1,6 +1,6 @@
-"""Precision: how high the levels are, as a part of each hierarchy's height [S02].
+"""Precision: the mean height of the labels, relative to each hierarchy's height [S02].
 
-Definition  A row costs level / height in each column, or 1 where it is suppressed; the mean over all cells.
+Definition  The cost of a cell is level / height, or 1 if its row is suppressed; the mean over all cells.
 Bound       Exact where nothing is suppressed.
 
 [S02]       Sweeney, Achieving k-anonymity privacy protection using generalization and suppression, 2002.
@@ -20,7 +20,7 @@ from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
 
 
 def climbed(levels: Integers, height: int) -> Floats:
-    """What cells at these levels cost in a column of this height."""
+    """Return the cost of cells at these levels in a column of this height."""
     return levels / max(height, 1)
 
 
